@@ -1,0 +1,97 @@
+# The first `make demo` or `make test` creates .venv from the hashed lock; nothing outside the lock is installed.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+
+VENV   := .venv
+RUN    := $(VENV)/bin/python
+UV     := $(shell command -v uv 2>/dev/null)
+
+# The first interpreter that starts and is new enough. `make test PYTHON=/path/to/python` overrides it.
+# Without uv the interpreter must be able to make an environment, so ensurepip is asked for too.
+NEEDS  := sys$(if $(UV),,; import ensurepip)
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	$$python -c 'import $(NEEDS); sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
+
+LOCK_OPTIONS := --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
+
+DEMO_QUERY := SEX; AGEP; SEX*AGEP; mean(PINCP) by SEX
+
+.PHONY: help demo test bench lock lint format browser clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z]*\):[^#]*## /  make \1: /p' Makefile
+
+demo: $(VENV)/project ## release tables from a public survey excerpt and write report.html
+	@echo "The demo starts with a new ledger each time: demo-out/ is removed first. Never remove a real ledger."
+	@rm -rf demo-out report.html && mkdir demo-out
+	$(VENV)/bin/gaugedp release examples/acs/acs_ma2018.csv --domain examples/acs/domain.toml \
+		--query "$(DEMO_QUERY)" --epsilon 1 --ledger demo-out/demo.ledger --budget 2 \
+		--out demo-out/answers.csv --report report.html
+	@echo "Open report.html in a browser. The same answers are in demo-out/answers.csv."
+
+test: $(VENV)/project ## style, types and all tests; the reasons for skipped tests come last
+	@status=0; $(MAKE) lint || status=1; \
+	echo "$(RUN) -m pytest -n 2 -rs"; $(RUN) -m pytest -n 2 -rs || status=1; exit $$status
+
+lint: $(VENV)/project ## style and types only
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(VENV)/project ## rewrite the files in the house style
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench: $(VENV)/bench ## run every benchmark; each prints or writes its own table
+	@set -e; for question in benchmarks/*.py; do \
+		[ -e "$$question" ] || { echo "There are no benchmarks yet."; break; }; \
+		echo "== $$question"; $(RUN) "$$question"; done
+
+browser: $(VENV)/browser ## add the package that the browser test needs (the browser itself comes from the system)
+
+lock: ## write the lock files again from pyproject.toml (needs uv; UPGRADE=1 takes newer versions)
+	@[ -n "$(UV)" ] || { echo "make lock needs uv on the PATH."; exit 2; }
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) pyproject.toml --extra report \
+		--group build --group test -o requirements.lock
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group bench -o requirements-bench.lock
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group browser -o requirements-browser.lock
+
+clean: ## remove .venv, caches and what the demo wrote
+	rm -rf $(VENV) demo-out report.html .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Stamps: the environment is made again when the lock changes, the project is linked again when pyproject.toml does.
+ifneq ($(UV),)
+INSTALL := $(UV) pip install --quiet --python $(RUN)
+else
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
+endif
+
+$(VENV)/lock: requirements.lock
+	@[ -n "$(PYTHON)$(UV)" ] || { \
+		echo "gaugedp needs Python 3.11 or newer with the venv module, and found none."; \
+		echo "Install one (on Debian and Ubuntu: python3 and python3-venv), or name one: make PYTHON=/path/to/python3"; \
+		exit 2; }
+	@echo "Creating $(VENV) from requirements.lock, once ..."
+ifneq ($(UV),)
+	@$(UV) venv --quiet --clear --python "$(or $(PYTHON),>=3.11)" $(VENV)
+else
+	@"$(PYTHON)" -m venv --clear $(VENV)
+endif
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/project: $(VENV)/lock pyproject.toml
+	@$(INSTALL) --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/bench: $(VENV)/project requirements-bench.lock
+	@$(INSTALL) --require-hashes -r requirements-bench.lock
+	@touch $@
+
+$(VENV)/browser: $(VENV)/project requirements-browser.lock
+	@$(INSTALL) --require-hashes -r requirements-browser.lock
+	@touch $@

@@ -1,0 +1,57 @@
+"""Validation happens once, at the door, with these helpers; nothing inside checks again."""
+
+import math
+from fractions import Fraction
+from numbers import Integral, Real
+
+from gaugedp.errors import InvalidRequest
+
+
+def decimal(value: float | Fraction) -> Fraction:
+    """Return the number a person wrote: a float means the shortest decimal that prints as it (0.1 is 1/10)."""
+    return value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+
+
+def finite(**numbers: object) -> None:
+    """Refuse anything that is not a finite real number."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a finite number.")
+
+
+def positive(**numbers: object) -> None:
+    """Refuse anything that is not a finite number above 0."""
+    finite(**numbers)
+    for name, value in numbers.items():
+        if not value > 0:  # type: ignore[operator]
+            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number above 0.")
+
+
+def non_negative(**numbers: object) -> None:
+    """Refuse anything that is not a finite number of at least 0."""
+    finite(**numbers)
+    for name, value in numbers.items():
+        if not value >= 0:  # type: ignore[operator]
+            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number of at least 0.")
+
+
+def between(low: float, high: float, **numbers: object) -> None:
+    """Refuse anything that is not strictly between `low` and `high`."""
+    finite(**numbers)
+    for name, value in numbers.items():
+        if not low < value < high:  # type: ignore[operator]
+            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number between {low:g} and {high:g}.")
+
+
+def whole(minimum: int = 0, **numbers: object) -> None:
+    """Refuse anything that is not a whole number of at least `minimum`."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a whole number of at least {minimum}.")
+
+
+def one_of(choices: tuple[str, ...], **values: object) -> None:
+    """Refuse anything that is not one of the `choices`."""
+    for name, value in values.items():
+        if value not in choices:
+            raise InvalidRequest(f"{name} is {value!r}.", f"Choose one of: {', '.join(map(repr, choices))}.")

@@ -1,0 +1,81 @@
+"""Randomness: ChaCha20 keyed by the operating system; seeded only where a person asks for research."""
+
+import os
+from typing import NoReturn
+
+import numpy as np
+
+from gaugedp._validate import whole
+from gaugedp.errors import InvalidRequest
+
+_BLOCK_WORDS = 4096
+
+
+class Entropy:
+    """A stream of independent uniform bits: the ChaCha20 key stream of a secret 32-byte key.
+
+    A system stream takes its key from the operating system and takes a new one in a forked process, so that two
+    processes never share noise. A research stream takes its key from a seed: its answers protect nobody, and what
+    it touches is stamped with the seed. Streams can be neither copied nor pickled.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = seed
+        self._rekey()
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the key came from the operating system."""
+        return self.seed is None
+
+    def words(self, count: int) -> np.ndarray:
+        """Return `count` uniform 64-bit words, shape (count,), dtype uint64."""
+        return np.frombuffer(self.bytes(8 * count), dtype="<u8")
+
+    def bits(self, count: int) -> np.ndarray:
+        """Return `count` fair coins, shape (count,), dtype bool."""
+        packed = np.frombuffer(self.bytes((count + 7) // 8), dtype=np.uint8)
+        return np.unpackbits(packed, count=count).astype(bool)
+
+    def integer(self, n_bits: int) -> int:
+        """Return a uniform integer below 2^`n_bits`."""
+        return int.from_bytes(self.bytes((n_bits + 7) // 8), "little") >> (-n_bits % 8)
+
+    def bytes(self, count: int) -> bytes:
+        """Return `count` uniform bytes."""
+        if self.seed is None and self._process != os.getpid():
+            self._rekey()
+        if count > 8 * _BLOCK_WORDS:
+            return self._encryptor.update(bytes(count))
+        if len(self._buffer) - self._used < count:
+            self._buffer = self._encryptor.update(bytes(8 * _BLOCK_WORDS))
+            self._used = 0
+        self._used += count
+        return self._buffer[self._used - count : self._used]
+
+    def _rekey(self) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+        key = os.urandom(32) if self.seed is None else self.seed.to_bytes(32, "little")
+        self._encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+        self._process = os.getpid()
+        self._buffer, self._used = b"", 0
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A stream of randomness cannot be copied or pickled: its noise must be used once.")
+
+    def __repr__(self) -> str:
+        return "Entropy()" if self.seed is None else f"research_rng({self.seed})"
+
+
+def system_rng() -> Entropy:
+    """Return a stream keyed afresh by the operating system: what every release uses by default."""
+    return Entropy()
+
+
+def research_rng(seed: int) -> Entropy:
+    """Return a repeatable stream, for tests and research only: whoever knows the seed can subtract the noise."""
+    whole(minimum=0, seed=seed)
+    if seed >= 2**256:
+        raise InvalidRequest("The seed has more than 256 bits.", "Give a whole number below 2^256.")
+    return Entropy(int(seed))

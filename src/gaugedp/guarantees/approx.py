@@ -1,0 +1,68 @@
+"""Approximate differential privacy."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gaugedp._validate import decimal, non_negative, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up
+from gaugedp.guarantees.pure import PureDP
+
+
+@dataclass(frozen=True, eq=True)
+class ApproxDP(Guarantee):
+    """(ε, δ)-DP: P(S) ≤ e^ε·Q(S) + δ for every event S. One point of a privacy profile, nothing more."""
+
+    epsilon_value: float
+    delta_value: float
+    currency: ClassVar[Currency | None] = "approx"
+
+    def __post_init__(self) -> None:
+        non_negative(epsilon=self.epsilon_value, delta=self.delta_value)
+        check_delta(self.delta_value)
+        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
+        object.__setattr__(self, "delta_value", float(self.delta_value))
+
+    def renyi(self, order: float) -> float:
+        """Return infinity for δ > 0 (an event of probability δ may tell everything), else the pure curve."""
+        check_order(order)
+        return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ + (1−δ)·(pure profile at `epsilon`): the profile of the pair that dominates (ε, δ)-DP."""
+        check_epsilon(epsilon)
+        pure = PureDP(self.epsilon_value).delta(epsilon)
+        return self.delta_value if pure == 0 else min(1.0, up(self.delta_value + (1 - self.delta_value) * pure))
+
+    def epsilon(self, delta: float) -> float:
+        """Return infinity below δ, else the least ε of the dominating pair."""
+        check_delta(delta)
+        if delta < self.delta_value:
+            return math.inf
+        spare = (delta - self.delta_value) / (1 - self.delta_value)
+        return PureDP(self.epsilon_value).epsilon(max(0.0, spare * (1 - 2.0**-48)))
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""
+        if currency == "approx":
+            return (decimal(self.epsilon_value), decimal(self.delta_value))
+        return None if self.delta_value > 0 else PureDP(self.epsilon_value).price(currency)
+
+    def group(self, size: int) -> "ApproxDP":
+        """Return (kε, δ·(e^{kε} − 1)/(e^ε − 1)), k = `size`: the sum of e^{jε}δ over j < k."""
+        whole(minimum=1, size=size)
+        log_growth = (size - 1) * self.epsilon_value
+        if log_growth > 700:
+            raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
+        grown = up(self.delta_value * math.fsum(math.exp(j * self.epsilon_value) for j in range(size)))
+        if grown >= 1:
+            raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
+        return ApproxDP(float(size * decimal(self.epsilon_value)), grown)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "ApproxDP", "epsilon": ε, "delta": δ}."""
+        return {"kind": "ApproxDP", "epsilon": self.epsilon_value, "delta": self.delta_value}
+
+    def __repr__(self) -> str:
+        return f"ApproxDP({self.epsilon_value:g}, {self.delta_value:g})"

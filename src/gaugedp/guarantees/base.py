@@ -1,0 +1,92 @@
+"""What a promise answers: its Rényi curve, its privacy profile, its price in a ledger's currency."""
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from gaugedp._validate import between, decimal, non_negative, whole
+
+Currency = Literal["pure", "approx", "zcdp", "gaussian"]
+Price = tuple[Fraction, ...]
+
+
+class Guarantee(ABC):
+    """An upper bound on what a release tells about one unit, whatever the data, the unit and the attacker.
+
+    For neighbouring tables with output laws P and Q, in both orders:
+    `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S);
+    `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number returned is rounded towards more privacy loss.
+    `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the earlier.
+    """
+
+    currency: ClassVar[Currency | None] = None
+
+    @abstractmethod
+    def renyi(self, order: float) -> float:
+        """Return an upper bound on the Rényi divergence of `order` > 1, in nats (infinity where there is none)."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> float:
+        """Return a δ such that the release is (`epsilon`, δ)-DP, for `epsilon` ≥ 0."""
+
+    @abstractmethod
+    def epsilon(self, delta: float) -> float:
+        """Return an ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` < 1; infinity where there is none."""
+
+    @abstractmethod
+    def price(self, currency: Currency) -> Price | None:
+        """Return what a budget in `currency` is charged: numbers that add up under composition; None if it cannot be.
+
+        The currencies: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). All four sums
+        are valid when the parameters are chosen adaptively (basic composition; zCDP adds, Bun and Steinke 2016,
+        lemma 2.3; Gaussian DP adds in squares, Dong, Roth and Su 2022, corollary 3.3, for a fixed total).
+        """
+
+    @abstractmethod
+    def group(self, size: int) -> "Guarantee":
+        """Return the promise to a group of `size` units."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promise as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
+
+    def __add__(self, other: "Guarantee") -> "Guarantee":
+        from gaugedp.guarantees.composed import compose
+
+        return compose([(self, 1), (other, 1)])
+
+    def __mul__(self, count: int) -> "Guarantee":
+        from gaugedp.guarantees.composed import compose
+
+        whole(minimum=0, count=count)
+        return compose([(self, int(count))])
+
+    __rmul__ = __mul__
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an ε for which a profile has no meaning."""
+    non_negative(epsilon=epsilon)
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ outside [0, 1)."""
+    if delta != 0:
+        between(0, 1, delta=delta)
+
+
+def check_order(order: float) -> None:
+    """Refuse an order at which the Rényi divergence is not defined here."""
+    between(1, math.inf, order=order)
+
+
+def up(value: float, relative: float = 2.0**-48) -> float:
+    """Return `value` raised by a `relative` slack that covers the rounding of a few operations."""
+    return value if value == 0 else math.nextafter(value * (1 + relative), math.inf)
+
+
+def up_decimal(exact: Fraction) -> float:
+    """Return the least float whose decimal is at least `exact` (a float means the decimal that prints as it)."""
+    value = float(exact)
+    return value if decimal(value) >= exact else math.nextafter(value, math.inf)

@@ -1,0 +1,43 @@
+"""Promises as JSON, and back."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.composed import compose
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+
+_KINDS = {
+    "PureDP": lambda facts: PureDP(facts["epsilon"]),
+    "ApproxDP": lambda facts: ApproxDP(facts["epsilon"], facts["delta"]),
+    "ZCDP": lambda facts: ZCDP(facts["rho"]),
+    "GaussianDP": lambda facts: GaussianDP(facts["mu"]),
+    "Composed": lambda facts: compose((from_dict(part), count) for part, count in facts["parts"]),
+}
+
+
+def from_dict(facts: Mapping[str, Any]) -> Guarantee:
+    """Return the promise that `to_dict` described."""
+    try:
+        return _KINDS[facts["kind"]](facts)
+    except (KeyError, TypeError, ValueError):
+        raise InvalidRequest(f"{facts!r} describes no guarantee.", "Use what `to_dict` or `to_json` wrote.") from None
+
+
+def to_json(promise: Guarantee) -> str:
+    """Return the promise as JSON text, keys sorted."""
+    return json.dumps(promise.to_dict(), sort_keys=True)
+
+
+def from_json(text: str) -> Guarantee:
+    """Return the promise in a JSON text."""
+    try:
+        facts = json.loads(text)
+    except json.JSONDecodeError:
+        raise InvalidRequest("The text is not JSON.", "Use what `to_json` wrote.") from None
+    return from_dict(facts)

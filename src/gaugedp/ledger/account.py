@@ -1,0 +1,77 @@
+"""Whose budget it is: the total, the table and the unit a ledger speaks of."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.ledger.chain import canonical
+
+
+@dataclass(frozen=True)
+class Account:
+    """A `budget` for what is told about one `unit` of one `table`; table and unit are None until bound."""
+
+    budget: Guarantee
+    table: str | None = None
+    unit: PrivacyUnit | None = None
+
+    def bind(self, table: str | None, unit: PrivacyUnit | None) -> "Account":
+        """Return the account with what is not yet bound taken from `table` and `unit`."""
+        return replace(self, table=self.table or table, unit=self.unit or unit)
+
+    def check(self, name: str, table: str | None, unit: PrivacyUnit | None) -> None:
+        """Refuse another table or another unit than the bound ones, naming both; `name` is the ledger's."""
+        if None not in (table, self.table) and table != self.table:
+            raise LedgerRefused(
+                f"The ledger {name} is for the table {self.table!r}, and the request is about {table!r}.",
+                "Use the ledger of that table.",
+            )
+        if None not in (unit, self.unit) and unit != self.unit:
+            raise LedgerRefused(
+                f"The ledger {name} protects {self.unit}; the request protects {unit}.",
+                "Ask with the ledger's own unit.",
+            )
+
+    def check_budget(self, name: str, budget: Guarantee | None) -> None:
+        """Refuse a `budget` that is not the stored one."""
+        if budget is not None and budget != self.budget:
+            raise LedgerRefused(
+                f"The ledger {name} was opened with a budget of {self.budget!r}, not {budget!r}.",
+                "Leave the budget out, or give the stored one: a budget is set once.",
+            )
+
+    def bindings(self) -> dict[str, Any]:
+        """Return the table and the unit as JSON can hold them."""
+        return {"table": self.table, "unit": None if self.unit is None else self.unit.to_dict()}
+
+    def to_text(self) -> str:
+        """Return the canonical text."""
+        return canonical({"budget": self.budget.to_dict(), **self.bindings()})
+
+    @classmethod
+    def of_text(cls, text: str) -> "Account":
+        """Return the account that `to_text` wrote."""
+        facts = json.loads(text)
+        unit = facts["unit"]
+        return cls(from_dict(facts["budget"]), facts["table"], None if unit is None else PrivacyUnit.of(unit))
+
+
+def check_names(table: object, unit: object) -> None:
+    """Refuse a table name that is not a text, and a unit that is not a `PrivacyUnit`; None passes."""
+    if table is not None:
+        check_text("The table's name", table)
+    if unit is not None and not isinstance(unit, PrivacyUnit):
+        raise InvalidRequest("The unit is not a PrivacyUnit.", "Use gd.PrivacyUnit(…).")
+
+
+def check_text(what: str, text: object) -> None:
+    """Refuse anything but a text of 1 … 1,000 characters that can be stored."""
+    if not isinstance(text, str) or not 1 <= len(text) <= 1000 or not _storable(text):
+        raise InvalidRequest(f"{what} is not a text of 1 to 1000 characters.", "Give a short text.")
+
+
+def _storable(text: str) -> bool:
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -1,0 +1,112 @@
+"""Entries as text, and the hash chain that binds each entry to all the entries before it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from gaugedp.errors import InvalidRequest
+
+Units = tuple[int, ...]
+
+ORIGIN = "0" * 64  # what stands before the first entry
+
+
+@dataclass(frozen=True)
+class Act:
+    """What an entry says, as text: `kind` is "open", "bind", "reserve" or "settle"."""
+
+    kind: str
+    key: str | None = None
+    promise: str | None = None
+    charge: str = ""
+    request: str | None = None
+    released: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry in its place: the `spent` sum after it, the `time` it was written and the `tip` of the chain."""
+
+    number: int
+    act: Act
+    spent: str
+    time: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the last entry left behind: how many `entries`, the sum `spent`, the `account` and the `tip`."""
+
+    entries: int
+    spent: str
+    account: str
+    tip: str
+
+
+def canonical(facts: object) -> str:
+    """Return the one JSON text of `facts`: keys sorted, no spaces, ASCII; numbers must be finite."""
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def request_text(request: Mapping[str, Any]) -> str:
+    """Return the canonical text of a request; refuse what JSON cannot hold, without repeating it."""
+    try:
+        text = canonical(dict(request))
+        if json.loads(text) == _plain(request):
+            return text
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise InvalidRequest(
+        "The request's description cannot be written as JSON.", "Use text keys, text, finite numbers, lists and mappings."
+    )
+
+
+def _plain(facts: Any) -> Any:
+    """Return `facts` with tuples as lists, as JSON reads them back."""
+    if isinstance(facts, Mapping):
+        return {key: _plain(value) for key, value in facts.items()}
+    return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else facts
+
+
+def units_text(units: Units) -> str:
+    """Return whole units as decimals with a space between them: "100 0"."""
+    return " ".join(map(str, units))
+
+
+def units(text: str) -> Units:
+    """Return the units that `units_text` wrote."""
+    return tuple(map(int, text.split()))
+
+
+def add(left: Units, right: Units) -> Units:
+    """Return the sum, number by number."""
+    return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def link(previous: str, row: Row) -> str:
+    """Return the tip of `row` after the tip `previous`: SHA-256 of all it says, a release by its own SHA-256."""
+    act = row.act
+    released = None if act.released is None else sha256(act.released).hexdigest()
+    said = [act.kind, act.key, act.promise, act.charge, act.request, released]
+    return sha256(canonical([previous, row.number, *said, row.spent, row.time]).encode()).hexdigest()
+
+
+def extend(head: Head, act: Act, account: str | None = None) -> tuple[Row, Head]:
+    """Return the entry that puts `act` after `head`, and the head after it (with the `account`, where it changes).
+
+    The clock is written down and decides nothing.
+    """
+    spent = units_text(add(units(head.spent), units(act.charge))) if act.charge else head.spent
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    bare = Row(head.entries + 1, act, spent, time, "")
+    row = Row(bare.number, act, spent, time, link(head.tip, bare))
+    return row, Head(row.number, spent, head.account if account is None else account, row.tip)
+
+
+def is_last(head: Head, row: Row | None) -> bool:
+    """Whether `row` is the entry that left `head` behind."""
+    return row is not None and (head.entries, head.spent, head.tip) == (row.number, row.spent, row.tip)

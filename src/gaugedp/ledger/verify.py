@@ -1,0 +1,113 @@
+"""Recomputing a ledger from its entries."""
+
+import json
+from dataclasses import dataclass
+
+from gaugedp.guarantees import Budget
+from gaugedp.ledger.account import Account
+from gaugedp.ledger.chain import ORIGIN, Head, Row, add, canonical, link, units
+from gaugedp.ledger.store import Transaction
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `verify` found: `ok` where there are no `problems`.
+
+    `unsettled` lists the keys that were reserved and never settled. They stay spent, and are no problem.
+    """
+
+    ok: bool
+    entries: int
+    problems: tuple[str, ...]
+    tip: str
+    unsettled: tuple[str, ...] = ()
+
+
+def verify(transaction: Transaction, tip: str | None) -> Report:
+    """Return the report of a ledger: its chain, its sums, its budget and its head, recomputed from the entries.
+
+    Found are an edited, missing, reordered or inserted entry, an edited head and an edited release. Whoever rewrites
+    every later entry and the head, or puts an older copy in place, is found by a `tip` exported before.
+    """
+    replay = _Replay()
+    for row in transaction.rows():
+        replay.take(row)
+    replay.close(transaction.head())
+    if tip is not None and tip not in replay.tips:
+        replay.problems.append(f"The tip {tip} is not in this chain: it is an older copy, or another ledger.")
+    problems = (*transaction.damage(), *replay.problems)
+    return Report(not problems, replay.entries, problems, replay.tip, tuple(replay.unsettled))
+
+
+class _Replay:
+    """The entries read so far, and what is wrong with them. A fault is reported once, where it is."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.entries = self.number = 0
+        self.tip, self.tips = ORIGIN, {ORIGIN}
+        self.spent = ""
+        self.account: Account | None = None
+        self.unsettled: dict[str, None] = {}
+        self.settled: set[str] = set()
+
+    def take(self, row: Row) -> None:
+        """Check the next entry against those before it."""
+        self._check_place(row)
+        self.entries, self.number, self.tip = self.entries + 1, row.number, row.tip
+        self.tips.add(row.tip)
+        try:
+            self._check_kind(row)
+            self._check_sum(row)
+        except (ValueError, TypeError, LookupError, RecursionError):
+            self._note(row, "cannot be read")
+        self.spent = row.spent
+
+    def close(self, head: Head) -> None:
+        """Check the head against the entries."""
+        if head.entries > self.number:
+            self.problems.append(f"Entries {self.number + 1} to {head.entries} are missing.")
+        account = "" if self.account is None else self.account.to_text()
+        if head != Head(self.number, self.spent, account, self.tip):
+            self.problems.append("The head does not say what the entries say.")
+
+    def _note(self, row: Row, what: str) -> None:
+        self.problems.append(f"Entry {row.number} {what}.")
+
+    def _check_place(self, row: Row) -> None:
+        if row.number != self.number + 1:
+            self.problems.append(f"Entries {self.number + 1} to {row.number - 1} are missing.")
+        elif link(self.tip, row) != row.tip:
+            self._note(row, "was altered, or does not follow the entry before it")
+
+    def _check_kind(self, row: Row) -> None:
+        act = row.act
+        if (act.kind == "open") != (row.number == 1):
+            self._note(row, "opens the ledger at the wrong place" if act.kind == "open" else "does not open the ledger")
+        elif act.kind in ("open", "bind"):
+            self._bind(json.loads(act.request or ""))
+        elif act.kind == "reserve" and self._is_new(act.key):
+            self.unsettled[str(act.key)] = None
+        elif act.kind == "settle" and act.key in self.unsettled and act.released is not None:
+            del self.unsettled[act.key]
+            self.settled.add(act.key)
+        else:
+            self._note(row, f"is out of order: {act.kind}")
+
+    def _is_new(self, key: str | None) -> bool:
+        return key is not None and key not in self.unsettled and key not in self.settled
+
+    def _bind(self, facts: dict[str, object]) -> None:
+        now = {"table": None, "unit": None} if self.account is None else json.loads(self.account.to_text())
+        self.account = Account.of_text(canonical({**now, **facts}))
+
+    def _check_sum(self, row: Row) -> None:
+        if self.account is None:
+            return
+        budget = Budget(self.account.budget)
+        before = units(self.spent) or budget.nothing
+        charge = units(row.act.charge) or budget.nothing
+        if min(charge) < 0 or add(before, charge) != units(row.spent):
+            self._note(row, "does not add up")
+        if not budget.admits(units(row.spent), budget.nothing):
+            self._note(row, "goes beyond the budget")

@@ -1,0 +1,1 @@
+"""Exact and approximate draws from laws; they know nothing of privacy or of data."""
