@@ -5,7 +5,7 @@ MAKEFLAGS += --no-print-directory
 
 VENV   := .venv
 RUN    := $(VENV)/bin/python
-UV     := $(shell command -v uv 2>/dev/null)
+UV     := $(shell uv --version >/dev/null 2>&1 && command -v uv)
 
 # The first interpreter that starts and is new enough. `make test PYTHON=/path/to/python` overrides it.
 # Without uv the interpreter must be able to make an environment, so ensurepip is asked for too.
@@ -16,7 +16,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
-DEMO_QUERY := SEX; AGEP; SEX*AGEP; mean(PINCP) by SEX
+# How schooling and income differ between women and men who are old enough to have an income of their own.
+DEMO_QUERY := SEX; EDU; SEX*EDU; mean(PINCP) by SEX
 
 .PHONY: help demo test bench lock lint format browser clean
 

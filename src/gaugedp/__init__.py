@@ -1,0 +1,73 @@
+"""Differential privacy shaped to the geometry of the question."""
+
+from gaugedp import bodies, errors, guarantees
+from gaugedp.domain import Domain, PrivacyUnit, bins, bounded, categories, integers
+from gaugedp.entropy import research_rng
+from gaugedp.errors import (
+    GaugedpError,
+    InvalidRequest,
+    LedgerRefused,
+    MissingExtra,
+    UnknownName,
+    UnreadableTable,
+)
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
+from gaugedp.ledger import Ledger
+from gaugedp.mechanisms import Gaussian, Identity, Laplace
+from gaugedp.plan import Plan, plan
+from gaugedp.queries import (
+    bounded_means,
+    bounded_sums,
+    count,
+    marginals,
+    prefix_sums,
+    query,
+    ranges,
+    stack,
+    workload,
+)
+from gaugedp.release import Release, release
+from gaugedp.tables.table import Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "Domain",
+    "GaugedpError",
+    "Gaussian",
+    "GaussianDP",
+    "Identity",
+    "InvalidRequest",
+    "Laplace",
+    "Ledger",
+    "LedgerRefused",
+    "MissingExtra",
+    "Plan",
+    "PrivacyUnit",
+    "PureDP",
+    "Release",
+    "Table",
+    "UnknownName",
+    "UnreadableTable",
+    "bins",
+    "bodies",
+    "bounded",
+    "bounded_means",
+    "bounded_sums",
+    "categories",
+    "count",
+    "errors",
+    "guarantees",
+    "integers",
+    "marginals",
+    "plan",
+    "prefix_sums",
+    "query",
+    "ranges",
+    "release",
+    "research_rng",
+    "stack",
+    "workload",
+]

@@ -83,8 +83,13 @@ class Bins(Attribute):
 
     low: Fraction
     width: Fraction
-    n_inside: int
+    count: int
     outside: str = "drop"
+
+    @property
+    def n_inside(self) -> int:
+        """The number of bins."""
+        return self.count
 
     @property
     def high(self) -> Fraction:

@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from os import urandom
 
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.guarantees import Guarantee, from_dict
-from gaugedp.ledger.chain import canonical
+from gaugedp.guarantees import Budget, Guarantee, from_dict
+from gaugedp.ledger.chain import Act, canonical, units_text
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,28 @@ class Account:
                 "Leave the budget out, or give the stored one: a budget is set once.",
             )
 
-    def bindings(self) -> dict[str, Any]:
-        """Return the table and the unit as JSON can hold them."""
-        return {"table": self.table, "unit": None if self.unit is None else self.unit.to_dict()}
+    def bindings(self) -> str:
+        """Return the table and the unit as the text of a "bind" entry."""
+        return canonical({"table": self.table, "unit": None if self.unit is None else self.unit.to_dict()})
 
-    def to_text(self) -> str:
-        """Return the canonical text."""
-        return canonical({"budget": self.budget.to_dict(), **self.bindings()})
+    def bound_by(self, bindings: str) -> "Account":
+        """Return the account after a "bind" entry with this text."""
+        facts = json.loads(bindings)
+        return replace(
+            self, table=facts["table"], unit=None if facts["unit"] is None else PrivacyUnit.of(facts["unit"])
+        )
 
-    @classmethod
-    def of_text(cls, text: str) -> "Account":
-        """Return the account that `to_text` wrote."""
-        facts = json.loads(text)
-        unit = facts["unit"]
-        return cls(from_dict(facts["budget"]), facts["table"], None if unit is None else PrivacyUnit.of(unit))
+
+def opened_by(opening: str) -> Account:
+    """Return the account after an "open" entry with this text."""
+    return Account(from_dict(json.loads(opening)["budget"]))
+
+
+def opening_act(budget: Guarantee) -> Act:
+    """Return the first entry of a new ledger; no two ledgers begin alike. Refuse what is not a budget."""
+    nothing = Budget(budget).nothing
+    facts = {"budget": budget.to_dict(), "format": 1, "id": urandom(16).hex()}
+    return Act("open", charge=units_text(nothing), request=canonical(facts))
 
 
 def check_names(table: object, unit: object) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -28,7 +28,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Row:
-    """An entry in its place: the `spent` sum after it, the `time` it was written and the `tip` of the chain."""
+    """An entry in its place: the sum `spent` after it, its `time`, and the `tip` of the chain."""
 
     number: int
     act: Act
@@ -39,12 +39,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Head:
-    """What the last entry left behind: how many `entries`, the sum `spent`, the `account` and the `tip`."""
+    """What the last entry left behind: how many `entries` there are, the sum `spent` and the `tip`."""
 
     entries: int
     spent: str
-    account: str
     tip: str
+
+
+NOTHING = Head(0, "", ORIGIN)
 
 
 def canonical(facts: object) -> str:
@@ -61,7 +63,8 @@ def request_text(request: Mapping[str, Any]) -> str:
     except (TypeError, ValueError, RecursionError):
         pass
     raise InvalidRequest(
-        "The request's description cannot be written as JSON.", "Use text keys, text, finite numbers, lists and mappings."
+        "The request's description cannot be written as JSON.",
+        "Use text keys, text, finite numbers, lists and mappings.",
     )
 
 
@@ -88,25 +91,19 @@ def add(left: Units, right: Units) -> Units:
 
 
 def link(previous: str, row: Row) -> str:
-    """Return the tip of `row` after the tip `previous`: SHA-256 of all it says, a release by its own SHA-256."""
+    """Return the tip of `row` after the tip `previous`: SHA-256 of all it says (a release by its SHA-256)."""
     act = row.act
     released = None if act.released is None else sha256(act.released).hexdigest()
     said = [act.kind, act.key, act.promise, act.charge, act.request, released]
     return sha256(canonical([previous, row.number, *said, row.spent, row.time]).encode()).hexdigest()
 
 
-def extend(head: Head, act: Act, account: str | None = None) -> tuple[Row, Head]:
-    """Return the entry that puts `act` after `head`, and the head after it (with the `account`, where it changes).
-
-    The clock is written down and decides nothing.
-    """
-    spent = units_text(add(units(head.spent), units(act.charge))) if act.charge else head.spent
+def extend(head: Head, act: Act) -> tuple[Row, Head]:
+    """Return the entry that puts `act` after `head`, and the head after it. The time is noted only."""
+    spent = head.spent
+    if act.charge:
+        spent = units_text(add(units(head.spent), units(act.charge))) if head.spent else act.charge
     time = datetime.now(UTC).isoformat(timespec="seconds")
     bare = Row(head.entries + 1, act, spent, time, "")
-    row = Row(bare.number, act, spent, time, link(head.tip, bare))
-    return row, Head(row.number, spent, head.account if account is None else account, row.tip)
-
-
-def is_last(head: Head, row: Row | None) -> bool:
-    """Whether `row` is the entry that left `head` behind."""
-    return row is not None and (head.entries, head.spent, head.tip) == (row.number, row.spent, row.tip)
+    row = replace(bare, tip=link(head.tip, bare))
+    return row, Head(row.number, spent, row.tip)

@@ -5,9 +5,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from gaugedp.errors import UNTOUCHED, InvalidRequest, LedgerRefused
-from gaugedp.ledger.chain import Head, Row
-from gaugedp.ledger.store import T
+from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.ledger.chain import NOTHING, Act, Head, Row, extend
+from gaugedp.ledger.store import T, no_ledger
 
 MEMORY = ":memory:"
 
@@ -18,16 +18,19 @@ class MemoryStore:
     durable = False
     name = repr(MEMORY)
 
-    def __init__(self, first: tuple[Row, Head]) -> None:
-        self._rows, self._head = [first[0]], first[1]
+    def __init__(self, opening: Act | None) -> None:
+        if opening is None:
+            raise no_ledger(self.name)
+        row, self._head = extend(NOTHING, opening)
+        self._rows = [row]
         self._lock = threading.RLock()
         self._owner = os.getpid()
 
-    def run(self, act: Callable[["MemoryTransaction"], T], *, write: bool = True, undone: str = UNTOUCHED) -> T:
+    def run(self, act: Callable[["MemoryTransaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)` as `Store.run` promises, except that nothing outlives the process."""
         if os.getpid() != self._owner:
             raise LedgerRefused(
-                "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget.", undone
+                "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget."
             )
         with self._lock:
             transaction = MemoryTransaction(self._rows, self._head)
@@ -66,6 +69,10 @@ class MemoryTransaction:
     def find(self, kind: str, key: str) -> Row | None:
         """Return the entry of this `kind` and `key`."""
         return next((row for row in self.rows() if (row.act.kind, row.act.key) == (kind, key)), None)
+
+    def opening(self) -> list[Row]:
+        """Return the entries that say whose budget it is."""
+        return [row for row in self.rows() if row.act.kind in ("open", "bind")]
 
     def rows(self) -> Iterator[Row]:
         """Return all entries by number."""

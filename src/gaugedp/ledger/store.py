@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-from gaugedp.errors import UNTOUCHED
+from gaugedp.errors import InvalidRequest
 from gaugedp.ledger.chain import Head, Row
 
 T = TypeVar("T")
@@ -20,6 +20,9 @@ class Transaction(Protocol):
 
     def find(self, kind: str, key: str) -> Row | None:
         """Return the entry of this `kind` and `key`; there is at most one."""
+
+    def opening(self) -> list[Row]:
+        """Return the entries of the kinds "open" and "bind" by number; there are at most three."""
 
     def rows(self) -> Iterator[Row]:
         """Return all entries by number."""
@@ -42,11 +45,18 @@ class Store(Protocol):
     def durable(self) -> bool:
         """Whether entries outlive the process."""
 
-    def run(self, act: Callable[[Transaction], T], *, write: bool = True, undone: str = UNTOUCHED) -> T:
+    def run(self, act: Callable[[Transaction], T], *, write: bool = True) -> T:
         """Return `act(transaction)`, committed before this returns; nothing is kept where `act` raises.
 
-        `act` may be called again from the start, after an attempt of which nothing was kept. Writing transactions
-        exclude each other. Where the store fails, LedgerRefused ends with the sentence `undone`.
+        `act` may be called again from the start, after an attempt of which nothing was kept. Writing
+        transactions exclude each other. Where the store fails, LedgerRefused says so.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
+
+
+def no_ledger(name: str) -> InvalidRequest:
+    """Return the error for a ledger that does not exist and has no budget to be created with."""
+    return InvalidRequest(
+        f"There is no ledger {name} yet.", "Give the budget to open it with, such as budget=gd.PureDP(1.0)."
+    )

@@ -1,11 +1,10 @@
 """Recomputing a ledger from its entries."""
 
-import json
 from dataclasses import dataclass
 
 from gaugedp.guarantees import Budget
-from gaugedp.ledger.account import Account
-from gaugedp.ledger.chain import ORIGIN, Head, Row, add, canonical, link, units
+from gaugedp.ledger.account import Account, opened_by
+from gaugedp.ledger.chain import ORIGIN, Head, Row, add, link, units
 from gaugedp.ledger.store import Transaction
 
 
@@ -24,10 +23,10 @@ class Report:
 
 
 def verify(transaction: Transaction, tip: str | None) -> Report:
-    """Return the report of a ledger: its chain, its sums, its budget and its head, recomputed from the entries.
+    """Return the report of a ledger: chain, sums, budget and head, recomputed from the entries.
 
-    Found are an edited, missing, reordered or inserted entry, an edited head and an edited release. Whoever rewrites
-    every later entry and the head, or puts an older copy in place, is found by a `tip` exported before.
+    Found are an edited, missing, reordered or inserted entry, an edited head and an edited release. Whoever
+    rewrites every later entry and the head, or restores an older copy, is found by a `tip` exported before.
     """
     replay = _Replay()
     for row in transaction.rows():
@@ -67,8 +66,7 @@ class _Replay:
         """Check the head against the entries."""
         if head.entries > self.number:
             self.problems.append(f"Entries {self.number + 1} to {head.entries} are missing.")
-        account = "" if self.account is None else self.account.to_text()
-        if head != Head(self.number, self.spent, account, self.tip):
+        if head != Head(self.number, self.spent, self.tip):
             self.problems.append("The head does not say what the entries say.")
 
     def _note(self, row: Row, what: str) -> None:
@@ -83,9 +81,14 @@ class _Replay:
     def _check_kind(self, row: Row) -> None:
         act = row.act
         if (act.kind == "open") != (row.number == 1):
-            self._note(row, "opens the ledger at the wrong place" if act.kind == "open" else "does not open the ledger")
-        elif act.kind in ("open", "bind"):
-            self._bind(json.loads(act.request or ""))
+            self._note(
+                row,
+                "opens the ledger at the wrong place" if act.kind == "open" else "does not open the ledger",
+            )
+        elif act.kind == "open":
+            self.account = opened_by(act.request or "")
+        elif act.kind == "bind" and self.account is not None:
+            self.account = self.account.bound_by(act.request or "")
         elif act.kind == "reserve" and self._is_new(act.key):
             self.unsettled[str(act.key)] = None
         elif act.kind == "settle" and act.key in self.unsettled and act.released is not None:
@@ -97,16 +100,11 @@ class _Replay:
     def _is_new(self, key: str | None) -> bool:
         return key is not None and key not in self.unsettled and key not in self.settled
 
-    def _bind(self, facts: dict[str, object]) -> None:
-        now = {"table": None, "unit": None} if self.account is None else json.loads(self.account.to_text())
-        self.account = Account.of_text(canonical({**now, **facts}))
-
     def _check_sum(self, row: Row) -> None:
         if self.account is None:
             return
         budget = Budget(self.account.budget)
-        before = units(self.spent) or budget.nothing
-        charge = units(row.act.charge) or budget.nothing
+        before, charge = (units(text) or budget.nothing for text in (self.spent, row.act.charge))
         if min(charge) < 0 or add(before, charge) != units(row.spent):
             self._note(row, "does not add up")
         if not budget.admits(units(row.spent), budget.nothing):

@@ -1,0 +1,42 @@
+"""A norm as a convex body."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+
+class Body(ABC):
+    """A symmetric convex body K in ℝ^d, possibly flat: the unit ball of a norm on its span.
+
+    A sensitivity body holds every difference f(D) − f(D′) of the answers to neighbouring tables. Points and
+    directions are rows: shape (k, d), or (d,) for one.
+    """
+
+    @property
+    @abstractmethod
+    def ambient_dim(self) -> int:
+        """The dimension d of the space that the body lies in."""
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """The dimension of the body's span."""
+
+    @abstractmethod
+    def radius(self, p: float, weights: np.ndarray | None = None) -> float:
+        """Return a number that is at least max over z in K of ‖z/weights‖_p, 1 ≤ p ≤ ∞, equal where documented.
+
+        `weights` has shape (d,) and is positive (ones where None).
+        """
+
+    @abstractmethod
+    def gauge(self, points: np.ndarray) -> np.ndarray:
+        """Return inf{r ≥ 0 : point in r·K} for each point, infinity off the span; shape (k,)."""
+
+    @abstractmethod
+    def support(self, directions: np.ndarray) -> np.ndarray:
+        """Return max over z in K of ⟨direction, z⟩ for each direction; shape (k,)."""
+
+    @abstractmethod
+    def argmax(self, directions: np.ndarray) -> np.ndarray:
+        """Return a point of K at which the support of each direction is attained; shape (k, d)."""

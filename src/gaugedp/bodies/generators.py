@@ -1,0 +1,118 @@
+"""The points that a polytope is the hull of, as an operator: F with the generators as columns."""
+
+from typing import Protocol
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+
+_MOST_PAIR_WORK = 10**9
+
+
+class Generators(Protocol):
+    """A linear map F from n coefficients to ℝ^d whose columns v_1 … v_n generate a body. It may be implicit.
+
+    `whole_numbers`: the answers are integers. `counting`: moreover, two neighbours' answers differ by an integer
+    combination of columns, so that integer noise on the coefficients protects.
+    """
+
+    @property
+    def ambient_dim(self) -> int:
+        """The number d of rows."""
+
+    @property
+    def n_generators(self) -> int:
+        """The number n of columns."""
+
+    @property
+    def rank(self) -> int:
+        """The rank of F."""
+
+    @property
+    def whole_numbers(self) -> bool:
+        """Whether the answers are integers."""
+
+    @property
+    def counting(self) -> bool:
+        """Whether neighbours differ by integer combinations of columns."""
+
+    def apply(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return F·coefficients for coefficients (…, n), shape (…, d), exactly for integers."""
+
+    def adjoint(self, direction: np.ndarray) -> np.ndarray:
+        """Return Fᵀ·direction, shape (n,)."""
+
+    def column(self, index: int) -> np.ndarray:
+        """Return v_index, shape (d,)."""
+
+    def row_squares(self) -> np.ndarray:
+        """Return Σ_j F_ij² for each row, shape (d,)."""
+
+    def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
+        """Return at least max_i ‖v_i/weights‖_p."""
+
+    def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
+        """Return at least max_{i,j} ‖(v_i − v_j)/weights‖_p."""
+
+
+class MatrixGenerators:
+    """An explicit matrix of shape (d, n). All norms are exact up to rounding (differences up to 10^9 products)."""
+
+    whole_numbers = False
+    counting = False
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = np.asarray(matrix, dtype=float)
+        if self.matrix.ndim != 2 or 0 in self.matrix.shape:
+            raise InvalidRequest(
+                f"The generators have shape {np.shape(matrix)}.", "Give a matrix (d, n) whose columns are the generators."
+            )
+        if not np.isfinite(self.matrix).all():
+            raise InvalidRequest("A generator is not finite.", "Give finite numbers.")
+
+    @property
+    def ambient_dim(self) -> int:
+        """The number of rows."""
+        return self.matrix.shape[0]
+
+    @property
+    def n_generators(self) -> int:
+        """The number of columns."""
+        return self.matrix.shape[1]
+
+    @property
+    def rank(self) -> int:
+        """The numerical rank."""
+        return int(np.linalg.matrix_rank(self.matrix))
+
+    def apply(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the combination of the columns."""
+        return coefficients @ self.matrix.T
+
+    def adjoint(self, direction: np.ndarray) -> np.ndarray:
+        """Return the products with every column."""
+        return self.matrix.T @ direction
+
+    def column(self, index: int) -> np.ndarray:
+        """Return one column."""
+        return self.matrix[:, index]
+
+    def row_squares(self) -> np.ndarray:
+        """Return the squared norm of each row."""
+        return (self.matrix**2).sum(axis=1)
+
+    def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
+        """Return the largest norm of a column."""
+        return float(np.linalg.norm(self._weighted(weights), p, axis=0).max())
+
+    def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
+        """Return the largest distance between two columns; twice the largest norm where there are too many pairs."""
+        columns = self._weighted(weights).T
+        if columns.size * len(columns) > _MOST_PAIR_WORK:
+            return 2 * self.largest_norm(p, weights)
+        return max(float(np.linalg.norm(columns - one, p, axis=1).max()) for one in columns)
+
+    def _weighted(self, weights: np.ndarray | None) -> np.ndarray:
+        return self.matrix if weights is None else self.matrix / np.asarray(weights, dtype=float)[:, None]
+
+

@@ -1,0 +1,73 @@
+"""Balls of the ℓ_p norms."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import positive, whole
+from gaugedp.bodies.base import Body
+from gaugedp.errors import InvalidRequest
+
+
+@dataclass(frozen=True)
+class LpBall(Body):
+    """{z in ℝ^d : ‖z‖_p ≤ radius}, 1 ≤ p ≤ ∞. Every method is exact up to rounding."""
+
+    d: int
+    p: float
+    size: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, d=self.d)
+        positive(radius=self.size)
+        if not self.p >= 1:
+            raise InvalidRequest(f"p is {self.p!r}.", "Give p as a number of at least 1, or infinity.")
+
+    @property
+    def ambient_dim(self) -> int:
+        """d."""
+        return self.d
+
+    @property
+    def rank(self) -> int:
+        """d."""
+        return self.d
+
+    def radius(self, p: float, weights: np.ndarray | None = None) -> float:
+        """Return max ‖z/weights‖_p by Hölder's inequality, which is attained."""
+        inverse = np.ones(self.d) if weights is None else 1 / np.asarray(weights, dtype=float)
+        if p >= self.p:
+            return float(self.size * inverse.max())
+        exponent = 1 / (1 / p - (0 if math.isinf(self.p) else 1 / self.p))
+        return float(self.size * np.linalg.norm(inverse, exponent))
+
+    def gauge(self, points: np.ndarray) -> np.ndarray:
+        """Return ‖point‖_p/radius."""
+        return np.linalg.norm(np.atleast_2d(points), self.p, axis=1) / self.size
+
+    def support(self, directions: np.ndarray) -> np.ndarray:
+        """Return radius·‖direction‖_q, 1/p + 1/q = 1."""
+        return self.size * np.linalg.norm(np.atleast_2d(directions), self._dual, axis=1)
+
+    def argmax(self, directions: np.ndarray) -> np.ndarray:
+        """Return the point where Hölder's inequality is an equality (the first vertex at p = 1)."""
+        rows = np.atleast_2d(np.asarray(directions, dtype=float))
+        if self.p == 1:
+            points = np.zeros_like(rows)
+            first = np.abs(rows).argmax(axis=1)
+            picked = np.arange(len(rows)), first
+            points[picked] = np.sign(rows[picked])
+            return self.size * points
+        points = np.sign(rows) * np.abs(rows) ** (self._dual - 1)
+        norms = np.linalg.norm(points, self.p, axis=1, keepdims=True)
+        return self.size * np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)
+
+    @property
+    def _dual(self) -> float:
+        if self.p == 1:
+            return math.inf
+        return 1.0 if math.isinf(self.p) else self.p / (self.p - 1)
+
+    def __repr__(self) -> str:
+        return f"LpBall(d={self.d}, p={self.p:g}, radius={self.size:g})"

@@ -1,0 +1,32 @@
+"""From the numbers a person gives to the promise they ask for."""
+
+from gaugedp._validate import between, positive
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+
+
+def promise_asked(
+    epsilon: float | None = None, delta: float | None = None, rho: float | None = None, mu: float | None = None
+) -> Guarantee:
+    """Return PureDP for `epsilon`, ApproxDP for `epsilon` and `delta`, ZCDP for `rho`, GaussianDP for `mu`."""
+    given = {"epsilon": epsilon, "rho": rho, "mu": mu}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1 or (delta is not None and epsilon is None):
+        raise InvalidRequest(
+            "The promise is not clear.", "Give epsilon, or epsilon and delta, or rho, or mu; one of them."
+        )
+    positive(**{named[0]: given[named[0]]})
+    if rho is not None:
+        return ZCDP(rho)
+    if mu is not None:
+        return GaussianDP(mu)
+    assert epsilon is not None
+    if delta is None:
+        return PureDP(epsilon)
+    positive(delta=delta)
+    between(0, 1, delta=delta)
+    return ApproxDP(epsilon, delta)

@@ -1,0 +1,52 @@
+"""What a ledger hands out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.ledger.chain import Row, Units, units
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Paid: entry `number` of the ledger charges `promise` under `key`, for ever. To be settled once."""
+
+    key: str
+    promise: Guarantee
+    number: int
+    tip: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What an earlier reservation of the same `key` and request was settled with, at no cost."""
+
+    key: str
+    released: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger. `charge` is in the budget's whole units, `time` is ISO 8601 in UTC.
+
+    `kind` is "open", "bind", "reserve" or "settle"; `key`, `promise` and `request` may be None.
+    """
+
+    number: int
+    kind: str
+    key: str | None
+    promise: Guarantee | None
+    charge: Units
+    request: Mapping[str, Any] | None
+    time: str
+    tip: str
+
+
+def entry(row: Row) -> Entry:
+    """Return the line of a stored `row`, without its release."""
+    act = row.act
+    promise = None if act.promise is None else from_dict(json.loads(act.promise))
+    request = None if act.request is None else json.loads(act.request)
+    return Entry(row.number, act.kind, act.key, promise, units(act.charge), request, row.time, row.tip)

@@ -1,0 +1,100 @@
+"""Where a ledger file may lie: on a local disk, in a folder and file that this user may write."""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from gaugedp.errors import InvalidRequest, LedgerRefused
+
+_MOUNTS = Path("/proc/mounts")
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|gfs2|ocfs2|"
+    r"davfs2?|sshfs|s3fs|gcsfuse|rclone|webdav|curlftpfs"
+)
+
+
+def check_path(path: str) -> Path:
+    """Return the absolute path; refuse a server's address and text that is no path."""
+    if not isinstance(path, str) or "\0" in path or not path.strip():
+        raise InvalidRequest(
+            "The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'."
+        )
+    if "://" in path:
+        raise InvalidRequest(
+            "This version keeps ledgers in files only.", "Give the path of a file on a local disk."
+        )
+    return Path(os.path.abspath(path))
+
+
+def check_place(path: Path, name: str) -> bool:
+    """Return whether there is a file; refuse a place where a ledger can neither be opened nor created."""
+    try:
+        folder, kind = path.parent.stat(), _kind(path)
+    except FileNotFoundError:
+        raise LedgerRefused(
+            f"The folder of {name} does not exist.", "Create it, or check the path."
+        ) from None
+    except OSError as error:
+        raise LedgerRefused(
+            f"The ledger {name} cannot be reached ({error.strerror}).", "Check the path."
+        ) from None
+    if not stat.S_ISDIR(folder.st_mode):
+        raise LedgerRefused(f"The folder of {name} is not a folder.", "Check the path.")
+    _check_kind(kind, name)
+    _check_access(path, name, exists=kind is not None)
+    _check_local(path, name)
+    return kind is not None
+
+
+def network_kind(path: Path, mounts: str) -> str | None:
+    """Return the kind of network file system of `path`, by the text of /proc/mounts; None where local."""
+    found, length = None, -1
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 2:
+            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
+            if len(point) >= length and path.is_relative_to(point):
+                found, length = fields[2], len(point)
+    kind = (found or "").removeprefix("fuse.")
+    return kind if _NETWORK.fullmatch(kind) else None
+
+
+def _kind(path: Path) -> int | None:
+    """Return the kind of file at `path`, None where there is none."""
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _check_kind(kind: int | None, name: str) -> None:
+    if kind == stat.S_IFDIR:
+        raise LedgerRefused(f"{name} is a folder, not a ledger.", "Give the path of a file.")
+    if kind not in (None, stat.S_IFREG):
+        raise LedgerRefused(f"{name} is not a regular file.", "Give the path of a file.")
+
+
+def _check_access(path: Path, name: str, *, exists: bool) -> None:
+    """Refuse a file or folder that may not be written: a reservation also writes beside the file."""
+    if exists and not os.access(path, os.R_OK):
+        raise LedgerRefused(
+            f"The ledger {name} may not be read by this user.", "Ask for the right to read and write it."
+        )
+    if exists and not os.access(path, os.W_OK):
+        raise LedgerRefused(f"The ledger {name} is read-only.", "Ask for the right to write it.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise LedgerRefused(f"The folder of {name} is read-only.", "Ask for the right to write in it.")
+
+
+def _check_local(path: Path, name: str) -> None:
+    try:
+        mounts = _MOUNTS.read_text(errors="replace")
+    except OSError:
+        return  # there is no such list on this system
+    kind = network_kind(Path(os.path.realpath(path)), mounts)
+    if kind is not None:
+        raise LedgerRefused(
+            f"The ledger {name} lies on a network file system ({kind}); two machines could spend one budget.",
+            "Put it on a local disk.",
+        )

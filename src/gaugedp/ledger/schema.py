@@ -1,0 +1,160 @@
+"""The tables of a ledger file, and SQLite's refusals in plain words."""
+
+import sqlite3
+import struct
+from typing import Any
+
+from gaugedp.errors import LedgerRefused
+from gaugedp.ledger.chain import NOTHING, Act, Head, Row
+
+APPLICATION_ID = 0x6744504C  # "gDPL"
+VERSION = 1
+HEADER_BYTES = 100
+
+_TABLES = (
+    """CREATE TABLE entry (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('open', 'bind', 'reserve', 'settle')),
+    key TEXT,
+    promise TEXT,
+    charge TEXT NOT NULL,
+    request TEXT,
+    released BLOB,
+    spent TEXT NOT NULL,
+    time TEXT NOT NULL,
+    tip TEXT NOT NULL,
+    UNIQUE (kind, key)
+)""",
+    """CREATE TABLE head (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    entries INTEGER NOT NULL,
+    spent TEXT NOT NULL,
+    tip TEXT NOT NULL
+)""",
+)
+_GUARDS = (
+    """CREATE TRIGGER entry_is_last BEFORE INSERT ON entry
+WHEN NEW.number <> (SELECT entries FROM head) + 1
+  OR EXISTS (SELECT 1 FROM entry WHERE number = NEW.number OR (kind = NEW.kind AND key = NEW.key))
+BEGIN SELECT RAISE(ABORT, 'entries are added at the end'); END""",
+    "CREATE TRIGGER entry_stays BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
+    "CREATE TRIGGER entry_kept BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
+    "CREATE TRIGGER head_kept BEFORE DELETE ON head BEGIN SELECT RAISE(ABORT, 'the head stays'); END",
+)
+
+_COLUMNS = "number, kind, key, promise, charge, request, released, spent, time, tip"
+SELECT = f"SELECT {_COLUMNS} FROM entry"
+INSERT = f"INSERT INTO entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_WORDS = {
+    sqlite3.SQLITE_BUSY: (
+        "is locked by another process",
+        "Try again when it has finished, or wait longer (timeout=…).",
+    ),
+    sqlite3.SQLITE_READONLY: ("is read-only", "Ask for the right to write the file and its folder."),
+    sqlite3.SQLITE_PERM: ("may not be opened by this user", "Ask for the right to read and write it."),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "Check that this user may write the file and its folder."),
+    sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", "Make room on the disk."),
+    sqlite3.SQLITE_IOERR: (
+        "cannot be written or read: the disk is full or failing",
+        "Make room, or check the disk.",
+    ),
+    sqlite3.SQLITE_NOTADB: ("is not a ledger file", "Check the path, or restore the ledger from a copy."),
+    sqlite3.SQLITE_CORRUPT: (
+        "is damaged",
+        "Restore it from a copy, and verify the copy with the last exported tip.",
+    ),
+}
+_WORDS[sqlite3.SQLITE_LOCKED] = _WORDS[sqlite3.SQLITE_PROTOCOL] = _WORDS[sqlite3.SQLITE_BUSY]
+_ALTERED = (
+    "was altered by other hands",
+    "Restore it from a copy, and verify the copy with the last exported tip.",
+)
+
+
+def refusal(code: int, name: str, exists: bool) -> LedgerRefused:
+    """Return the refusal for SQLite's primary result `code`, quoting neither SQLite nor the data."""
+    if code == sqlite3.SQLITE_CANTOPEN and not exists:
+        return LedgerRefused(f"The ledger {name} is not there any more.", "Bring the file back.")
+    what, do = _WORDS.get(code, _ALTERED)
+    return LedgerRefused(f"The ledger {name} {what}.", do)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Create the tables, the guards, the head before its first entry, and the marks of the format."""
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    for statement in (*_TABLES, *_GUARDS):
+        connection.execute(statement)
+    connection.execute("INSERT INTO head VALUES (1, ?, ?, ?)", (NOTHING.entries, NOTHING.spent, NOTHING.tip))
+
+
+def make_durable(connection: sqlite3.Connection, name: str) -> None:
+    """Set what a commit has to wait for; refuse a file that cannot be in WAL mode."""
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+        raise LedgerRefused(
+            f"The ledger {name} cannot keep a write-ahead log here.", "Put it on a local disk."
+        )
+
+
+def check_header(header: bytes, name: str) -> None:
+    """Refuse a file whose first bytes are not those of a ledger of this version."""
+    if header[:16] != b"SQLite format 3\0" or len(header) < HEADER_BYTES:
+        raise refusal(sqlite3.SQLITE_NOTADB, name, True)
+    _check_mark(*struct.unpack(">i4xi", header[60:72]), name)  # see "The Database Header" of the file format
+
+
+def check_mark(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse an open file that is not a ledger of this version."""
+    marks = [
+        connection.execute(f"PRAGMA {mark}").fetchone()[0] for mark in ("user_version", "application_id")
+    ]
+    _check_mark(*marks, name)
+
+
+def _check_mark(version: int, application_id: int, name: str) -> None:
+    if application_id != APPLICATION_ID:
+        raise refusal(sqlite3.SQLITE_NOTADB, name, True)
+    if version != VERSION:
+        raise LedgerRefused(
+            f"The ledger {name} was written by another version of gaugedp.", "Use that version."
+        )
+
+
+def damage(connection: sqlite3.Connection) -> list[str]:
+    """Return a sentence where pages are damaged, and where tables or guards are not the original."""
+    found = []
+    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        found.append("The file is damaged.")
+    kept = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(text for (text,) in kept) != sorted((*_TABLES, *_GUARDS)):
+        found.append("The guards against changes were changed.")
+    return found
+
+
+def head(stored: tuple[Any, ...] | None) -> Head:
+    """Return the head; one that is missing, or counts with anything but a whole number, counts −1 entries."""
+    entries, spent, tip = (-1, "", "") if stored is None else stored
+    return Head(entries if isinstance(entries, int) else -1, str(spent), str(tip))
+
+
+def cells(row: Row) -> tuple[object, ...]:
+    """Return the cells of `row` in the order of INSERT and SELECT."""
+    act = row.act
+    said = (act.kind, act.key, act.promise, act.charge, act.request, act.released)
+    return (row.number, *said, row.spent, row.time, row.tip)
+
+
+def row(stored: tuple[Any, ...]) -> Row:
+    """Return the row that `cells` wrote; a cell of another type becomes a text that no chain contains."""
+    number, *said, spent, time, tip = stored
+    *words, released = said
+    blob = released if released is None or isinstance(released, bytes) else repr(released).encode()
+    kind, key, promise, charge, request = map(_word, words)
+    return Row(number, Act(kind, key, promise, charge, request, blob), *map(str, (spent, time, tip)))
+
+
+def _word(cell: object) -> Any:
+    return cell if cell is None or isinstance(cell, str) else repr(cell)

@@ -1,0 +1,194 @@
+"""A ledger in a SQLite file: one connection for each transaction, durable when it returns.
+
+The file is in WAL mode, written with synchronous = FULL. A transaction of this process waits for the one
+before it, and so does `fork`, so that no child inherits an open one.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from gaugedp.errors import LedgerRefused
+from gaugedp.ledger import schema
+from gaugedp.ledger.chain import NOTHING, Act, Head, Row, extend
+from gaugedp.ledger.place import check_path, check_place
+from gaugedp.ledger.store import T, no_ledger
+
+_ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+
+_turn = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_turn.release)
+
+
+class SqliteStore:
+    """The ledger file at `path`, `shown` in messages; a lock is waited for at most `timeout` seconds."""
+
+    durable = True
+
+    def __init__(self, path: Path, shown: str, timeout: float) -> None:
+        self._path, self._shown, self._timeout = path, shown, timeout
+
+    @classmethod
+    def open(cls, shown: str, timeout: float, opening: Act | None) -> "SqliteStore":
+        """Return the store at the path `shown`; an absent file appears, complete, with `opening`."""
+        store = cls(check_path(shown), shown, timeout)
+        if not check_place(store._path, store.name):
+            if opening is None:
+                raise no_ledger(store.name)
+            store._create(opening)
+        store._check_file()
+        return store
+
+    @property
+    def name(self) -> str:
+        """The path as the caller wrote it, in quotation marks."""
+        return repr(self._shown)
+
+    def run(self, act: Callable[["SqliteTransaction"], T], *, write: bool = True) -> T:
+        """Return `act(transaction)` as `Store.run` promises."""
+        return self._patiently(lambda: self._attempt(self._uri("rw"), act, write))
+
+    def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
+        """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
+        with _turn, closing(_connect(uri)) as connection:
+            schema.check_mark(connection, self.name)
+            schema.make_durable(connection, self.name)
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            outcome = act(SqliteTransaction(connection))
+            connection.execute("COMMIT")
+            return outcome
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Return `attempt()`; try again while another holds the lock, and put failures into words."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                return attempt()
+            except sqlite3.Error as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code not in _BUSY or time.monotonic() >= deadline:
+                raise schema.refusal(code, self.name, self._path.exists())
+            time.sleep(os.urandom(1)[0] / 8000)  # up to 32 ms, so that waiting processes do not march in step
+
+    def _create(self, opening: Act) -> None:
+        """Make the file appear with `opening`, complete or not at all; where one is there now, it stays."""
+        for suffix in ("-wal", "-journal"):
+            if os.path.lexists(f"{self._path}{suffix}"):
+                raise LedgerRefused(
+                    f"There is no ledger {self.name}, but {self._shown + suffix!r} of an earlier one.",
+                    "Bring the ledger back, or move that file away.",
+                )
+        draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
+        try:
+            self._patiently(lambda: _write_new(draft, opening, self.name))
+            _publish(draft, self._path)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise LedgerRefused(
+                f"The ledger {self.name} cannot be created ({error.strerror}).", "Choose another folder."
+            ) from None
+        finally:
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                Path(f"{draft}{suffix}").unlink(missing_ok=True)
+
+    def _check_file(self) -> None:
+        """Refuse a file that is not a ledger of this format, without changing it or the files beside it.
+
+        SQLite itself would first mend a file that a killed process left. Closing the file drops every lock that
+        this process has on it, so it happens in turn, when there are none.
+        """
+        try:
+            with _turn, self._path.open("rb") as file:
+                header = file.read(schema.HEADER_BYTES)
+        except OSError as error:
+            raise LedgerRefused(
+                f"The ledger {self.name} cannot be read ({error.strerror}).", "Check the disk."
+            ) from None
+        schema.check_header(header, self.name)
+
+    def _uri(self, mode: str) -> str:
+        return f"{self._path.as_uri()}?mode={mode}"
+
+    def __reduce__(self) -> tuple[Callable[..., "SqliteStore"], tuple[str, float, None]]:
+        return SqliteStore.open, (str(self._path), self._timeout, None)
+
+
+class SqliteTransaction:
+    """One transaction of one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def head(self) -> Head:
+        """Return the head."""
+        found = self._connection.execute("SELECT entries, spent, tip FROM head").fetchone()
+        return schema.head(found)
+
+    def row(self, number: int) -> Row | None:
+        """Return entry `number`."""
+        return next(self._rows("WHERE number = ?", number), None)
+
+    def find(self, kind: str, key: str) -> Row | None:
+        """Return the entry of this `kind` and `key`."""
+        return next(self._rows("WHERE kind = ? AND key = ?", kind, key), None)
+
+    def opening(self) -> list[Row]:
+        """Return the entries that say whose budget it is."""
+        return list(self._rows("WHERE kind IN ('open', 'bind') ORDER BY number"))
+
+    def rows(self) -> Iterator[Row]:
+        """Return all entries by number."""
+        return self._rows("ORDER BY number")
+
+    def append(self, row: Row, head: Head) -> None:
+        """Add `row` and put `head` in the place of the head."""
+        self._connection.execute(schema.INSERT, schema.cells(row))
+        self._connection.execute(
+            "UPDATE head SET entries = ?, spent = ?, tip = ?", (head.entries, head.spent, head.tip)
+        )
+
+    def damage(self) -> list[str]:
+        """Return a sentence where pages of the file are damaged or its guards are gone."""
+        return schema.damage(self._connection)
+
+    def _rows(self, clause: str, *values: object) -> Iterator[Row]:
+        return map(schema.row, self._connection.execute(f"{schema.SELECT} {clause}", values))
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=_ATTEMPT, isolation_level=None)
+    connection.text_factory = _text
+    return connection
+
+
+def _text(stored: bytes) -> Any:
+    return stored.decode("utf-8", "replace")
+
+
+def _write_new(draft: Path, opening: Act, name: str) -> None:
+    """Write a complete ledger, durably, under a name that nobody else knows."""
+    with _turn, closing(_connect(f"{draft.as_uri()}?mode=rwc")) as connection:
+        schema.make_durable(connection, name)
+        connection.execute("BEGIN IMMEDIATE")
+        schema.create(connection)
+        SqliteTransaction(connection).append(*extend(NOTHING, opening))
+        connection.execute("COMMIT")
+
+
+def _publish(draft: Path, path: Path) -> None:
+    """Give the draft its name, durably; refuse with FileExistsError where the name is taken."""
+    os.link(draft, path)
+    if hasattr(os, "O_DIRECTORY"):
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

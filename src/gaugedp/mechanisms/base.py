@@ -1,0 +1,125 @@
+"""Calibrated randomness: a function of a body and a guarantee, blind to tables and ledgers."""
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import NoReturn
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+
+FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
+
+
+class Mechanism(ABC):
+    """Noise that hides which point of a translate of `body` the answer is, as well as `guarantee` says.
+
+    Answers and noise lie on the lattice step·ℤ^d, which is fixed by the body alone. `exactness` is "exact" where
+    integers alone decide every draw.
+    """
+
+    name: str
+    exactness: str
+    body: Body
+    guarantee: Guarantee
+    step: Fraction
+
+    @abstractmethod
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` draws of the noise in lattice steps, shape (size, d), dtype int64."""
+
+    @property
+    @abstractmethod
+    def variances(self) -> np.ndarray:
+        """The variance of each coordinate of the noise, shape (d,)."""
+
+    @abstractmethod
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the expected ‖noise/weights‖, norm 1 or 2 (ones where None)."""
+
+    @abstractmethod
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return widths such that the noise is within each with probability at least `level`, shape (d,).
+
+        Each alone, or all at once where `simultaneous`.
+        """
+
+    @abstractmethod
+    def covers(self, body: Body) -> bool:
+        """Whether the guarantee holds for a question with this sensitivity body."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the noise in words, with its scale."""
+
+    def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
+        """Return `size` draws of the noise, shape (size, d), dtype float."""
+        return self.draw(size, system_rng() if rng is None else rng) * float(self.step)
+
+    def prepare(self, rng: Entropy | None = None) -> "Prepared":
+        """Return noise drawn now, to be added to one answer later, once."""
+        return Prepared(self.draw(1, system_rng() if rng is None else rng)[0])
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+
+class Prepared:
+    """One draw of noise that waits for its answer: two answers under one draw would tell their difference."""
+
+    def __init__(self, noise: np.ndarray) -> None:
+        self._noise: np.ndarray | None = noise
+
+    def __call__(self, answer: np.ndarray) -> np.ndarray:
+        """Return `answer` (integers, in lattice steps) plus the noise, and forget the noise."""
+        if self._noise is None:
+            raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
+        if np.shape(answer) != self._noise.shape:
+            raise InvalidRequest(
+                f"The answer has shape {np.shape(answer)}, the noise {self._noise.shape}.", "Give one number a row."
+            )
+        noise, self._noise = self._noise, None
+        return answer + noise
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")
+
+    def __repr__(self) -> str:
+        return f"Prepared({'used' if self._noise is None else 'unused'})"
+
+
+def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fraction, Fraction]:
+    """Return (step, radius in steps): the ℓ_p radius of body/weights, with what rounding to the lattice adds.
+
+    Bodies of integer answers have step 1 and lose nothing. Elsewhere the step is a power of two below
+    radius/(d·2^12), and rounding both of two neighbours' answers adds at most one step a coordinate.
+    """
+    radius = body.radius(p, weights)
+    if not radius > 0:
+        raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+    if is_integer(body):
+        return Fraction(1), _up(radius)
+    step = Fraction(2) ** math.floor(math.log2(radius / (body.ambient_dim * FINE_STEPS)))
+    rounding = _cube_radius(body.ambient_dim, p, weights)
+    return step, _up(radius) / step + _up(rounding)
+
+
+def is_integer(body: Body) -> bool:
+    """Whether the body belongs to integer answers."""
+    return isinstance(body, Polytope) and body.generators.whole_numbers
+
+
+def _cube_radius(d: int, p: float, weights: np.ndarray | None) -> float:
+    """Return max over the cube [−1, 1]^d of ‖z/weights‖_p."""
+    inverse = np.ones(d) if weights is None else 1 / np.asarray(weights, dtype=float)
+    return float(np.linalg.norm(inverse, p))
+
+
+def _up(value: float) -> Fraction:
+    """Return a rational that covers the rounding of a few float operations; whole numbers stay as they are."""
+    return Fraction(value) if value.is_integer() else Fraction(value) * (1 + Fraction(1, 2**40))

@@ -1,0 +1,64 @@
+"""Which mechanisms can answer, and which of them errs least."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import scipy
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.gaussian import Gaussian
+from gaugedp.mechanisms.identity import MOST_CELLS, Identity
+from gaugedp.mechanisms.laplace import Laplace
+
+
+def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
+    """Yield every mechanism that keeps the promise `asked`, for a body and relative widths of the noise."""
+    pure = pure_within(asked)
+    yield Laplace.calibrate(body, pure, weights)
+    if _has_small_table(body):
+        yield Identity.calibrate(body, pure)
+    if asked != pure:
+        yield Gaussian.calibrate(body, asked, weights)
+
+
+def pure_within(asked: Guarantee) -> PureDP:
+    """Return the largest pure promise, rounded down, that implies `asked`.
+
+    ε for (ε, δ); √(2ρ) for ρ-zCDP (Bun and Steinke 2016, proposition 1.4); log(Φ(μ/2)/Φ(−μ/2)) for μ-GDP, whose
+    trade-off curve then passes through the vertex of the pure one.
+    """
+    match asked:
+        case ApproxDP(epsilon_value=epsilon):
+            return PureDP(epsilon)
+        case ZCDP(rho=rho):
+            return PureDP(math.sqrt(2 * rho) * (1 - 2.0**-40))
+        case GaussianDP(mu=mu):
+            gap = scipy.special.log_ndtr(mu / 2) - scipy.special.log_ndtr(-mu / 2)
+            return PureDP(float(gap) * (1 - 2.0**-40))
+        case PureDP():
+            return asked
+    raise TypeError(f"{asked!r} is not a single promise")
+
+
+def choose(mechanisms: list[Mechanism], errors: list[float]) -> tuple[Mechanism, str]:
+    """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words."""
+    least = min(errors)
+    near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= 1.1 * least]
+    best = min(near or range(len(errors)), key=errors.__getitem__)
+    others = [f"{m.name} {e:.4g}" for i, (m, e) in enumerate(zip(mechanisms, errors, strict=True)) if i != best]
+    reason = f"least expected error, {errors[best]:.4g}"
+    return mechanisms[best], reason + (f" (against {', '.join(others)})" if others else "")
+
+
+def _has_small_table(body: Body) -> bool:
+    return (
+        isinstance(body, Polytope) and body.generators.counting and body.generators.n_generators <= MOST_CELLS
+    )

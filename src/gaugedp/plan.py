@@ -1,0 +1,166 @@
+"""What an answer would cost and how wrong it would be: every candidate, before any row is read."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.choose import candidates, choose
+from gaugedp.queries.base import Query
+
+_LEVEL = 0.95
+_EPSILON_RANGE = (1e-9, 1e9)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that could answer, and how wrong it is expected to be.
+
+    `error` is the expected ℓ₂ norm of the noise over all released values; each counted on the scale of what one row
+    can change (1 for a count), which matters only where counts and sums are mixed.
+    """
+
+    mechanism: Mechanism
+    error: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a question would be answered for a unit and a promise. Made of public facts alone."""
+
+    query: Query
+    unit: PrivacyUnit
+    asked: Guarantee
+    candidates: tuple[Candidate, ...]
+    mechanism: Mechanism
+    reason: str
+
+    @property
+    def epsilon(self) -> float:
+        """The ε asked for (or solved for); infinity for a promise that has none at δ = 0."""
+        return self.asked.to_dict().get("epsilon", math.inf)
+
+    @property
+    def error(self) -> float:
+        """The expected error of the chosen mechanism; see Candidate."""
+        return next(one.error for one in self.candidates if one.mechanism is self.mechanism)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness."""
+        return [
+            {
+                "mechanism": one.mechanism.name,
+                "error": one.error,
+                "interval_95": float((one.mechanism.half_widths(_LEVEL) * self._steps()).max()),
+                "simultaneous_95": float((one.mechanism.half_widths(_LEVEL, True) * self._steps()).max()),
+                "guarantee": repr(one.mechanism.guarantee),
+                "exactness": one.mechanism.exactness,
+                "chosen": one.mechanism is self.mechanism,
+                "noise": one.mechanism.describe(),
+            }
+            for one in self.candidates
+        ]
+
+    def terms(self) -> list[dict[str, Any]]:
+        """Return a row for each term of the question: its answers and its intervals under the chosen mechanism.
+
+        For a mean, the intervals are those of the centred sums and of the counts that it is computed from.
+        """
+        single, together = (self.mechanism.half_widths(_LEVEL, s) * self._steps() for s in (False, True))
+        ends = np.cumsum([0, *(one.n_rows for one in self.query.estimates)])
+        texts = list(dict.fromkeys(text for text, _ in self.query.labels))
+        return [
+            {
+                "query": text,
+                "answers": one.n_answers,
+                "interval_95": _widest(single[start:end], one.n_answers),
+                "simultaneous_95": _widest(together[start:end], one.n_answers),
+            }
+            for text, one, start, end in zip(texts, self.query.estimates, ends[:-1], ends[1:], strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole plan as JSON can hold it."""
+        return {
+            "query": self.query.text,
+            "digest": self.query.digest(),
+            "unit": self.unit.to_dict(),
+            "asked": self.asked.to_dict(),
+            "mechanism": self.mechanism.name,
+            "reason": self.reason,
+            "candidates": self.table(),
+            "terms": self.terms(),
+        }
+
+    def _steps(self) -> np.ndarray:
+        return np.array([float(step) for step in self.query.steps])
+
+    def __str__(self) -> str:
+        rows = [
+            f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {row['error']:<10.5g} "
+            f"±{row['interval_95']:<10.6g} {row['guarantee']:<22} {row['exactness']}"
+            for row in self.table()
+        ]
+        return "\n".join([f"{self.query.text}  ({self.unit}; asked {self.asked!r})", *rows, self.reason])
+
+
+def plan(
+    query: Query,
+    unit: PrivacyUnit,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    mu: float | None = None,
+    error: float | None = None,
+) -> Plan:
+    """Return the plan for a promise, or, for a wanted `error` (expected ℓ₂ norm), for the least ε that reaches it.
+
+    No data is touched. With `error`, ε is rounded up to three digits; `delta` may be given with it.
+    """
+    if error is None:
+        return _plan(query, unit, promise_asked(epsilon, delta, rho, mu))
+    positive(error=error)
+    if epsilon is not None or rho is not None or mu is not None:
+        raise InvalidRequest("Both an error and a promise are given.", "Give error (and delta), or epsilon, rho or mu.")
+    return _cheapest(query, unit, error, delta)
+
+
+def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
+    body = query.sensitivity(unit)
+    reach = query.reach
+    weights = None if float(reach.min()) == float(reach.max()) else reach
+    mechanisms = list(candidates(body, asked, weights))
+    errors = [mechanism.error(2, weights) for mechanism in mechanisms]
+    chosen, reason = choose(mechanisms, errors)
+    offers = tuple(Candidate(m, e) for m, e in zip(mechanisms, errors, strict=True))
+    return Plan(query, unit, asked, offers, chosen, reason)
+
+
+def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
+    """Bisect ε on a logarithmic scale; the error falls as ε grows."""
+    low, high = (math.log(end) for end in _EPSILON_RANGE)
+    if _plan(query, unit, promise_asked(math.exp(high), delta)).error > error:
+        raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Ask for a larger error.")
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        reached = _plan(query, unit, promise_asked(math.exp(middle), delta)).error <= error
+        low, high = (low, middle) if reached else (middle, high)
+    return _plan(query, unit, promise_asked(_three_digits_up(math.exp(high)), delta))
+
+
+def _three_digits_up(value: float) -> float:
+    digits = 2 - math.floor(math.log10(value))
+    return round(math.ceil(value * 10.0**digits) * 10.0**-digits, max(0, digits))
+
+
+def _widest(widths: np.ndarray, n_answers: int) -> list[float]:
+    """Return the largest width of the values, or of the sums and of the counts."""
+    return [float(part.max()) for part in np.split(widths, len(widths) // n_answers)]

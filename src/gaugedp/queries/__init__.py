@@ -1,0 +1,29 @@
+"""Questions: linear maps from a table to answers, with the body that one unit can move them by."""
+
+from gaugedp.queries.base import Query
+from gaugedp.queries.builders import (
+    bounded_means,
+    bounded_sums,
+    count,
+    marginals,
+    prefix_sums,
+    ranges,
+    stack,
+    workload,
+)
+from gaugedp.queries.linear import Workload
+from gaugedp.queries.text import query
+
+__all__ = [
+    "Query",
+    "Workload",
+    "bounded_means",
+    "bounded_sums",
+    "count",
+    "marginals",
+    "prefix_sums",
+    "query",
+    "ranges",
+    "stack",
+    "workload",
+]

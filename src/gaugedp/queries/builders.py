@@ -1,0 +1,113 @@
+"""Questions, ready to ask."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.linear import Piece, Term, Workload, n_cells
+from gaugedp.queries.maps import MAX_ANSWERS, CellMap, Identity, MatrixMap, Prefix, Ranges
+
+Names = str | Sequence[str] | None
+
+
+def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
+    """Return the counts of every cell of each set of attributes, in product order, the last attribute fastest."""
+    return Workload(domain, tuple(_marginal(domain, _names(names)) for names in attribute_sets))
+
+
+def count(domain: Domain) -> Workload:
+    """Return the number of rows."""
+    return Workload(domain, (_marginal(domain, ()),))
+
+
+def prefix_sums(domain: Domain, attribute: str) -> Workload:
+    """Return, for each cell of the attribute, the number of rows up to and with it."""
+    cells = n_cells(domain, (attribute,))
+    return Workload(domain, (_counts(f"prefix({attribute})", (attribute,), Prefix(cells)),))
+
+
+def ranges(domain: Domain, attribute: str) -> Workload:
+    """Return the number of rows in every range of cells of the attribute."""
+    cells = n_cells(domain, (attribute,))
+    if cells * (cells + 1) // 2 > MAX_ANSWERS:
+        raise InvalidRequest(f"ranges({attribute}) has {cells * (cells + 1) // 2:,} answers.", "Use wider bins.")
+    return Workload(domain, (_counts(f"ranges({attribute})", (attribute,), Ranges(cells)),))
+
+
+def workload(matrix: np.ndarray, domain: Domain) -> Workload:
+    """Return matrix @ cells, one answer a row; the cells are the joint table of all attributes of the domain.
+
+    A matrix that is not of whole numbers is rounded, before any data, to 2^30 steps of its largest entry.
+    """
+    names = tuple(domain.attributes)
+    values = np.asarray(matrix)
+    if values.ndim != 2 or values.shape[1] != domain.n_cells():
+        raise InvalidRequest(
+            f"The workload has shape {values.shape} and the domain {domain.n_cells():,} cells.",
+            "Give a matrix with one column for each cell.",
+        )
+    return Workload(domain, (_counts(f"matrix({'*'.join(names)})", names, MatrixMap(values)),))
+
+
+def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
+    """Return the sum of a bounded column, in total or for each cell of `by`."""
+    facts, names = domain.column(column), _names(by)
+    piece = Piece(
+        names,
+        Identity(n_cells(domain, names)),
+        column,
+        facts.missing is None,
+        low=facts.low_steps,
+        high=facts.high_steps,
+        step=facts.step,
+    )
+    return Workload(domain, (Term(f"sum({column}){_by(names)}", (piece,), Estimate(piece.cells.n_rows)),))
+
+
+def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
+    """Return the mean of a bounded column, in total or for each cell of `by`.
+
+    Released are the sums of the distances from the middle of the bounds, which are half as sensitive as the sums,
+    and the counts; the mean is computed from both. The middle stands for a cell whose noisy count is not positive.
+    """
+    facts, names = domain.column(column), _names(by)
+    span = facts.high_steps - facts.low_steps
+    cells = Identity(n_cells(domain, names))
+    may_miss = facts.missing is None
+    centred = Piece(names, cells, column, may_miss, centred=True, low=-span, high=span, step=facts.step / 2)
+    counts = Piece(names, cells, column, may_miss)
+    estimate = Estimate(cells.n_rows, (float((facts.low + facts.high) / 2), float((facts.high - facts.low) / 2)))
+    return Workload(domain, (Term(f"mean({column}){_by(names)}", (centred, counts), estimate),))
+
+
+def stack(*queries: Workload) -> Workload:
+    """Return several questions as one: answered together, paid once, about the same rows."""
+    if not queries:
+        raise InvalidRequest("There is nothing to stack.", "Give at least one question.")
+    if any(query.domain != queries[0].domain for query in queries):
+        raise InvalidRequest("The questions speak of different domains.", "Build them from one domain.")
+    return Workload(queries[0].domain, tuple(term for query in queries for term in query.terms))
+
+
+def _names(names: Names) -> tuple[str, ...]:
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+def _by(names: tuple[str, ...]) -> str:
+    return f" by {'*'.join(names)}" if names else ""
+
+
+def _marginal(domain: Domain, names: tuple[str, ...]) -> Term:
+    for name in names:
+        if name not in domain.attributes:
+            raise UnknownName.among("attribute", name, domain.attributes)
+    if len(set(names)) < len(names):
+        raise InvalidRequest(f"{'*'.join(names)} names an attribute twice.", "Name each attribute once.")
+    return _counts("*".join(names) or "count", names, Identity(n_cells(domain, names)))
+
+
+def _counts(text: str, names: tuple[str, ...], cells: CellMap) -> Term:
+    return Term(text, (Piece(names, cells),), Estimate(cells.n_rows))

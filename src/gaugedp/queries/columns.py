@@ -1,0 +1,222 @@
+"""The columns of a workload as an operator: what one row can add to the answers, never written out."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Protocol
+
+import numpy as np
+
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.maps import CellMap
+
+_MOST_GENERATORS = 10**7
+_MOST_DENSE = 4 * 10**6
+
+
+class Part(Protocol):
+    """What is read of a piece of a workload."""
+
+    attributes: tuple[str, ...]
+    cells: CellMap
+    column: str | None
+    may_miss: bool
+    low: int
+    high: int
+
+    @property
+    def reach(self) -> int:
+        """The most that one row adds to its cell."""
+
+
+@dataclass(frozen=True)
+class WorkloadColumns:
+    """The generators of a workload: one for each cell of the joint table of `attributes`, the last one fastest.
+
+    With bounded columns, one for each cell and each choice, for every column, of its lower bound, its upper bound or,
+    where that can be, no value (the choice slowest). A row in the cell adds a point of the hull of these.
+    """
+
+    domain: Domain
+    attributes: tuple[str, ...]
+    columns: tuple[str, ...]
+    pieces: Sequence[Part]
+
+    @property
+    def ambient_dim(self) -> int:
+        """The number of released integers."""
+        return sum(piece.cells.n_rows for piece in self.pieces)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of cells of the attributes."""
+        return self.domain.shape(self.attributes)
+
+    @property
+    def n_generators(self) -> int:
+        """The number of joint cells, times 2 or 3 for each bounded column."""
+        return math.prod(self.shape) * len(self._choices)
+
+    whole_numbers = True
+
+    @property
+    def counting(self) -> bool:
+        """Whether only rows are counted: then neighbours differ by whole columns."""
+        return not self.columns
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the span.
+
+        Marginals span the interactions of all subsets of their attributes, ∏(n_a − 1) dimensions each; maps that
+        lose nothing change nothing. With a matrix or a bounded column the rank is computed.
+        """
+        if self.counting and all(piece.cells.injective for piece in self.pieces):
+            return self._interactions()
+        if self.ambient_dim * self.n_generators > _MOST_DENSE:
+            raise InvalidRequest("The rank of so large a question is not computed.", "Ask for fewer cells or rows.")
+        dense = np.stack([self.column(index) for index in range(self.n_generators)], axis=1)
+        return int(np.linalg.matrix_rank(dense.astype(float)))
+
+    def apply(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the answers (…, d) of tables that have `coefficients` (…, n) in their joint cells."""
+        choices = coefficients.reshape(*coefficients.shape[:-1], len(self._choices), *self.shape)
+        return np.concatenate([self._piece_rows(piece, choices) for piece in self.pieces], axis=-1)
+
+    def adjoint(self, direction: np.ndarray) -> np.ndarray:
+        """Return ⟨direction, v⟩ for every generator v."""
+        self._check_size()
+        total = np.zeros((len(self._choices), *self.shape))
+        start = 0
+        for piece in self.pieces:
+            cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_rows], dtype=float))
+            start += piece.cells.n_rows
+            spread = self._spread(cells, piece.attributes)
+            total += np.stack([weight * spread for weight in self._bounds(piece)])
+        return total.ravel()
+
+    def column(self, index: int) -> np.ndarray:
+        """Return one generator."""
+        choice, cell = divmod(index, math.prod(self.shape))
+        places = dict(zip(self.attributes, np.unravel_index(cell, self.shape), strict=True))
+        parts = []
+        for piece in self.pieces:
+            unit = np.zeros(piece.cells.n_cells, dtype=np.int64)
+            unit[self._place(piece, places)] = self._bounds(piece)[choice]
+            parts.append(piece.cells.apply(unit))
+        return np.concatenate(parts)
+
+    def row_squares(self) -> np.ndarray:
+        """Return, for counts, the squares of a cell's row times the joint cells that fall in it."""
+        joint = math.prod(self.shape)
+        return np.concatenate([piece.cells.row_squares() * (joint // piece.cells.n_cells) for piece in self.pieces])
+
+    def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
+        """Return the largest norm of a generator.
+
+        Exact where the non-constant blocks share a joint table of at most 10^7 cells; above, the sum of the blocks'
+        largest norms, which is at least as large.
+        """
+        powers = [scale * piece.cells.powers(p) for scale, piece in self._scaled(p, weights)]
+        fixed = _gather([block[0] for block in powers if block.min() == block.max()], p)
+        moving = [
+            (block, piece) for block, piece in zip(powers, self.pieces, strict=True) if block.min() < block.max()
+        ]
+        return _root(_gather([fixed, self._largest_total(moving, p)], p), p)
+
+    def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
+        """Return at least the largest distance of two generators: the blocks' largest distances, gathered."""
+        blocks = []
+        for scale, piece in self._scaled(p, weights):
+            apart = scale * piece.cells.largest_difference_power(p)
+            spread = max(piece.high, 0) - min(piece.low, 0) if piece.may_miss else piece.high - piece.low
+            within = (spread if math.isinf(p) else float(spread) ** p) * scale / _raise(piece.reach, p)
+            blocks.append(max(apart, within * float(piece.cells.powers(p).max())))
+        return _root(_gather(blocks, p), p)
+
+    def _scaled(self, p: float, weights: np.ndarray | None) -> Iterable[tuple[float, Part]]:
+        """Yield (reach/least weight)^p with each piece; the least weight of a piece errs on the safe side."""
+        start = 0
+        for piece in self.pieces:
+            stop = start + piece.cells.n_rows
+            least = 1.0 if weights is None else float(np.min(weights[start:stop]))
+            yield _raise(piece.reach / least, p), piece
+            start = stop
+
+    def _largest_total(self, blocks: list[tuple[np.ndarray, Part]], p: float) -> float:
+        names = tuple(name for name in self.attributes if any(name in piece.attributes for _, piece in blocks))
+        if not blocks or math.isinf(p) or math.prod(self.domain.shape(names)) > _MOST_GENERATORS:
+            return _gather([float(block.max()) for block, _ in blocks], p)
+        return float(sum(_along(self.domain, block, piece.attributes, names) for block, piece in blocks).max())
+
+    def _interactions(self) -> int:
+        subsets = {
+            frozenset(names)
+            for piece in self.pieces
+            for size in range(len(piece.attributes) + 1)
+            for names in combinations(piece.attributes, size)
+        }
+        return sum(math.prod(count - 1 for count in self.domain.shape(tuple(names))) for names in subsets)
+
+    @property
+    def _choices(self) -> list[tuple[int, ...]]:
+        """For every column: 0 its lower bound, 1 its upper bound, 2 no value."""
+        missing = {piece.column for piece in self.pieces if piece.may_miss}
+        return list(product(*(range(3 if name in missing else 2) for name in self.columns)))
+
+    def _bounds(self, piece: Part) -> list[int]:
+        """The piece's weight under each choice."""
+        if piece.column is None:
+            return [1] * len(self._choices)
+        place = self.columns.index(piece.column)
+        return [(piece.low, piece.high, 0)[choice[place]] for choice in self._choices]
+
+    def _piece_rows(self, piece: Part, choices: np.ndarray) -> np.ndarray:
+        axes = len(self.attributes)
+        weighted = np.moveaxis(choices, -axes - 1, -1) @ np.array(self._bounds(piece))
+        others = tuple(axis - axes for axis, name in enumerate(self.attributes) if name not in piece.attributes)
+        return piece.cells.apply(_ordered(weighted.sum(axis=others), self.attributes, piece.attributes))
+
+    def _spread(self, cells: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+        return np.broadcast_to(_along(self.domain, cells, names, self.attributes), self.shape)
+
+    def _place(self, piece: Part, places: dict[str, np.intp]) -> int:
+        shape = self.domain.shape(piece.attributes)
+        return int(np.ravel_multi_index([int(places[name]) for name in piece.attributes], shape)) if shape else 0
+
+    def _check_size(self) -> None:
+        if self.n_generators > _MOST_GENERATORS:
+            raise InvalidRequest(
+                f"The joint table has {self.n_generators:,} cells.", f"This needs at most {_MOST_GENERATORS:,}."
+            )
+
+
+def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:
+    """Return the table over `names` as an array that broadcasts over the axes `onto`."""
+    table = cells.reshape(domain.shape(names))
+    kept = [name for name in onto if name in names]
+    table = table.transpose([names.index(name) for name in kept])
+    return table.reshape([domain.attribute(name).n_cells if name in names else 1 for name in onto])
+
+
+def _ordered(table: np.ndarray, have: tuple[str, ...], want: tuple[str, ...]) -> np.ndarray:
+    """Bring the last axes, over the names in `have` that are wanted, into the order `want` and flatten them."""
+    kept = [name for name in have if name in want]
+    ahead = table.ndim - len(kept)
+    order = [*range(ahead), *(ahead + kept.index(name) for name in want)]
+    return table.transpose(order).reshape(*table.shape[:ahead], -1)
+
+
+def _raise(value: float, p: float) -> float:
+    return float(value) if math.isinf(p) else float(value) ** p
+
+
+def _root(value: float, p: float) -> float:
+    return float(value) if math.isinf(p) else float(value) ** (1 / p)
+
+
+def _gather(values: list[float], p: float) -> float:
+    collect: Callable[[list[float]], float] = max if math.isinf(p) else sum
+    return float(collect([0.0, *values]))

@@ -1,0 +1,221 @@
+"""Linear questions: counts and sums over the cells of contingency tables, stacked."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.domain import BoundedColumn, Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.columns import WorkloadColumns
+from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.maps import MAX_ANSWERS, CellMap, MatrixMap
+from gaugedp.tables.total import Total
+
+
+_OUTSIDE_RULES = {
+    "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
+    "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Released integers of one kind: a map of the totals over the cells of `attributes`.
+
+    Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps to sum a column; twice its distance
+    from the middle of the bounds, in half steps, where `centred`. A piece with a `column` speaks of the rows that
+    have a value in it; `may_miss` says that others can exist.
+    """
+
+    attributes: tuple[str, ...]
+    cells: CellMap
+    column: str | None = None
+    may_miss: bool = False
+    centred: bool = False
+    low: int = 1
+    high: int = 1
+    step: Fraction = Fraction(1)
+
+    @property
+    def reach(self) -> int:
+        """The most that one row adds to its cell, in steps."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def counts(self) -> bool:
+        """Whether rows are counted, not summed."""
+        return self.low == self.high == 1
+
+
+@dataclass(frozen=True)
+class Term:
+    """One question of a stack: its text, what is released for it, and how the answers follow from that."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    estimate: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Workload(Query):
+    """A stack of terms over one domain, which all speak of the same rows.
+
+    A row is left out of the whole question when an attribute that any term uses is missing or outside its cells and
+    the rule for that is "drop": it is then the zero vector. A row without a value in a bounded column, where the
+    rule is "drop", is left out of the terms about that column alone.
+    """
+
+    domain: Domain
+    terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise InvalidRequest("The question is empty.", "Ask for at least one term, such as a marginal.")
+        if len({term.text for term in self.terms}) < len(self.terms):
+            raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
+        if self.n_rows > MAX_ANSWERS:
+            raise InvalidRequest(f"The question has {self.n_rows:,} answers.", f"Ask for at most {MAX_ANSWERS:,}.")
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The terms, joined by semicolons."""
+        return "; ".join(term.text for term in self.terms)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of released integers."""
+        return sum(term.estimate.n_rows for term in self.terms)
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers."""
+        return sum(term.estimate.n_answers for term in self.terms)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of all terms, in order."""
+        return tuple(piece for term in self.terms for piece in term.pieces)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes in use, in the domain's order."""
+        used = {name for piece in self.pieces for name in piece.attributes}
+        return tuple(name for name in self.domain.attributes if name in used)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The bounded columns in use."""
+        return tuple(dict.fromkeys(piece.column for piece in self.pieces if piece.column))
+
+    @property
+    def may_drop_rows(self) -> bool:
+        """Whether the rules can leave a row out."""
+        return any(self.domain.attribute(name).outside == "drop" for name in self.attributes)
+
+    @cached_property
+    def labels(self) -> list[tuple[str, str]]:
+        """Pairs (term, cell), one for each answer."""
+        return [(term.text, label) for term in self.terms for label in self._row_labels(term.pieces[0])]
+
+    @property
+    def rules(self) -> list[str]:
+        """A sentence for each attribute and column in use."""
+        attributes = [(name, self.domain.attribute(name).outside) for name in self.attributes]
+        columns = [(name, self.domain.column(name)) for name in self.columns]
+        return [
+            *(_OUTSIDE_RULES[outside].format(name=name) for name, outside in attributes),
+            *(_column_rule(name, facts) for name, facts in columns),
+        ]
+
+    @cached_property
+    def steps(self) -> list[Fraction]:
+        """The worth of one unit of each released integer."""
+        return [step for piece in self.pieces for step in [piece.step * piece.cells.step] * piece.cells.n_rows]
+
+    @cached_property
+    def reach(self) -> np.ndarray:
+        """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
+        scales = [(1 / piece.cells.step if piece.counts else piece.reach, piece.cells.n_rows) for piece in self.pieces]
+        return np.concatenate([np.full(count, float(scale)) for scale, count in scales])
+
+    def sensitivity(self, unit: PrivacyUnit) -> Polytope:
+        """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′}, with ±v where rows can be missing).
+
+        v runs over what one row can add. The radii are exact for marginals, prefix sums, ranges and sums alone, and
+        for stacks of marginals; elsewhere they are upper bounds.
+        """
+        replace = unit.neighbours == "replace"
+        columns = WorkloadColumns(self.domain, self.attributes, self.columns, self.pieces)
+        with_zero = replace and (unit.column is not None or self.may_drop_rows)
+        return Polytope(columns, unit.max_rows, differences=replace, with_zero=with_zero)
+
+    def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
+        """Return the exact integers of the table."""
+        wanted = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
+        found = dict(zip(wanted, table.totals(wanted, row_key), strict=True))
+        rows = [piece.cells.apply(_cells(piece, found)) for piece in self.pieces]
+        exact = object if any(part.dtype == object for part in rows) else np.int64
+        return np.concatenate([part.astype(exact) for part in rows])
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """How the answers of each term follow from the released values."""
+        return tuple(term.estimate for term in self.terms)
+
+    def digest(self) -> str:
+        """Return a hash of everything that decides the answer: the text, the domain's facts and any matrix."""
+        facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.attributes)]
+        facts += [f"{name}={self.domain.column(name)!r}" for name in self.columns]
+        state = hashlib.sha256("\n".join(facts).encode())
+        for piece in self.pieces:
+            if isinstance(piece.cells, MatrixMap):
+                state.update(f"{piece.cells.step} {piece.cells.matrix.shape}".encode() + piece.cells.matrix.tobytes())
+        return state.hexdigest()
+
+    def _row_labels(self, piece: Piece) -> list[str]:
+        columns = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in piece.attributes]
+        large = isinstance(piece.cells, MatrixMap)
+        cells = [] if large else [", ".join(cell) or "all" for cell in product(*columns)]
+        return [piece.cells.row_label(row, cells) for row in range(piece.cells.n_rows)]
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return f"Workload({text!r}, {self.n_answers} answers)"
+
+
+def _needed(piece: Piece) -> Sequence[Total]:
+    count = Total(piece.attributes, piece.column, present=piece.column is not None)
+    return [count] if piece.counts else [count, Total(piece.attributes, piece.column)]
+
+
+def _cells(piece: Piece, found: dict[Total, np.ndarray]) -> np.ndarray:
+    """Return the piece's own totals from the table's, which sum columns centred, in half steps."""
+    counts, *sums = (found[total] for total in _needed(piece))
+    if piece.counts:
+        return counts
+    return sums[0] if piece.centred else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2
+
+
+def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
+    """Return the number of cells of a marginal, refusing what cannot be answered."""
+    size = math.prod(domain.shape(attributes))
+    if size > MAX_ANSWERS:
+        raise InvalidRequest(
+            f"The marginal {'*'.join(attributes)} has {size:,} cells.", f"Ask for at most {MAX_ANSWERS:,} cells."
+        )
+    return size
+
+
+def _column_rule(name: str, facts: BoundedColumn) -> str:
+    clip = f"{name} is clipped to [{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}; "
+    if facts.missing is None:
+        return clip + "rows where it is missing are left out of the terms about it."
+    return clip + f"where it is missing it counts as {float(facts.missing):g}."

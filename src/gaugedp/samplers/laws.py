@@ -1,0 +1,153 @@
+"""One-dimensional laws on the integers: how to draw from them and how wide they are."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import scipy
+
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.discrete import discrete_gaussian, discrete_laplace, rounded_gaussian
+
+_SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous law is exact to 1e-5
+
+
+class Law(ABC):
+    """A symmetric law on the integers with a finite variance."""
+
+    @abstractmethod
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent draws, dtype int64, exactly from the law."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """E N²."""
+
+    @abstractmethod
+    def coverage(self, width: np.ndarray) -> np.ndarray:
+        """Return P(|N| ≤ width) for whole widths ≥ 0."""
+
+    @abstractmethod
+    def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
+        """Return E e^(−rate·N²), shape of `rate` ≥ 0."""
+
+    def half_width(self, level: float) -> int:
+        """Return the least whole width with P(|N| ≤ width) ≥ level."""
+        low, high = -1, 1
+        while float(self.coverage(np.array(high))) < level:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if float(self.coverage(np.array(middle))) >= level else (middle, high)
+        return high
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Law):
+    """P(k) ∝ e^(−|k|/scale)."""
+
+    scale: Fraction
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Draw exactly; see the sampler."""
+        return discrete_laplace(size, self.scale, rng)
+
+    @property
+    def variance(self) -> float:
+        """2q/(1 − q)², q = e^(−1/scale)."""
+        rate = float(1 / self.scale)
+        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+    def coverage(self, width: np.ndarray) -> np.ndarray:
+        """1 − 2q^(width + 1)/(1 + q)."""
+        rate = float(1 / self.scale)
+        return 1 - 2 * np.exp(-rate * (np.asarray(width, dtype=float) + 1)) / (1 + math.exp(-rate))
+
+    def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
+        """A sum, or √π·u·erfcx(u) with u = 1/(2·scale·√rate) for the continuous law."""
+        if self.scale <= _SUMMED:
+            magnitude = np.arange(int(40 * self.scale) + 40)
+            weight = np.exp(-magnitude / float(self.scale)) * np.where(magnitude > 0, 2, 1)
+            return _moment(rate, magnitude, weight)
+        u = 1 / (2 * float(self.scale) * np.sqrt(rate))
+        return math.sqrt(math.pi) * u * scipy.special.erfcx(u)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Law):
+    """P(k) ∝ e^(−k²/(2·parameter))."""
+
+    parameter: Fraction
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Draw exactly; see the sampler."""
+        return discrete_gaussian(size, self.parameter, rng)
+
+    @property
+    def variance(self) -> float:
+        """A sum; above the summed scales it is the parameter to 1e-15."""
+        if self.parameter > _SUMMED**2:
+            return float(self.parameter)
+        magnitude, weight = self._weights()
+        return float((magnitude.astype(float) ** 2 * weight).sum() / weight.sum())
+
+    def coverage(self, width: np.ndarray) -> np.ndarray:
+        """A sum, or the normal law rounded to the integers."""
+        if self.parameter > _SUMMED**2:
+            return _normal_coverage(width, float(self.parameter))
+        _, weight = self._weights()
+        running = np.cumsum(weight) / weight.sum()
+        return running[np.minimum(np.asarray(width), len(running) - 1)]
+
+    def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
+        """A sum, or (1 + 2·rate·variance)^(−1/2)."""
+        if self.parameter > _SUMMED**2:
+            return 1 / np.sqrt(1 + 2 * rate * float(self.parameter))
+        return _moment(rate, *self._weights())
+
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        parameter = float(self.parameter)
+        magnitude = np.arange(int(12 * math.sqrt(parameter)) + 12)
+        return magnitude, np.exp(-(magnitude.astype(float) ** 2) / (2 * parameter)) * np.where(magnitude > 0, 2, 1)
+
+
+@dataclass(frozen=True)
+class RoundedGaussian(Law):
+    """A normal variable of standard deviation `std`, rounded to the nearest integer."""
+
+    std: Fraction
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Draw exactly; see the sampler."""
+        return rounded_gaussian(size, self.std, rng)
+
+    @property
+    def variance(self) -> float:
+        """A sum of Σ (2k + 1)·P(|N| > k); std² + 1/12 above the summed scales."""
+        if self.std > _SUMMED:
+            return float(self.std) ** 2 + 1 / 12
+        width = np.arange(int(12 * self.std) + 12)
+        return float(((2 * width + 1) * (1 - self.coverage(width))).sum())
+
+    def coverage(self, width: np.ndarray) -> np.ndarray:
+        """erf((width + 1/2)/(std·√2))."""
+        return _normal_coverage(width, float(self.std) ** 2)
+
+    def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
+        """A sum, or that of the normal law of the same variance."""
+        if self.std > _SUMMED:
+            return 1 / np.sqrt(1 + 2 * rate * self.variance)
+        magnitude = np.arange(int(12 * self.std) + 12)
+        weight = np.diff(self.coverage(magnitude), prepend=0.0)
+        return _moment(rate, magnitude, weight)
+
+
+def _moment(rate: np.ndarray, magnitude: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.exp(-np.multiply.outer(rate, magnitude.astype(float) ** 2)) @ weight / weight.sum()
+
+
+def _normal_coverage(width: np.ndarray, variance: float) -> np.ndarray:
+    return scipy.special.erf((np.asarray(width, dtype=float) + 0.5) / math.sqrt(2 * variance))

@@ -1,0 +1,245 @@
+"""The cell of a value and the steps of a number, as SQL that cannot fail whatever the value is.
+
+Every rule is a pair: `inside`, true for the values that have a cell, and `code`, the cell of such a value. A code that could
+overflow for some other value is only ever evaluated under CASE WHEN inside. Comparisons put NaN above every number.
+
+Numbers are 64-bit floats unless the column holds integers. Text is a number when, without the spaces around it, it has
+the form of a decimal number, or is "inf". A bin edge is the float nearest to the decimal edge; as rounding is monotone,
+a value written with at most 15 digits is on the same side of the edge as its decimal.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from gaugedp._validate import decimal
+from gaugedp.domain import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
+from gaugedp.tables.engine import Column, Kind
+
+DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+TEXT_NUMBER = rf"\s*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))\s*"
+EXACT = 2**53  # whole numbers up to here are floats
+LEAF = 8  # a search tree compares one by one below this many values; measured: flat from 4 to 16
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One column made ready: `reads` are its aliases over the source, `inside` and `code` speak of the aliases."""
+
+    reads: dict[str, exp.Expression]
+    inside: exp.Expression
+    code: exp.Expression
+    is_total: bool = True  # whether `code` can be evaluated for every value, inside or not
+
+    def cell(self, outside: int | None) -> exp.Expression:
+        """The code; for any other value `outside` (None: anything, for its row is dropped)."""
+        if outside is None and self.is_total:
+            return self.code.copy()
+        chosen = exp.Case().when(self.inside.copy(), self.code.copy())
+        return chosen if outside is None else chosen.else_(exp.convert(outside))
+
+
+def read_attribute(attribute: Attribute, column: Column, alias: str) -> Reading:
+    """Return the reading of an attribute; its code is 0 … n_inside − 1."""
+    match attribute:
+        case Categories():
+            return _categories(attribute, column, alias)
+        case Integers():
+            return _integers(attribute, column, alias)
+        case Bins() if _is_whole(attribute) and column.kind is Kind.INTEGER:
+            return _whole_bins(attribute, column, alias)
+        case Bins() if _is_exact(attribute):
+            return _equal_bins(attribute, column, alias)
+        case Bins():
+            return _edge_bins([attribute.low + attribute.width * i for i in range(attribute.n_inside + 1)], column, alias)
+        case EdgeBins():
+            return _edge_bins(attribute.edges, column, alias)
+    raise TypeError(f"no reading of {type(attribute).__name__}")
+
+
+def other_cell(attribute: Attribute) -> int | None:
+    """The cell of the misfits; None where they are dropped."""
+    return attribute.n_inside if attribute.outside == OTHER else None
+
+
+def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> Reading:
+    """Return the reading of a bounded column; its code is the whole number of steps above the lower bound."""
+    value = exp.column(alias)
+    inside = exp.not_(value.is_(exp.null()))
+    if column.kind is Kind.INTEGER and bounded.step == 1:
+        clipped = _clip(value, exp.convert(bounded.low_steps), exp.convert(bounded.high_steps))
+        steps = exp.cast(clipped, "BIGINT")
+        return Reading({alias: _source(column)}, inside, steps - bounded.low_steps)
+    clipped = _clip(value, _float(bounded.low), _float(bounded.high))
+    steps = exp.cast(exp.func("ROUND", _in_steps(clipped, bounded.step), 0), "BIGINT")
+    is_number = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
+    return Reading({alias: _number(column)}, is_number, steps - bounded.low_steps)
+
+
+def missing_steps(bounded: BoundedColumn) -> int | None:
+    """The steps above the lower bound that stand for a missing number; None where its row is dropped."""
+    return None if bounded.missing is None else int(bounded.missing / bounded.step) - bounded.low_steps
+
+
+def read_person(column: Column, alias: str) -> Reading:
+    """Return the reading of the person column: `inside` says that there is a person."""
+    value = exp.column(alias)
+    inside = exp.not_(value.is_(exp.null()))
+    if column.kind in {Kind.REAL, Kind.SHORT_REAL}:
+        return Reading({alias: _number(column)}, exp.and_(inside, exp.not_(exp.IsNan(this=value.copy()))), value)
+    return Reading({alias: _source(column) if column.kind is Kind.INTEGER else _text(column)}, inside, value)
+
+
+def _categories(attribute: Categories, column: Column, alias: str) -> Reading:
+    value = exp.column(alias)
+    if column.kind in {Kind.TEXT, Kind.LABEL}:
+        texts = sorted((text, code) for code, text in enumerate(attribute.values))
+        choices = [(exp.Literal.string(text), code) for text, code in texts]
+        return Reading({alias: _text(column)}, _is_any(value, choices), _search_equal(value, choices))
+    numbers = _category_numbers(attribute.values, whole=column.kind is Kind.INTEGER)
+    is_integer = column.kind is Kind.INTEGER
+    choices = [(exp.convert(int(key)) if is_integer else _float(key), numbers[key]) for key in sorted(numbers)]
+    read = _source(column) if is_integer else _number(column)
+    return Reading({alias: read}, _is_any(value, choices), _search_equal(value, choices))
+
+
+def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]:
+    """The codes of the categories that a number can match; the first of two spellings of one number wins."""
+    numbers: dict[Fraction, int] = {}
+    for code, text in enumerate(values):
+        if not re.fullmatch(DECIMAL_NUMBER, text) or abs(float(text)) >= 2.0**63:
+            continue
+        number = Fraction(text) if whole else decimal(float(text))
+        if number.denominator == 1 or not whole:
+            numbers.setdefault(number, code)
+    return numbers
+
+
+def _integers(attribute: Integers, column: Column, alias: str) -> Reading:
+    value = exp.column(alias)
+    if column.kind is Kind.INTEGER:
+        inside, code = value.between(attribute.first, attribute.last), _minus(value, attribute.first)
+        return Reading({alias: _source(column)}, inside, code, is_total=attribute.first == 0)
+    inside = exp.and_(value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value)))
+    return Reading({alias: _number(column)}, inside, _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside))
+
+
+def _whole_bins(attribute: Bins, column: Column, alias: str) -> Reading:
+    value, low, width = exp.column(alias), int(attribute.low), int(attribute.width)
+    code = exp.func("LEAST", _minus(value, low) // width, exp.convert(attribute.n_inside - 1))
+    return Reading({alias: _source(column)}, value.between(low, int(attribute.high)), code, is_total=low == 0)
+
+
+def _equal_bins(attribute: Bins, column: Column, alias: str) -> Reading:
+    """A division guesses the bin, at most one off; the edges, each the float nearest to its decimal, decide."""
+    value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), _number(column)
+    scale, first, stride = _whole_edges(attribute)
+
+    def edge(number: exp.Expression) -> exp.Expression:
+        return _divided(_minus(number * _float(stride), Fraction(-first)), scale)
+
+    above = exp.cast(value >= edge(guess + 1), "INT")
+    below = exp.cast(value < edge(guess), "INT")
+    code = exp.func("LEAST", guess + above - below, _float(attribute.n_inside - 1))
+    guessed = exp.func("FLOOR", _minus(read.copy(), attribute.low) / _float(attribute.width))
+    inside = value.between(_float(attribute.low), _float(attribute.high))
+    return Reading({alias: read, guess.name: guessed}, inside, _try_integer(code, attribute.n_inside))
+
+
+def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> Reading:
+    value = exp.column(alias)
+    inside = value.between(_float(edges[0]), _float(edges[-1]))
+    return Reading({alias: _number(column)}, inside, _search_edges(value, edges, 0, len(edges) - 2))
+
+
+def _whole_edges(attribute: Bins) -> tuple[int, int, int]:
+    """Integers (scale, first, stride) with edge i = (first + stride i) / scale."""
+    scale = attribute.low.denominator * attribute.width.denominator
+    return scale, int(attribute.low * scale), int(attribute.width * scale)
+
+
+def _is_whole(attribute: Bins) -> bool:
+    return attribute.low.denominator == attribute.width.denominator == 1 and -EXACT < attribute.low < attribute.high < EXACT
+
+
+def _is_exact(attribute: Bins) -> bool:
+    """Whether the edges are quotients of whole numbers that floats hold, so that one division rounds them right."""
+    scale, first, stride = _whole_edges(attribute)
+    return max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
+
+
+def _search_edges(value: exp.Expression, edges: Sequence[Fraction], first: int, last: int) -> exp.Expression:
+    if first == last:
+        return exp.convert(first)
+    middle = (first + last + 1) // 2
+    left, right = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
+    return exp.Case().when(value < _float(edges[middle]), left).else_(right)
+
+
+def _search_equal(value: exp.Expression, choices: list[tuple[exp.Expression, int]]) -> exp.Expression:
+    """The code of the choice equal to `value`, by halving: the choices are sorted as the engine sorts."""
+    if len(choices) > LEAF:
+        middle = len(choices) // 2
+        left, right = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
+        return exp.Case().when(value < choices[middle][0].copy(), left).else_(right)
+    chosen = exp.Case()
+    for literal, code in choices:
+        chosen = chosen.when(value.eq(literal.copy()), exp.convert(code), copy=False)
+    return chosen if choices else exp.cast(exp.null(), "INT")
+
+
+def _is_any(value: exp.Expression, choices: list[tuple[exp.Expression, int]]) -> exp.Expression:
+    return value.isin(*(literal.copy() for literal, _ in choices)) if choices else exp.false()
+
+
+def _source(column: Column) -> exp.Expression:
+    return exp.column(column.name, quoted=True)
+
+
+def _text(column: Column) -> exp.Expression:
+    return exp.cast(_source(column), "VARCHAR")
+
+
+def _number(column: Column) -> exp.Expression:
+    match column.kind:
+        case Kind.TEXT:
+            is_number = exp.func("REGEXP_FULL_MATCH", _text(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb")
+            text = exp.Case().when(is_number, exp.func("TRIM", _text(column), exp.Literal.string(" \t\n\r\f\v")))
+            return exp.TryCast(this=text, to=exp.DataType.build("DOUBLE"))
+        case Kind.SHORT_REAL:
+            return exp.TryCast(this=_text(column), to=exp.DataType.build("DOUBLE"))
+    return exp.cast(_source(column), "DOUBLE")
+
+
+def _float(number: Fraction | int) -> exp.Expression:
+    """A literal with an exponent, which every dialect reads as a 64-bit float."""
+    digits = repr(abs(float(number)))
+    literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+    return exp.Neg(this=literal) if number < 0 else literal
+
+
+def _try_integer(value: exp.Expression, n_inside: int) -> exp.Expression:
+    return exp.TryCast(this=value, to=exp.DataType.build("INT" if n_inside < 2**31 else "BIGINT"))
+
+
+def _minus(value: exp.Expression, number: Fraction | int) -> exp.Expression:
+    """The difference; an integer stays an integer where `number` is an int and nothing is subtracted where it is 0."""
+    if number == 0:
+        return value
+    return value - (exp.convert(number) if isinstance(number, int) else _float(number))
+
+
+def _divided(value: exp.Expression, divisor: int) -> exp.Expression:
+    return value if divisor == 1 else exp.paren(value) / _float(divisor)
+
+
+def _clip(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
+    return exp.func("LEAST", exp.func("GREATEST", value, low), high)
+
+
+def _in_steps(value: exp.Expression, step: Fraction) -> exp.Expression:
+    scaled = value if step.denominator == 1 else value * _float(step.denominator)
+    return _divided(scaled, step.numerator)

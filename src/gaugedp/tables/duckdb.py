@@ -1,0 +1,241 @@
+"""DuckDB reads files, frames and its own relations. No message of the engine, which may quote rows, is ever passed on.
+
+Text files are read by a fixed rule, nothing being guessed from the rows. Fields are separated by a comma (.csv) or a tab
+(.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line with too few fields or with bytes that
+are no UTF-8, and a line longer than the engine's buffer, is left out; fields beyond the header are ignored. A quote
+that is not closed takes what follows, to the next quote, into its field, so a table should be written by a program that writes CSV.
+"""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gaugedp.errors import STAYS_SPENT, GaugedpError, UnknownName, UnreadableTable
+from gaugedp.tables import frames
+from gaugedp.tables.engine import SOURCE, Column, Kind
+from gaugedp.tables.files import File
+
+if TYPE_CHECKING:
+    import duckdb
+    from sqlglot import exp
+
+KINDS = {
+    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
+    **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal", "double"), Kind.REAL),
+    **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),
+    **dict.fromkeys(("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL),
+    "float": Kind.SHORT_REAL,
+}
+PLAIN_WORDS = {
+    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
+    "timestamp_s": "points in time", "timestamp_ms": "points in time", "timestamp_ns": "points in time",
+    "timestamp with time zone": "points in time with a time zone", "blob": "bytes", "list": "lists", "array": "lists",
+    "struct": "records", "map": "records", "union": "values of several types", "interval": "lengths of time",
+}  # fmt: skip
+# one line of header, then rows that cannot make the reader fail
+TEXT_RULE = (
+    "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', "
+    "strict_mode = false, ignore_errors = true, hive_partitioning = false"
+)
+Attach = Callable[["duckdb.DuckDBPyConnection"], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DuckDBEngine:
+    """A source on a connection of its own, made for each statement; `attach` gives it the table `SOURCE`."""
+
+    description: str
+    columns: Mapping[str, Column]
+    _attach: Attach = field(repr=False)
+
+    def run(self, statement: "exp.Query") -> Mapping[str, np.ndarray]:
+        """See Engine."""
+        return _or_refuse(lambda: self._run(statement.sql(dialect="duckdb")), _unfinished())
+
+    def _run(self, text: str) -> Mapping[str, np.ndarray]:
+        with _connection() as connection:
+            self._attach(connection)
+            return connection.execute(text).fetchnumpy()
+
+
+@dataclass(frozen=True)
+class RelationEngine:
+    """A relation, queried on the connection it belongs to, whose settings are left alone."""
+
+    columns: Mapping[str, Column]
+    _relation: "duckdb.DuckDBPyRelation" = field(repr=False)
+    description: str = "a DuckDB relation"
+
+    def run(self, statement: "exp.Query") -> Mapping[str, np.ndarray]:
+        """See Engine."""
+        text = statement.sql(dialect="duckdb")
+        return _or_refuse(lambda: self._relation.query(SOURCE, text).fetchnumpy(), _unfinished())
+
+
+def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEngine:
+    """Return the engine over `source` that shows the `needed` columns; only names and types are looked at."""
+    import duckdb
+
+    if isinstance(source, str | Path):
+        return _open_file(File.find(source), needed)
+    if frames.library(source) is not None:
+        return _open_frame(source, needed)
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return _open_relation(source, needed)
+    raise UnreadableTable(
+        f"A source of type {type(source).__name__} cannot be read.",
+        "Give the path of a file, a pandas or polars frame, an arrow table or a DuckDB relation.",
+    )
+
+
+def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
+    if file.format == "Parquet":
+        return _described("a Parquet file", needed, lambda connection: _view(connection, _parquet(file)))
+    header = file.header()
+    _check_names(header, needed)
+    columns = {name: Column(name, Kind.TEXT, "text") for name in needed}
+    text = _text_file(file, header, needed)
+    return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text))
+
+
+def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
+    library = frames.library(frame) or ""
+    failures = frames.failures(library)
+    empty = _or_refuse(lambda: frames.without_rows(frame), _unreadable(), failures)
+    _check_names(frames.column_names(empty), needed)
+    columns = {}
+    for name in needed:
+        types = _or_refuse(lambda name=name: _frame_types(empty, name), _unusable(name), failures)
+        columns |= _columns(types)
+
+    def attach(connection: "duckdb.DuckDBPyConnection") -> None:
+        rows = _or_refuse(lambda: frames.selected(frame, needed), _unfinished(), failures)
+        connection.register(SOURCE, rows)
+
+    return DuckDBEngine(f"a {library} {type(frame).__name__}", columns, attach)
+
+
+def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -> RelationEngine:
+    types = _or_refuse(lambda: dict(zip(relation.columns, relation.types, strict=True)), _unreadable())
+    _check_names(list(types), needed)
+    return RelationEngine(_columns({name: types[name] for name in needed}), relation)
+
+
+def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckDBEngine:
+    """An engine over a source that DuckDB itself describes."""
+    types = _or_refuse(lambda: _types(attach), _unreadable())
+    _check_names(list(types), needed)
+    return DuckDBEngine(description, _columns({name: types[name] for name in needed}), attach)
+
+
+def _types(attach: Attach) -> dict[str, Any]:
+    with _connection() as connection:
+        attach(connection)
+        relation = connection.view(SOURCE)
+        return dict(zip(relation.columns, relation.types, strict=True))
+
+
+def _frame_types(empty: Any, name: str) -> dict[str, Any]:
+    return _types(lambda connection: _register(connection, frames.selected(empty, [name])))
+
+
+def _register(connection: "duckdb.DuckDBPyConnection", frame: Any) -> None:
+    connection.register(SOURCE, frame)
+
+
+def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
+    return {name: _column(name, kind.id.lower(), str(kind)) for name, kind in types.items()}
+
+
+def _column(name: str, type_id: str, type_name: str) -> Column:
+    kind = KINDS.get(type_id, Kind.UNUSABLE)
+    return Column(name, kind, f"{PLAIN_WORDS.get(type_id, 'values')} ({type_name})")
+
+
+@contextmanager
+def _connection() -> "Iterator[duckdb.DuckDBPyConnection]":
+    """A connection with an empty database of its own, which spills to a folder that is gone afterwards."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder, duckdb.connect() as connection:
+        connection.execute("SET temp_directory = ?", [folder])
+        for setting in (
+            "enable_progress_bar = false",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
+            "pandas_analyze_sample = 0",
+        ):
+            connection.execute(f"SET {setting}")
+        yield connection
+
+
+def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
+    connection.execute(f"CREATE TEMP VIEW {SOURCE} AS {rows}")
+
+
+def _parquet(file: File) -> str:
+    return f"SELECT * FROM read_parquet({_path(file)}, hive_partitioning = false)"
+
+
+def _text_file(file: File, header: Sequence[str], needed: Sequence[str]) -> str:
+    """The needed columns of a text file. The engine knows its columns by number, so no name in the header can matter."""
+    from sqlglot import exp
+
+    places = [f"f{header.index(name)} AS {exp.to_identifier(name, quoted=True).sql('duckdb')}" for name in needed]
+    fields = ", ".join(f"f{i}: 'VARCHAR'" for i in range(len(header)))
+    packing = "gzip" if file.is_packed else "none"
+    return (
+        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({_path(file)}, columns = {{{fields}}}, {TEXT_RULE}, "
+        f"delim = '{file.delimiter}', compression = '{packing}')"
+    )
+
+
+def _path(file: File) -> str:
+    """The path as an SQL text, in which no character is a pattern."""
+    from sqlglot import exp
+
+    return exp.Literal.string(re.sub(r"[\[*?]", r"[\g<0>]", str(file.path))).sql("duckdb")
+
+
+def _check_names(names: Sequence[object], needed: Sequence[str]) -> None:
+    """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
+    for name in needed:
+        if name not in names:
+            raise UnknownName.among("column", name, names)
+        alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
+        if names.count(name) > 1 or len(alike) > 1:
+            raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
+
+
+def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: tuple[type[BaseException], ...] = ()) -> T:
+    """Return what `work` gives, or raise the refusal, in which no trace of the engine's error is left."""
+    import duckdb
+
+    try:
+        return work()
+    except (duckdb.Error, OSError, MemoryError, RuntimeError, *failures):
+        pass  # the refusal is raised outside, so that the engine's error is not even its context
+    raise refusal
+
+
+def _unfinished() -> UnreadableTable:
+    return UnreadableTable(
+        "The engine could not finish reading the table.",
+        "Check that the file or frame still is what it was when it was scanned, and that memory and disk suffice.",
+        STAYS_SPENT,
+    )
+
+
+def _unreadable() -> UnreadableTable:
+    return UnreadableTable("The columns of the table cannot be read.", "Check that the source is whole and may be read.")
+
+
+def _unusable(name: str) -> UnreadableTable:
+    return UnreadableTable(f"Column {name!r} has a type that the engine cannot read.", "Convert the column.")

@@ -1,0 +1,51 @@
+"""What a table asks of an engine: the types of its columns, and the integers one statement gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+SOURCE = "gaugedp_source"  # the name under which a statement reads the rows
+
+
+class Kind(Enum):
+    """What can be done with a column, whichever engine holds it."""
+
+    INTEGER = "whole numbers"  # that fit 64 bits with a sign
+    REAL = "numbers"
+    SHORT_REAL = "short numbers"  # 32-bit floats: 0.7 is the number that prints as 0.7
+    TEXT = "text"
+    LABEL = "labels"  # dates, times and booleans: compared by their text, never used as numbers
+    UNUSABLE = "values"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the engine describes it: its kind, and its type in the engine's words."""
+
+    name: str
+    kind: Kind
+    type_name: str
+
+
+class Engine(Protocol):
+    """A source of rows on an engine."""
+
+    @property
+    def description(self) -> str:
+        """What the rows come from, such as "a Parquet file"; never a row."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The needed columns by name, found without looking at a row."""
+
+    def run(self, statement: "exp.Query") -> Mapping[str, np.ndarray]:
+        """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL.
+
+        Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
+        """

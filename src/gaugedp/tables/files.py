@@ -1,0 +1,68 @@
+"""Files that rows come from: which they are, and the header of a text file."""
+
+import csv
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from gaugedp.errors import UnreadableTable
+
+FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".tsv": "TSV", ".csv.gz": "CSV", ".tsv.gz": "TSV"}
+MAX_HEADER = 2**20
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that exists: its absolute path and its format, one of "Parquet", "CSV" and "TSV"."""
+
+    path: Path
+    format: str
+
+    @classmethod
+    def find(cls, path: str | Path) -> "File":
+        """Return the file at `path`, the format being told by the end of its name."""
+        path = Path(path)
+        suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
+        if suffix not in FORMATS:
+            raise UnreadableTable(f"{str(path)!r} is of no known format.", f"Give a file ending in {', '.join(FORMATS)}.")
+        if path.is_dir():
+            raise UnreadableTable(f"{str(path)!r} is a folder.", "Give one file.")
+        if not path.is_file():
+            raise UnreadableTable(f"There is no file {str(path)!r}.", "Check the path.")
+        return cls(path.resolve(), FORMATS[suffix])
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the file is compressed by gzip."""
+        return self.path.suffix.lower() == ".gz"
+
+    @property
+    def delimiter(self) -> str:
+        """What stands between two fields."""
+        return "\t" if self.format == "TSV" else ","
+
+    def header(self) -> list[str]:
+        """Return the names in the first line of a text file; nothing else is looked at."""
+        line = self._first_line()
+        if line is None:
+            raise UnreadableTable(f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line.")
+        try:
+            names = next(csv.reader([line], delimiter=self.delimiter, strict=True), [])
+        except csv.Error:
+            names = []
+        if not names:
+            raise UnreadableTable(f"{str(self.path)!r} has no header.", "Write the column names in its first line.")
+        return names
+
+    def _first_line(self) -> str | None:
+        try:
+            opened = gzip.open(self.path, "rb") if self.is_packed else self.path.open("rb")
+            with opened as file:
+                start = file.read(MAX_HEADER)
+        except (OSError, EOFError, zlib.error):
+            return None
+        try:
+            return start.splitlines()[0].decode("utf-8-sig") if start else ""
+        except UnicodeDecodeError:
+            return None

@@ -1,0 +1,116 @@
+"""Frames that rows come from: the needed columns of a pandas, polars or arrow frame, ready for an SQL engine.
+
+Nothing is imported here: a frame can only be given by someone who imported its library. The frames themselves are not changed.
+"""
+
+import sys
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+LIBRARIES = {
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyarrow": ("Table",),
+}
+
+
+def library(source: object) -> str | None:
+    """Return which library the frame `source` is of; None where it is no frame."""
+    for name, classes in LIBRARIES.items():
+        module = sys.modules.get(name)
+        if module is not None and isinstance(source, tuple(getattr(module, each) for each in classes)):
+            return name
+    return None
+
+
+def failures(name: str) -> tuple[type[BaseException], ...]:
+    """Return what the library may raise while it hands over rows."""
+    module = sys.modules[name]
+    match name:
+        case "polars":
+            return (module.exceptions.PolarsError,)
+        case "pyarrow":
+            return (module.ArrowException,)
+    return ()
+
+
+def column_names(source: Any) -> list[object]:
+    """Return the names of the columns, in order."""
+    match library(source):
+        case "pandas":
+            return list(source.columns)
+        case "polars":
+            return list(source.lazy().collect_schema().names())
+    return list(source.column_names)
+
+
+def without_rows(source: Any) -> Any:
+    """Return a frame with the same columns and no rows, without looking at one."""
+    match library(source):
+        case "pandas":
+            return source.iloc[:0]
+        case "polars":
+            return source.lazy().collect_schema().to_frame()
+    return source.schema.empty_table()
+
+
+def selected(source: Any, names: Sequence[str]) -> Any:
+    """Return a new frame of the named columns with their rows."""
+    match library(source):
+        case "pandas":
+            return _selected_pandas(source, names)
+        case "polars":
+            lazy = source.lazy()
+            places = lazy.collect_schema().names()
+            polars = sys.modules["polars"]
+            return lazy.select([polars.nth(places.index(name)) for name in names]).collect()
+    return source.select(list(names))
+
+
+def _selected_pandas(frame: Any, names: Sequence[str]) -> Any:
+    places = list(frame.columns)
+    columns = {name: _plain(frame.iloc[:, places.index(name)]) for name in names}
+    return sys.modules["pandas"].DataFrame(columns, copy=False)
+
+
+def _plain(series: Any) -> Any:
+    """The series as numpy numbers, dates or text: a column of Python objects is text, whatever is in it."""
+    pandas = sys.modules["pandas"]
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        texts = [_text(value) for value in series.cat.categories]
+        return pandas.Series([texts[code] if code >= 0 else None for code in series.cat.codes], index=series.index, dtype=object)
+    if series.dtype == object or isinstance(series.dtype, pandas.StringDtype):
+        return pandas.Series([_text(value) for value in series], index=series.index, dtype=object)
+    return series
+
+
+def _text(value: object) -> str | None:
+    """The text of an object, None for what is neither text, number nor date; it cannot fail."""
+    match value:
+        case str():
+            return value if value.isascii() or _is_unicode(value) else None
+        case bool():
+            return str(value).lower()
+        case Integral():
+            return str(int(value))
+        case Real() if value != value:
+            return None
+        case Real() if abs(value) < 2**53 and value == int(value):
+            return str(int(value))
+        case Real():
+            return repr(float(value))
+        case Decimal() | date():
+            return str(value)
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether the text can be written in UTF-8 (a lone surrogate cannot)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,103 @@
+"""Table: rows somewhere, with the public facts about them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gaugedp.domain import Attribute, BoundedColumn, Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest, UnreadableTable
+from gaugedp.tables.engine import Column, Engine, Kind
+from gaugedp.tables.plan import Plan, Total
+
+__all__ = ["Table", "Total"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in a file, a frame or a relation, that have a domain and a privacy unit.
+
+    `totals` is the only way to the rows. Whether it succeeds does not depend on what is in them.
+    """
+
+    name: str
+    domain: Domain
+    unit: PrivacyUnit
+    _engine: Engine = field(repr=False, compare=False)
+
+    @classmethod
+    def scan(
+        cls, source: object, *, domain: Domain, unit: PrivacyUnit = PrivacyUnit(), name: str | None = None
+    ) -> "Table":
+        """Return the table over `source`, having looked at the names and types of its columns only.
+
+        `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars LazyFrame, a
+        pyarrow Table or a DuckDB relation. Every attribute, bounded column and person column must be in it.
+
+        Raises UnreadableTable where the source or the type of a column does not fit, UnknownName where a column is missing.
+        """
+        from gaugedp.tables.duckdb import open_source
+
+        needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
+        engine = open_source(source, needed)
+        for fact_name, fact in [*domain.attributes.items(), *domain.columns.items()]:
+            _check_type(engine.columns[fact_name], fact)
+        if unit.column is not None:
+            _check_person(engine.columns[unit.column])
+        return cls(domain.name if name is None else name, domain, unit, engine)
+
+    def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
+        """Look at the rows, once, and return each total as a flat array.
+
+        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none). Counts are
+        int64. Sums of a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the
+        clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
+
+        All totals of one call speak of the same rows. A row is left out when an attribute used by any of them has
+        outside = "drop" and no cell for it, when a used column is missing with missing = "drop", or when the unit has a person column and
+        the row has no person. Of the rest, at most `max_rows` rows of a person stay; `row_key` chooses which, evenly, and
+        independently of the order of rows.
+
+        Raises UnknownName or InvalidRequest for a wrong total, before anything is read; UnreadableTable where the engine fails.
+        """
+        for total in totals:
+            _check_total(total, self.domain)
+        if not totals:
+            return []
+        plan = Plan(self.domain, self.unit, self._engine.columns, tuple(totals))
+        return plan.arrays(self._engine.run(plan.statement(row_key)))
+
+    def __repr__(self) -> str:
+        n = len(self.domain.attributes)
+        return f"<Table {self.name!r}: {self._engine.description}, {n} attributes, protecting {self.unit}>"
+
+
+def _check_total(total: Total, domain: Domain) -> None:
+    for name in total.attributes:
+        domain.attribute(name)
+    if len(set(total.attributes)) < len(total.attributes):
+        raise InvalidRequest(f"The attributes {total.attributes!r} name one twice.", "Name each once.")
+    if total.column is not None:
+        domain.column(total.column)
+
+
+def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
+    from gaugedp.domain import Categories
+
+    accepted = {Kind.INTEGER, Kind.REAL, Kind.SHORT_REAL, Kind.TEXT}
+    if isinstance(fact, Categories):
+        _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
+    else:
+        _refuse_unless(column, accepted, "read as numbers")
+
+
+def _check_person(column: Column) -> None:
+    _refuse_unless(column, set(Kind) - {Kind.UNUSABLE}, "used to tell people apart")
+
+
+def _refuse_unless(column: Column, accepted: set[Kind], use: str) -> None:
+    if column.kind not in accepted:
+        raise UnreadableTable(
+            f"Column {column.name!r} holds {column.type_name}, which cannot be {use}.",
+            "Convert the column, or leave it out of the domain.",
+        )

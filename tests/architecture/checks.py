@@ -1,0 +1,301 @@
+"""The checkers of the house rules. Each takes source text and returns its violations as sentences.
+
+A place is a path below src/gaugedp, such as "bodies/lp.py". The tests beside this file run every checker on
+the library, and on planted violations that it must find.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from statistics import median
+
+ORDER = (
+    "errors", "_validate", "entropy", "domain", "bodies", "guarantees", "samplers", "tables", "queries",
+    "mechanisms", "optimization", "ledger", "bounds", "plan", "release", "estimators", "audit", "report",
+    "cli", "__init__",
+)  # fmt: skip
+MUST_NOT_KNOW = {
+    "guarantees": {"mechanisms", "bodies", "tables", "queries", "samplers"},
+    "ledger": {"mechanisms", "bodies", "tables", "queries", "samplers"},
+    "tables": {"queries", "mechanisms", "ledger"},
+    "bodies": {"guarantees", "entropy", "tables"},
+    "mechanisms": {"tables", "queries", "ledger"},
+}
+LAZY = {("release", "report")}  # inside a function only: Release.save_html
+HOMES = {  # the only place that may import a part
+    **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
+    **dict.fromkeys(("sqlite3", "psycopg"), "ledger/"),
+    **dict.fromkeys(("click", "rich"), "cli/"),
+    "matplotlib": "report/plots.py",
+    "cryptography": "entropy.py",
+}
+SYSTEM_RANDOMNESS = ("entropy.py", "ledger/")  # the ledger names accounts and reservations with it; no noise
+EXACT_SAMPLERS = ("discrete", "half_gaussian", "integer_exp", "inverse")  # files in samplers/ without floats
+FLOAT_FUNCTIONS = {
+    "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "pow", "power", "erf", "erfc", "gamma",
+}  # fmt: skip
+FLOAT_MODULES = {"math", "np", "numpy"}
+
+
+# -- what a file imports ---------------------------------------------------------------------------
+
+
+def imports(place: str, source: str) -> Iterator[tuple[str, bool, int]]:
+    """Yield (dotted name, at module level, line) for every import; `from a import b` gives "a.b"."""
+    tree = ast.parse(source)
+    lazy = {id(node) for function in _functions(tree) for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        for name in _names(place, node):
+            yield name, id(node) not in lazy, node.lineno
+
+
+def _names(place: str, node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        package = ("gaugedp", *PurePosixPath(place).parts)[: -node.level] if node.level else ()
+        stem = ".".join([*package, node.module or ""]).strip(".")
+        return [f"{stem}.{alias.name}" for alias in node.names]
+    return []
+
+
+def floor(place: str) -> str:
+    """Return the entry of ORDER a file belongs to: its folder, or its own name."""
+    first = PurePosixPath(place).parts[0]
+    return first.removesuffix(".py")
+
+
+def _target(name: str) -> str | None:
+    """The entry of ORDER that an imported name belongs to; None for other packages."""
+    package, *rest = name.split(".")
+    if package != "gaugedp":
+        return None
+    return rest[0] if rest and rest[0] in ORDER else "__init__"
+
+
+def upward_imports(place: str, source: str) -> list[str]:
+    """A file imports only what stands before it in the house, and never what it must not know."""
+    here = floor(place)
+    if here not in ORDER:
+        return [f"{place}: {here} has no place in the house; add it to ORDER."]
+    found = []
+    for name, at_top, line in imports(place, source):
+        there = _target(name)
+        if there is None or there == here or ((here, there) in LAZY and not at_top):
+            continue
+        if ORDER.index(there) > ORDER.index(here) or there in MUST_NOT_KNOW.get(here, ()):
+            found.append(f"{place}:{line}: {here} imports {there}.")
+    return found
+
+
+def parts_at_home(place: str, source: str) -> list[str]:
+    """Engines, storage, plots and the command line's parts are imported in one place each."""
+    return [
+        f"{place}:{line}: {name.split('.')[0]} belongs to {home} only."
+        for name, _, line in imports(place, source)
+        if (home := HOMES.get(name.split(".")[0])) and not _lives_in(place, home)
+    ]
+
+
+def _lives_in(place: str, home: str) -> bool:
+    return place == home or (home.endswith("/") and place.startswith(home))
+
+
+# -- what a file does ------------------------------------------------------------------------------
+
+
+def one_door(place: str, source: str) -> list[str]:
+    """Only release.py evaluates a query on a table."""
+    return [
+        f"{place}:{node.lineno}: calls .evaluate(); only release.py may."
+        for node in ast.walk(ast.parse(source))
+        if place != "release.py" and isinstance(node, ast.Call) and _attribute(node.func) == "evaluate"
+    ]
+
+
+def one_source_of_randomness(place: str, source: str) -> list[str]:
+    """All randomness comes from entropy.py."""
+    forbidden = {"random", "secrets", "numpy.random", "np.random"}
+    tree = ast.parse(source)
+    named = [(name, line) for name, _, line in imports(place, source)]
+    named += [(ast.unparse(node), node.lineno) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    found = [
+        f"{place}:{line}: {name} is not our source of randomness."
+        for name, line in named
+        if any(name == word or name.startswith(f"{word}.") for word in forbidden)
+        or (name == "os.urandom" and not any(_lives_in(place, home) for home in SYSTEM_RANDOMNESS))
+    ]
+    return found + [
+        f"{place}:{node.lineno}: .rvs() draws from NumPy's generator."
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _attribute(node.func) == "rvs"
+    ]
+
+
+def exact_samplers(place: str, source: str) -> list[str]:
+    """Exact samplers use integers and fractions: no float function, no float()."""
+    path = PurePosixPath(place)
+    if path.parts[0] != "samplers" or not path.stem.startswith(EXACT_SAMPLERS):
+        return []
+    tree = ast.parse(source)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [(node, "float()") for node in calls if ast.unparse(node.func) == "float"]
+    found += [(node, ast.unparse(node)) for node in ast.walk(tree) if _is_float_function(node)]
+    wanted = {f"{module}.{name}" for module in ("math", "numpy") for name in FLOAT_FUNCTIONS}
+    lines = [f"{place}:{node.lineno}: {what} in an exact sampler." for node, what in found]
+    return lines + [
+        f"{place}:{at}: {name} in an exact sampler."
+        for name, _, at in imports(place, source)
+        if name in wanted
+    ]
+
+
+def _is_float_function(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in FLOAT_FUNCTIONS
+        and isinstance(node.value, ast.Name)
+        and node.value.id in FLOAT_MODULES
+    )
+
+
+def narrow_handlers(place: str, source: str) -> list[str]:
+    """No handler catches everything; `except BaseException` is allowed where it ends by raising again."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ExceptHandler) and _catches_all(node):
+            found.append(f"{place}:{node.lineno}: catches everything.")
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and _broad(node.args):
+            found.append(f"{place}:{node.lineno}: suppresses everything.")
+    return found
+
+
+def _catches_all(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    last = handler.body[-1]
+    raises_again = isinstance(last, ast.Raise) and last.exc is None
+    return _broad(kinds) and not ([ast.unparse(kind) for kind in kinds] == ["BaseException"] and raises_again)
+
+
+def _broad(kinds: list[ast.expr]) -> bool:
+    return any(ast.unparse(kind) in ("Exception", "BaseException") for kind in kinds)
+
+
+def _attribute(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else None
+
+
+# -- sizes -----------------------------------------------------------------------------------------
+
+
+def file_sizes(files: dict[str, str]) -> list[str]:
+    """No file has more than 400 lines, and at most a tenth (or one file) more than 300."""
+    sizes = {place: len(source.splitlines()) for place, source in files.items()}
+    long = [
+        f"{place}: {size} lines; at most a tenth of the files may pass 300."
+        for place, size in sizes.items()
+        if size > 300
+    ]
+    return [f"{place}: {size} lines, the most is 400." for place, size in sizes.items() if size > 400] + (
+        long if len(long) > max(1, len(sizes) // 10) else []
+    )
+
+
+def function_sizes(files: dict[str, str]) -> list[str]:
+    """Code lines in a body, docstring left out: median at most 8, nine in ten at most 25, none above 60."""
+    sizes = {
+        f"{place}:{function.lineno} {function.name}": body_lines(function, source)
+        for place, source in files.items()
+        for function in _functions(ast.parse(source))
+    }
+    if not sizes:
+        return []
+    found = [f"{name}: {size} lines, the most is 60." for name, size in sizes.items() if size > 60]
+    if median(sizes.values()) > 8:
+        found.append(f"The median function has {median(sizes.values())} lines, the most is 8.")
+    long = [
+        f"{name}: {size} lines; at most a tenth may pass 25." for name, size in sizes.items() if size > 25
+    ]
+    return found + (long if len(long) > max(1, len(sizes) // 10) else [])
+
+
+def argument_counts(files: dict[str, str]) -> list[str]:
+    """Nine functions in ten have at most four arguments, keyword-only ones counted, self and cls not."""
+    counts = {
+        f"{place}:{function.lineno} {function.name}": len(argument_names(function))
+        for place, source in files.items()
+        for function in _functions(ast.parse(source))
+    }
+    many = [
+        f"{name}: {count} arguments; at most a tenth may have more than 4."
+        for name, count in counts.items()
+        if count > 4
+    ]
+    return many if len(many) > max(1, len(counts) // 10) else []
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, source: str) -> int:
+    """Return the number of code lines of a function's body."""
+    body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
+    if not body:
+        return 0
+    lines = source.splitlines()[body[0].lineno - 1 : body[-1].end_lineno]
+    return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
+
+
+def argument_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the named arguments without self and cls."""
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [argument.arg for argument in given if argument.arg not in ("self", "cls")]
+
+
+def _functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+def mechanisms_without_page(files: dict[str, str], pages: set[str]) -> list[str]:
+    """Every public, non-abstract mechanism has a page docs/theory/<module>.md; helpers need none."""
+    classes = [
+        (PurePosixPath(place).stem, node)
+        for place, source in files.items()
+        if place.startswith("mechanisms/")
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    kin = {"Mechanism"}
+    for _ in classes:
+        kin |= {node.name for _, node in classes if _bases(node) & kin}
+    return [
+        f"mechanisms/{module}.py: {node.name} has no page docs/theory/{module}.md."
+        for module, node in classes
+        if node.name in kin and module not in pages and not (node.name.startswith("_") or _is_abstract(node))
+    ]
+
+
+def _bases(node: ast.ClassDef) -> set[str]:
+    return {ast.unparse(base).split(".")[-1].split("[")[0] for base in node.bases}
+
+
+def _is_abstract(node: ast.ClassDef) -> bool:
+    marks = [ast.unparse(mark) for method in _functions(node) for mark in method.decorator_list]
+    return bool(_bases(node) & {"ABC", "Protocol"}) or any(mark.endswith("abstractmethod") for mark in marks)
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+MACHINE_PATHS = tuple("/" + path for path in ("root/", "tmp/venv", "work/"))
+
+
+def machine_paths(place: str, text: str) -> list[str]:
+    """No file names a path of the machine it was written on."""
+    return [f"{place}: contains {path}" for path in MACHINE_PATHS if path in text]
+
+
+def addresses(place: str, text: str) -> list[str]:
+    """A lock file records versions and hashes, never where a file came from."""
+    return [f"{place}:{n}: {line.strip()}" for n, line in enumerate(text.splitlines(), 1) if "://" in line]

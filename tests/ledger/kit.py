@@ -1,0 +1,69 @@
+"""What the ledger's tests share: one unit, one way of asking, and what every refusal must keep."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import GaugedpError, LedgerRefused
+from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.ledger import Ledger, Reservation, Stored
+
+UNIT = PrivacyUnit()
+SECRET = b"SECRET-marker-41"
+
+
+def ask(
+    ledger: Ledger,
+    promise: Guarantee | float = 0.1,
+    key: str | None = None,
+    *,
+    request: Mapping[str, Any] | None = None,
+    table: str = "people",
+    unit: PrivacyUnit = UNIT,
+) -> Reservation | Stored:
+    """Reserve with the tests' own table, unit and request where none is given."""
+    promises = [promise if isinstance(promise, Guarantee) else PureDP(promise)]
+    return ledger.reserve(promises, table=table, unit=unit, request=request or {"query": "SEX"}, key=key)
+
+
+def paid(ledger: Ledger, promise: Guarantee | float = 0.1, key: str | None = None) -> Reservation:
+    """Reserve, and insist on a reservation."""
+    reservation = ask(ledger, promise, key)
+    assert isinstance(reservation, Reservation)
+    return reservation
+
+
+def filled(path: Path, count: int = 3, budget: Guarantee | None = None) -> Ledger:
+    """Return a ledger with `count` settled reservations: entries 1 (open), 2 (bind), 3, 4, 5, 6, …"""
+    ledger = Ledger.open(path, budget or PureDP(2))
+    for number in range(count):
+        ledger.settle(paid(ledger, 0.1, f"key-{number}"), SECRET)
+    return ledger
+
+
+def folder_bytes(path: Path) -> dict[str, bytes]:
+    """Return the names and bytes of the files in the folder of `path`."""
+    return {file.name: file.read_bytes() for file in sorted(path.parent.iterdir()) if file.is_file()}
+
+
+@contextmanager
+def refused(
+    *words: str, path: Path | None = None, kind: type[GaugedpError] = LedgerRefused
+) -> Iterator[None]:
+    """Insist on a refusal that says all `words`, shows neither releases nor the store, and changes no file."""
+    before = None if path is None else folder_bytes(path)
+    with pytest.raises(kind) as caught:
+        yield
+    message = str(caught.value)
+    assert type(caught.value) is kind
+    assert all(word in message for word in words), message
+    assert SECRET.decode() not in message
+    assert "sqlite" not in message.lower()
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert message.endswith(("Nothing was read and nothing was spent.", "stays spent; no answer was shown."))
+    assert path is None or folder_bytes(path) == before

@@ -1,0 +1,230 @@
+"""Opening, binding, copying and sending a ledger."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
+from gaugedp.ledger import Ledger
+from tests.ledger.kit import SECRET, UNIT, ask, filled, paid, refused
+
+
+def test_a_new_ledger_is_one_file_with_nothing_spent(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(2))
+    assert (ledger.budget, ledger.spent, ledger.remaining) == (PureDP(2), PureDP(0), PureDP(2))
+    assert (ledger.table, ledger.unit, ledger.durable) == (None, None, True)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+    assert os.listdir(path.parent) == ["people.ledger"]
+
+
+def test_it_is_found_again_with_the_budget_and_without(path: Path) -> None:
+    tip = filled(path).tip
+    for again in (Ledger.open(path), Ledger.open(str(path), PureDP(2)), Ledger.open(path, PureDP(2.0))):
+        assert (again.tip, again.spent, again.table, again.unit) == (tip, PureDP(0.3), "people", UNIT)
+
+
+def test_every_kind_of_budget_is_kept(tmp_path: Path) -> None:
+    for number, budget in enumerate([PureDP(0.1), ApproxDP(1, 1e-6), ZCDP(0.5), GaussianDP(1.5)]):
+        path = tmp_path / f"{number}.ledger"
+        Ledger.open(path, budget)
+        again = Ledger.open(path)
+        assert again.budget == again.remaining == budget
+        assert type(again.spent) is type(budget)
+
+
+def test_an_absent_ledger_needs_a_budget(path: Path) -> None:
+    with refused("There is no ledger", "people.ledger", "Give the budget", path=path, kind=InvalidRequest):
+        Ledger.open(path)
+    with refused("There is no ledger", kind=InvalidRequest):
+        Ledger.open(":memory:")
+
+
+def test_another_budget_is_refused(path: Path) -> None:
+    filled(path)
+    for other in (PureDP(3), PureDP(1), ApproxDP(2, 1e-6), ZCDP(2)):
+        with refused("budget of PureDP(2)", repr(other), path=path):
+            Ledger.open(path, other)
+
+
+def test_what_is_no_budget_is_refused_before_a_file_appears(path: Path) -> None:
+    for nothing in (PureDP(0), ApproxDP(1, 0), PureDP(1) + ZCDP(1)):
+        with refused("budget", path=path, kind=InvalidRequest):
+            Ledger.open(path, nothing)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("wrong", ["", "a\0b", "postgresql://user:word@host/x"])
+def test_a_path_that_is_no_path_is_refused(wrong: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        Ledger.open(wrong, PureDP(1))
+    assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "soon"])
+def test_a_timeout_is_a_number(path: Path, timeout: float) -> None:
+    with refused("timeout", path=path, kind=InvalidRequest):
+        Ledger.open(path, PureDP(1), timeout=timeout)
+
+
+def test_names_with_signs_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "a b?#%41&ü'.ledger"
+    paid(Ledger.open(path, PureDP(1)), 0.5)
+    assert Ledger.open(path).spent == PureDP(0.5)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_relative_path_stays_where_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    ledger = Ledger.open("people.ledger", PureDP(1))
+    monkeypatch.chdir("/")
+    paid(ledger, 0.5)
+    assert Ledger.open(path).spent == PureDP(0.5)
+    assert "'people.ledger'" in repr(ledger)
+
+
+# -- table and unit --------------------------------------------------------------------------------
+
+
+def test_table_and_unit_bind_at_creation(path: Path) -> None:
+    unit = PrivacyUnit("pid", "replace", 3)
+    ledger = Ledger.open(path, PureDP(1), table="people", unit=unit)
+    assert (ledger.table, ledger.unit) == ("people", unit)
+    assert [entry.kind for entry in ledger.entries()] == ["open", "bind"]
+    assert Ledger.open(path, table="people", unit=unit).entries() == ledger.entries()
+
+
+def test_they_bind_an_existing_ledger_one_by_one(path: Path) -> None:
+    Ledger.open(path, PureDP(1))
+    assert Ledger.open(path, table="people").table == "people"
+    ledger = Ledger.open(path, unit=UNIT)
+    assert (ledger.table, ledger.unit) == ("people", UNIT)
+    assert [entry.kind for entry in ledger.entries()] == ["open", "bind", "bind"]
+    assert ledger.verify().ok
+
+
+def test_the_first_reservation_binds(ledger: Ledger) -> None:
+    paid(ledger)
+    assert (ledger.table, ledger.unit) == ("people", UNIT)
+    assert [entry.kind for entry in ledger.entries()] == ["open", "bind", "reserve"]
+
+
+def test_a_refused_reservation_does_not_bind(ledger: Ledger) -> None:
+    with refused("costs"):
+        ask(ledger, 3)
+    assert (ledger.table, [entry.kind for entry in ledger.entries()]) == (None, ["open"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        PrivacyUnit("pid", "add_remove", 2),
+        PrivacyUnit("pid", "replace", 3),
+        PrivacyUnit("house", "add_remove", 3),
+        PrivacyUnit(),
+    ],
+)
+def test_another_unit_is_refused_and_both_are_named(path: Path, other: PrivacyUnit) -> None:
+    unit = PrivacyUnit("pid", "add_remove", 3)
+    ledger = Ledger.open(path, PureDP(1), table="people", unit=unit)
+    with refused(f"{unit}", f"{other}", path=path):
+        ask(ledger, unit=other)
+    with refused(f"{unit}", f"{other}", path=path):
+        Ledger.open(path, unit=other)
+
+
+def test_another_table_is_refused_and_both_are_named(path: Path) -> None:
+    ledger = filled(path)
+    with refused("'people'", "'jobs'", path=path):
+        ask(ledger, table="jobs")
+    with refused("'people'", "'jobs'", path=path):
+        Ledger.open(path, table="jobs")
+
+
+@pytest.mark.parametrize("table", ["", 7, None, "x" * 1001, "a\0", "\ud800"])
+def test_a_table_name_is_a_text(ledger: Ledger, table: object) -> None:
+    with refused("table", kind=InvalidRequest):
+        ask(ledger, table=table)  # type: ignore[arg-type]
+
+
+def test_a_unit_is_a_unit(ledger: Ledger) -> None:
+    for unit in (None, "rows"):
+        with refused("unit", kind=InvalidRequest):
+            ask(ledger, unit=unit)  # type: ignore[arg-type]
+
+
+# -- in memory -------------------------------------------------------------------------------------
+
+
+def test_in_memory_is_not_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for ledger in (
+        Ledger.in_memory(PureDP(1)),
+        Ledger.open(":memory:", PureDP(1), table="people", unit=UNIT),
+    ):
+        assert not ledger.durable
+        paid(ledger, 0.5)
+        assert ledger.spent == PureDP(0.5)
+    assert os.listdir(tmp_path) == []
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+
+def test_a_copy_is_the_ledger_itself(ledger: Ledger) -> None:
+    assert copy.copy(ledger) is copy.deepcopy(ledger) is copy.deepcopy([ledger])[0] is ledger
+
+
+def test_a_pickle_is_a_path(path: Path) -> None:
+    ledger = filled(path)
+    text = pickle.dumps(ledger)
+    again = pickle.loads(text)
+    assert SECRET not in text
+    paid(again, 0.5)
+    assert ledger.spent == again.spent == PureDP(0.8)
+    path.unlink()
+    with refused("There is no ledger", kind=InvalidRequest):
+        pickle.loads(text)
+
+
+def test_an_in_memory_ledger_is_not_pickled() -> None:
+    with refused("in-memory", "Open a ledger file", kind=InvalidRequest):
+        pickle.dumps(Ledger.in_memory(PureDP(1)))
+
+
+def _spend(ledger: Ledger) -> None:
+    paid(ledger, 0.25)
+
+
+def test_it_is_sent_to_other_processes(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(1))
+    process = multiprocessing.get_context("spawn").Process(target=_spend, args=(ledger,))
+    process.start()
+    process.join()
+    assert (process.exitcode, ledger.spent) == (0, PureDP(0.25))
+
+
+def test_repr_shows_path_budget_and_spent(path: Path) -> None:
+    ledger = filled(path)
+    assert repr(ledger) == f"Ledger({str(path)!r}, budget=PureDP(2), spent=PureDP(0.3))"
+    path.unlink()
+    assert repr(ledger) == f"Ledger({str(path)!r}, budget=PureDP(2), spent=unreadable)"
+
+
+def test_sqlite_is_loaded_when_a_file_is_opened(tmp_path: Path) -> None:
+    program = (
+        "import sys, gaugedp, gaugedp.ledger as room\n"
+        "from gaugedp.guarantees import PureDP\n"
+        "room.Ledger.in_memory(PureDP(1)).spent\n"
+        "assert 'sqlite3' not in sys.modules\n"
+        "room.Ledger.open(sys.argv[1], PureDP(1))\n"
+        "assert 'sqlite3' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "x.ledger")], check=True)

@@ -1,0 +1,69 @@
+"""Network file systems, read off the text of the mounts."""
+
+from pathlib import Path
+
+import pytest
+
+from gaugedp.guarantees import PureDP
+from gaugedp.ledger import Ledger, place
+from tests.ledger.kit import refused
+
+MOUNTS = r"""sysfs /sys sysfs rw 0 0
+/dev/sda1 / ext4 rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/sdb1 /home/me/local xfs rw 0 0
+//server/share /mnt/shared\040folder cifs rw 0 0
+me@server: /mnt/ssh fuse.sshfs rw 0 0
+tmpfs /home/me/local/tmp tmpfs rw 0 0
+server:/later /srv nfs rw 0 0
+/dev/sdc1 /srv ext4 rw 0 0
+none none none
+short
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/data/people.ledger", None),
+        ("/home/me/people.ledger", "nfs4"),
+        ("/homework/people.ledger", None),
+        ("/home/me/local/people.ledger", None),
+        ("/home/me/local/tmp/people.ledger", None),
+        ("/mnt/shared folder/people.ledger", "cifs"),
+        ("/mnt/ssh/a/people.ledger", "sshfs"),
+        ("/srv/people.ledger", None),
+    ],
+)
+def test_the_nearest_and_latest_mount_counts(path: str, kind: str | None) -> None:
+    assert place.network_kind(Path(path), MOUNTS) == kind
+
+
+@pytest.mark.parametrize(
+    "kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "sshfs", "fuse.s3fs", "ceph"]
+)
+def test_network_kinds(kind: str) -> None:
+    assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") == kind.removeprefix("fuse.")
+
+
+@pytest.mark.parametrize(
+    "kind", ["ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs", "apfs", "fuseblk", "fuse.ntfs"]
+)
+def test_local_kinds(kind: str) -> None:
+    assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") is None
+
+
+def test_nothing_is_mounted() -> None:
+    assert place.network_kind(Path("/x/y"), "") is None
+
+
+def test_a_network_folder_is_refused(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Ledger.open(path, PureDP(1))
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"server:/x {path.parent} nfs4 rw 0 0\n")
+    monkeypatch.setattr(place, "_MOUNTS", mounts)
+    for at in (path, path.with_name("new.ledger")):
+        with refused("network file system (nfs4)", "local disk", path=path):
+            Ledger.open(at, PureDP(1))
+    monkeypatch.setattr(place, "_MOUNTS", tmp_path / "absent")
+    assert Ledger.open(path).budget == PureDP(1)

@@ -1,0 +1,241 @@
+"""Reserving and settling."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, GaussianDP, PureDP
+from gaugedp.guarantees.filter import UNITS
+from gaugedp.ledger import Entry, Ledger, Reservation, Stored, chain
+from tests.ledger.kit import SECRET, UNIT, ask, filled, paid, refused
+
+
+def test_a_reservation_is_spent_at_once(ledger: Ledger) -> None:
+    reservation = paid(ledger, 0.5, "first")
+    assert reservation == Reservation("first", PureDP(0.5), 3, ledger.tip)
+    assert (ledger.spent, ledger.remaining) == (PureDP(0.5), PureDP(1.5))
+
+
+def test_ten_tenths_fit_and_nothing_more(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(1.0))
+    for _ in range(10):
+        assert ledger.affords(PureDP(0.1))
+        paid(ledger, 0.1)
+    assert (ledger.spent, ledger.remaining) == (PureDP(1.0), PureDP(0.0))
+    for more in (0.1, 1e-9, 1e-30, 5e-324):
+        assert not ledger.affords(PureDP(more))
+        with refused("is left", path=path):
+            ask(ledger, more)
+    paid(ledger, 0.0)
+
+
+def test_the_refusal_says_asked_left_and_total(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(2))
+    paid(ledger, 1.8)
+    sentence = f"This release costs PureDP(0.5); PureDP(0.2) of PureDP(2) is left in {str(path)!r}."
+    with refused(sentence, "Ask for less, or", path=path):
+        ask(ledger, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked", "words"),
+    [
+        (ApproxDP(1, 1e-6), PureDP(1.5), "costs ApproxDP(1.5, 0); ApproxDP(1, 1e-06) of"),
+        (ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-5), "costs ApproxDP(0.5, 1e-05)"),
+        (ApproxDP(1, 1e-6), 3 * ApproxDP(0.1, 0.5), "costs 3 * ApproxDP(0.1, 0.5)"),
+        (ZCDP(0.1), PureDP(1), "costs ZCDP(0.5); ZCDP(0.1) of ZCDP(0.1)"),
+        (GaussianDP(1), 2 * GaussianDP(1), "costs GaussianDP(1.41421)"),
+        (PureDP(1), 10**400 * PureDP(1), "costs 1000"),
+        (PureDP(1), ZCDP(0.1), "cannot be charged for ZCDP(0.1)"),
+    ],
+)
+def test_every_currency_refuses_in_its_own_words(budget: Guarantee, asked: Guarantee, words: str) -> None:
+    ledger = Ledger.in_memory(budget)
+    assert not ledger.affords(asked)
+    with refused(words):
+        ask(ledger, asked)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+def test_the_first_promise_with_a_price_is_charged(ledger: Ledger) -> None:
+    promises = [GaussianDP(0.5), PureDP(0.25), PureDP(0.5)]
+    assert ledger.affords(*promises)
+    reservation = ledger.reserve(promises, table="people", unit=UNIT, request={})
+    assert isinstance(reservation, Reservation)
+    assert (reservation.promise, ledger.spent) == (PureDP(0.25), PureDP(0.25))
+
+
+def test_composed_promises_are_charged_whole(path: Path) -> None:
+    ledger = Ledger.open(path, ApproxDP(2, 1e-5))
+    promise = 3 * ApproxDP(0.1, 1e-6) + PureDP(0.5)
+    paid(ledger, promise)
+    assert ledger.spent == ApproxDP(0.8, 3e-6)
+    assert ledger.entries()[-1].promise == promise
+
+
+@pytest.mark.parametrize("promises", [[], PureDP(1), [0.5], "PureDP", None])
+def test_promises_are_a_list_of_guarantees(ledger: Ledger, promises: Any) -> None:
+    with refused("guarantees", kind=InvalidRequest):
+        ledger.reserve(promises, table="people", unit=UNIT, request={})
+
+
+@pytest.mark.parametrize(
+    "request_", [{"x": math.nan}, {"x": {1, 2}}, {1: "x"}, {"x": SECRET}, [1], "text", {"x": object()}]
+)
+def test_a_request_is_json_and_is_not_repeated(ledger: Ledger, request_: Any) -> None:
+    with refused("JSON", kind=InvalidRequest):
+        ledger.reserve([PureDP(0.1)], table="people", unit=UNIT, request=request_)
+    assert ledger.spent == PureDP(0)
+
+
+def test_requests_are_kept(ledger: Ledger) -> None:
+    asked = {"query": "SEX; ü \ud800", "shape": (2, 3), "deep": {"a": [None, True, 0.1, 10**40]}}
+    ask(ledger, request=asked)
+    assert ledger.entries()[-1].request == {**asked, "shape": [2, 3]}
+
+
+def test_charges_are_whole_units_of_any_size(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(1e300))
+    paid(ledger, 1e299)
+    paid(ledger, 1e-30)
+    assert [entry.charge for entry in ledger.entries()[2:]] == [(int(Fraction("1e299")) * UNITS,), (1,)]
+    assert ledger.verify().ok
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+def test_a_settled_key_returns_the_release_at_no_cost(ledger: Ledger) -> None:
+    ledger.settle(paid(ledger, 0.5, "a"), SECRET)
+    entries = ledger.entries()
+    stored = ask(ledger, 0.5, "a")
+    assert stored == Stored("a", SECRET)
+    assert SECRET.decode() not in repr(stored)
+    assert (ledger.entries(), ledger.spent) == (entries, PureDP(0.5))
+
+
+def test_a_settled_key_is_answered_when_nothing_is_left(ledger: Ledger) -> None:
+    ledger.settle(paid(ledger, 2, "a"), SECRET)
+    assert ask(ledger, 2, "a") == Stored("a", SECRET)
+
+
+def test_the_order_of_a_requests_keys_does_not_matter(ledger: Ledger) -> None:
+    ledger.settle(ask(ledger, 0.5, "a", request={"x": 1, "y": (1, 2)}), SECRET)  # type: ignore[arg-type]
+    assert ask(ledger, 0.5, "a", request={"y": [1, 2], "x": 1}) == Stored("a", SECRET)
+
+
+def test_an_unsettled_key_is_refused_and_stays_spent(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(2))
+    paid(ledger, 0.5, "a")
+    for again in (ledger, Ledger.open(path)):
+        with refused("'a'", "never settled", "stays spent", "new key", path=path):
+            ask(again, 0.5, "a")
+        assert again.spent == PureDP(0.5)
+
+
+def test_a_key_of_another_request_is_refused(path: Path) -> None:
+    ledger = filled(path)
+    with refused("'key-1'", "another request", path=path):
+        ask(ledger, 0.1, "key-1", request={"query": "AGE"})
+    with refused("'key-1'", "another request", path=path):
+        ask(ledger, 0.2, "key-1")
+
+
+def test_keys_are_fresh_where_none_is_given(ledger: Ledger) -> None:
+    assert len({paid(ledger, 0.001).key for _ in range(50)}) == 50
+
+
+@pytest.mark.parametrize("key", ["", 7, "x" * 1001, "a\0b", "\udc80"])
+def test_a_key_is_a_text(ledger: Ledger, key: Any) -> None:
+    with refused("key", kind=InvalidRequest):
+        ask(ledger, 0.1, key)
+
+
+# -- settling --------------------------------------------------------------------------------------
+
+
+def test_settling_moves_the_tip_and_costs_nothing(ledger: Ledger) -> None:
+    reservation = paid(ledger, 0.5)
+    tip = ledger.settle(reservation, SECRET)
+    assert (ledger.tip, ledger.spent) == (tip, PureDP(0.5))
+    assert tip != reservation.tip
+
+
+def test_any_bytes_are_kept(ledger: Ledger) -> None:
+    for number, released in enumerate([b"", b"\0", bytes(range(256)) * 5000]):
+        ledger.settle(paid(ledger, 0.1, str(number)), released)
+        assert ask(ledger, 0.1, str(number)) == Stored(str(number), released)
+    assert ledger.verify().ok
+
+
+def test_settling_twice_is_refused(path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(2))
+    reservation = paid(ledger, 0.5, "a")
+    ledger.settle(reservation, SECRET)
+    for released in (SECRET, b"other"):
+        with refused("'a'", "settled before", path=path):
+            ledger.settle(reservation, released)
+    assert ask(ledger, 0.5, "a") == Stored("a", SECRET)
+
+
+def test_an_unknown_reservation_is_refused(path: Path, tmp_path: Path) -> None:
+    ledger = Ledger.open(path, PureDP(2))
+    own = paid(ledger, 0.5, "a")
+    foreign = paid(Ledger.open(tmp_path / "other.ledger", PureDP(2)), 0.5, "a")
+    for wrong in (
+        foreign,
+        Reservation("b", own.promise, own.number, own.tip),
+        Reservation("a", own.promise, 9, own.tip),
+    ):
+        with refused("is not in", path=path):
+            ledger.settle(wrong, SECRET)
+
+
+@pytest.mark.parametrize("released", ["text", None, bytearray(b"x")])
+def test_a_release_is_bytes(ledger: Ledger, released: Any) -> None:
+    reservation = paid(ledger)
+    with refused("bytes", "stays spent", kind=InvalidRequest):
+        ledger.settle(reservation, released)
+    with refused("reservation", kind=InvalidRequest):
+        ledger.settle("a", SECRET)  # type: ignore[arg-type]
+
+
+# -- entries and the clock -------------------------------------------------------------------------
+
+
+def test_entries_tell_everything_but_the_release(path: Path) -> None:
+    ledger = filled(path, 1)
+    opening, binding, reserve, settle = ledger.entries()
+    assert (opening.number, opening.kind, opening.charge) == (1, "open", (0,))
+    assert (binding.number, binding.kind) == (2, "bind")
+    assert binding.request == {"table": "people", "unit": UNIT.to_dict()}
+    charge = (UNITS // 10,)
+    assert reserve == Entry(
+        3, "reserve", "key-0", PureDP(0.1), charge, {"query": "SEX"}, reserve.time, reserve.tip
+    )
+    assert (settle.number, settle.kind, settle.key, settle.tip) == (4, "settle", "key-0", ledger.tip)
+    assert SECRET.decode() not in repr(ledger.entries()) + repr(ledger)
+    assert reserve.time.endswith("+00:00")
+
+
+def test_a_clock_that_runs_backwards_changes_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datetime import UTC, datetime
+
+    class Backwards:
+        year = 9000
+
+        @classmethod
+        def now(cls, zone: Any) -> datetime:
+            cls.year -= 1000
+            return datetime(cls.year, 1, 1, tzinfo=UTC if zone else None)
+
+    monkeypatch.setattr(chain, "datetime", Backwards)
+    ledger.settle(paid(ledger, 0.5, "a"), SECRET)
+    assert ask(ledger, 0.5, "a") == Stored("a", SECRET)
+    with refused("is left"):
+        ask(ledger, 1.6)
+    assert ledger.verify().ok

@@ -1,0 +1,225 @@
+"""What other hands change in the file is found."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gaugedp.guarantees import ApproxDP, PureDP
+from gaugedp.ledger import Ledger
+from tests.ledger.kit import SECRET, ask, filled, paid, refused
+
+COPY = "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip FROM entry WHERE number = 5"
+
+
+def change(path: Path, *statements: str, guarded: bool = False) -> None:
+    """Run statements on the file; without `guarded`, take the guards away first and put them back after."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        kept = [] if guarded else _drop_guards(connection)
+        for statement in (*statements, *kept):
+            connection.execute(statement)
+
+
+def _drop_guards(connection: sqlite3.Connection) -> list[str]:
+    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in found:
+        connection.execute(f"DROP TRIGGER {name}")
+    return [sql for _, sql in found]
+
+
+def test_an_honest_ledger_verifies(ledger: Ledger) -> None:
+    assert ledger.verify().ok
+    first = ledger.tip
+    for number in range(5):
+        ledger.settle(paid(ledger, 0.1, f"{number}"), SECRET)
+    paid(ledger, 0.1, "open end")
+    report = ledger.verify(first)
+    assert (report.ok, report.entries, report.problems, report.tip) == (True, 13, (), ledger.tip)
+    assert report.unsettled == ("open end",)
+    assert all(ledger.verify(entry.tip).ok for entry in ledger.entries())
+
+
+def test_a_tip_of_elsewhere_is_found(ledger: Ledger) -> None:
+    paid(ledger)
+    for tip in (Ledger.in_memory(PureDP(2)).tip, "", "no tip"):
+        report = ledger.verify(tip)
+        assert not report.ok
+        assert "older copy" in report.problems[0]
+
+
+CHANGES = {
+    "charge": "UPDATE entry SET charge = '1' WHERE number = 5",
+    "promise": "UPDATE entry SET promise = replace(promise, '0.1', '0.2') WHERE number = 5",
+    "request": 'UPDATE entry SET request = \'{"query":"AGE"}\' WHERE number = 5',
+    "request gone": "UPDATE entry SET request = NULL WHERE number = 5",
+    "time": "UPDATE entry SET time = '2001-01-01T00:00:00+00:00' WHERE number = 5",
+    "key": "UPDATE entry SET key = 'another' WHERE number = 5",
+    "sum": "UPDATE entry SET spent = '7' WHERE number = 5",
+    "kind": "UPDATE entry SET kind = 'bind', key = NULL WHERE number = 5",
+    "tip": "UPDATE entry SET tip = (SELECT tip FROM entry WHERE number = 4) WHERE number = 5",
+    "not a number": "UPDATE entry SET charge = 'much' WHERE number = 5",
+    "a blob": "UPDATE entry SET charge = CAST(charge AS BLOB) WHERE number = 5",
+    "bad text": "UPDATE entry SET key = CAST(x'ff6b' AS TEXT) WHERE number = 5",
+    "release": "UPDATE entry SET released = x'00' WHERE number = 6",
+    "release as text": "UPDATE entry SET released = 'text' WHERE number = 6",
+    "release gone": "UPDATE entry SET released = NULL WHERE number = 6",
+    "last release": "UPDATE entry SET released = x'00' WHERE number = 8",
+    "binding": "UPDATE entry SET request = replace(request, 'people', 'jobs') WHERE number = 2",
+    "first missing": "DELETE FROM entry WHERE number = 1",
+    "middle missing": "DELETE FROM entry WHERE number = 5",
+    "two missing": "DELETE FROM entry WHERE number IN (5, 6)",
+    "last missing": "DELETE FROM entry WHERE number = 8",
+    "all missing": "DELETE FROM entry",
+    "inserted at the end": COPY.format(9, "'new'"),
+    "inserted far off": COPY.format(90, "'new'"),
+    "head count": "UPDATE head SET entries = 7",
+    "head count as text": "UPDATE head SET entries = 'many'",
+    "head sum": "UPDATE head SET spent = '0'",
+    "head sum as text": "UPDATE head SET spent = 'nothing'",
+    "head sum too short": "UPDATE head SET spent = ''",
+    "head tip": "UPDATE head SET tip = (SELECT tip FROM entry WHERE number = 4)",
+    "head missing": "DELETE FROM head",
+}
+SEQUENCES = {
+    "reordered numbers": [
+        "UPDATE entry SET number = 100 WHERE number = 5",
+        "UPDATE entry SET number = 5 WHERE number = 7",
+        "UPDATE entry SET number = 7 WHERE number = 100",
+    ],
+    "inserted in the middle": [
+        *(f"UPDATE entry SET number = {number + 1} WHERE number = {number}" for number in (8, 7, 6)),
+        COPY.format(6, "'new'"),
+        "UPDATE head SET entries = 9",
+    ],
+    "missing and closed up": [
+        "DELETE FROM entry WHERE number IN (5, 6)",
+        "UPDATE entry SET number = number - 2 WHERE number > 6",
+        "UPDATE head SET entries = 6",
+    ],
+    "refund": [
+        "DELETE FROM entry WHERE number IN (7, 8)",
+        "UPDATE head SET entries = 6, spent = (SELECT spent FROM entry WHERE number = 6)",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", [*CHANGES, *SEQUENCES])
+def test_a_change_is_found_after_the_guards_are_gone(path: Path, name: str) -> None:
+    ledger = filled(path)
+    change(path, *(SEQUENCES.get(name) or [CHANGES[name]]))
+    report = ledger.verify()
+    assert not report.ok
+    assert report.problems
+    assert "The guards against changes were changed." not in report.problems
+    assert SECRET.decode() not in str(report)
+
+
+@pytest.mark.parametrize("name", ["charge", "middle missing", "release", "key", "time"])
+def test_a_change_is_reported_where_it_is(path: Path, name: str) -> None:
+    ledger = filled(path)
+    change(path, CHANGES[name])
+    problems = ledger.verify().problems
+    assert any(("6" if name == "release" else "5") in problem for problem in problems)
+    assert len(problems) <= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["last missing", "all missing", "head count", "head sum", "head tip", "head missing", "last release"],
+)
+def test_nothing_is_spent_on_an_altered_head(path: Path, name: str) -> None:
+    ledger = filled(path)
+    open_end = paid(ledger)
+    ledger.settle(open_end, SECRET)
+    change(path, CHANGES[name].replace("= 8", "= 10"))
+    with refused("altered by other hands", "verify()", path=path):
+        ask(ledger, 0.1)
+    with refused("altered by other hands", "stays spent", path=path):
+        ledger.settle(open_end, b"x")
+
+
+def test_an_altered_opening_is_refused(path: Path) -> None:
+    ledger = filled(path)
+    change(path, "UPDATE entry SET request = replace(request, '2.0', '9.0') WHERE number = 1")
+    assert not ledger.verify().ok
+    assert not Ledger.open(path).verify().ok
+    for one in (ledger, Ledger.open(path)):
+        with refused("altered by other hands", path=path):
+            ask(one, 3)
+    change(path, "UPDATE entry SET request = 'x' WHERE number = 1")
+    with refused("altered by other hands", path=path):
+        Ledger.open(path)
+
+
+def test_an_altered_release_is_not_replayed(path: Path) -> None:
+    ledger = filled(path)
+    change(path, CHANGES["release"])
+    with refused("altered by other hands", path=path):
+        ask(ledger, 0.1, "key-1")
+
+
+def test_missing_guards_are_found(path: Path) -> None:
+    ledger = filled(path)
+    change(path, "DROP TRIGGER entry_stays", guarded=True)
+    assert ledger.verify().problems == ("The guards against changes were changed.",)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(CHANGES[name] for name in ("charge", "release", "middle missing", "all missing", "head missing")),
+        *(CHANGES[name] for name in ("inserted far off", "kind", "tip")),
+        COPY.format(5, "key").replace("INSERT", "INSERT OR REPLACE"),
+        COPY.format(9, "key").replace("INSERT", "INSERT OR REPLACE"),
+        COPY.format("NULL", "'new'"),
+    ],
+)
+def test_the_guards_refuse_a_change(path: Path, statement: str) -> None:
+    ledger = filled(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        change(path, statement, guarded=True)
+    assert ledger.verify().ok
+
+
+def test_an_older_copy_is_found_by_an_exported_tip(path: Path) -> None:
+    ledger = filled(path)
+    shutil.copy(path, path.with_suffix(".old"))
+    exported = ledger.settle(paid(ledger, 0.5), SECRET)
+    shutil.copy(path.with_suffix(".old"), path)
+    assert ledger.verify().ok
+    assert not ledger.verify(exported).ok
+
+
+def test_a_history_rewritten_to_its_end_is_found_by_an_exported_tip(path: Path) -> None:
+    exported = filled(path).tip
+    path.unlink()
+    ledger = filled(path)
+    assert ledger.verify().ok
+    assert not ledger.verify(exported).ok
+
+
+def test_a_sum_beyond_the_budget_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gaugedp.guarantees import Budget
+
+    ledger = Ledger.open(path, ApproxDP(1, 1e-6))
+    with monkeypatch.context() as patch:
+        patch.setattr(Budget, "admits", lambda *_: True)
+        paid(ledger, ApproxDP(1, 2e-6))
+        assert ledger.verify().ok
+    assert ledger.verify().problems == ("Entry 3 goes beyond the budget.",)
+
+
+Check = Callable[[Ledger], object]
+
+
+@pytest.mark.parametrize(
+    "look", [lambda one: one.spent, lambda one: one.remaining, Ledger.verify, repr, Ledger.entries]
+)
+def test_looking_changes_nothing(path: Path, look: Check) -> None:
+    ledger = filled(path)
+    before = path.read_bytes()
+    look(ledger)
+    assert path.read_bytes() == before
