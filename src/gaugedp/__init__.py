@@ -1,7 +1,8 @@
 """Differential privacy shaped to the geometry of the question."""
 
 from gaugedp import bodies, errors, guarantees
-from gaugedp.domain import Domain, PrivacyUnit, bins, bounded, categories, integers
+from gaugedp.attributes import bins, bounded, categories, integers
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng
 from gaugedp.errors import (
     GaugedpError,

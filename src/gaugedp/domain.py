@@ -1,221 +1,14 @@
-"""Public facts: which values a column may take, and who is protected. Never read off the data."""
+"""Public facts: which values a table may hold, and who is protected. Never read off the data."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gaugedp._validate import decimal, finite, one_of, positive, whole
+from gaugedp._validate import one_of, whole
+from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
 from gaugedp.errors import InvalidRequest, UnknownName
-
-OTHER = "other"
-MAX_STEPS = 2**40  # a bounded column has at most this many steps, so that sums stay exact
-
-
-class Attribute(ABC):
-    """A column with finitely many cells, numbered 0 … n_cells − 1, known before any row is read.
-
-    `outside` is the rule for every value that fits no cell (NULL, NaN and text that is no number included):
-    "drop" leaves the row out of the question, "other" counts it in one more cell, the last.
-    """
-
-    outside: str
-
-    @property
-    def n_cells(self) -> int:
-        """The number of cells, the `other` cell included."""
-        return self.n_inside + (self.outside == OTHER)
-
-    @property
-    @abstractmethod
-    def n_inside(self) -> int:
-        """The number of cells without the `other` cell."""
-
-    @abstractmethod
-    def inside_label(self, code: int) -> str:
-        """The text of cell `code` < n_inside."""
-
-    def label(self, code: int) -> str:
-        """The text of cell `code`."""
-        return OTHER if code == self.n_inside else self.inside_label(code)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The texts of all cells, in order."""
-        return tuple(self.label(code) for code in range(self.n_cells))
-
-
-@dataclass(frozen=True)
-class Categories(Attribute):
-    """Categories, as text. A number column matches a category that is written as the same number."""
-
-    values: tuple[str, ...]
-    outside: str = "drop"
-
-    def __post_init__(self) -> None:
-        one_of(("drop", OTHER), outside=self.outside)
-        if not self.values:
-            raise InvalidRequest("An attribute has no categories.", "List at least one category.")
-        if any(not isinstance(value, str) for value in self.values):
-            raise InvalidRequest(f"The categories {self.values!r} are not all text.", 'Write each as text, like "1".')
-        if len(set(self.values)) < len(self.values):
-            raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
-        if self.outside == OTHER and OTHER in self.values:
-            raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
-
-    @property
-    def n_inside(self) -> int:
-        """The number of listed categories."""
-        return len(self.values)
-
-    def inside_label(self, code: int) -> str:
-        """The category itself."""
-        return self.values[code]
-
-
-@dataclass(frozen=True)
-class Bins(Attribute):
-    """Numeric bins [low, low + width), …, the last one closed at `high`."""
-
-    low: Fraction
-    width: Fraction
-    count: int
-    outside: str = "drop"
-
-    @property
-    def n_inside(self) -> int:
-        """The number of bins."""
-        return self.count
-
-    @property
-    def high(self) -> Fraction:
-        """The closed upper end."""
-        return self.low + self.width * self.n_inside
-
-    def inside_label(self, code: int) -> str:
-        """The interval, such as "[10,20)"."""
-        return _interval(self.low + self.width * code, self.low + self.width * (code + 1), code + 1 == self.n_inside)
-
-
-@dataclass(frozen=True)
-class EdgeBins(Attribute):
-    """Numeric bins between increasing `edges`, the last one closed."""
-
-    edges: tuple[Fraction, ...]
-    outside: str = "drop"
-
-    @property
-    def n_inside(self) -> int:
-        """One fewer than the edges."""
-        return len(self.edges) - 1
-
-    def inside_label(self, code: int) -> str:
-        """The interval, such as "[18,65)"."""
-        return _interval(self.edges[code], self.edges[code + 1], code + 1 == self.n_inside)
-
-
-@dataclass(frozen=True)
-class Integers(Attribute):
-    """The whole numbers `first` … `last`, a cell each."""
-
-    first: int
-    last: int
-    outside: str = "drop"
-
-    @property
-    def n_inside(self) -> int:
-        """last − first + 1."""
-        return self.last - self.first + 1
-
-    def inside_label(self, code: int) -> str:
-        """The number as text."""
-        return str(self.first + code)
-
-
-@dataclass(frozen=True)
-class BoundedColumn:
-    """A number that can be summed: clipped to [low, high], rounded to multiples of `step`.
-
-    `missing` is the rule for NULL, NaN and text that is no number: "drop" leaves the row out of the question,
-    a number takes its place. An infinite value is clipped like any other.
-    """
-
-    low: Fraction
-    high: Fraction
-    step: Fraction
-    missing: Fraction | None = None
-
-    @property
-    def low_steps(self) -> int:
-        """The lower bound in steps."""
-        return int(self.low / self.step)
-
-    @property
-    def high_steps(self) -> int:
-        """The upper bound in steps."""
-        return int(self.high / self.step)
-
-
-def categories(values: Sequence[str], outside: str = "drop") -> Categories:
-    """Return an attribute whose cells are the texts in `values`."""
-    return Categories(tuple(values), outside)
-
-
-def bins(
-    low: float | None = None,
-    high: float | None = None,
-    width: float | None = None,
-    *,
-    edges: Sequence[float] | None = None,
-    outside: str = "drop",
-) -> Bins | EdgeBins:
-    """Return numeric bins of equal `width` from `low` to `high`, or between the given `edges`."""
-    one_of(("drop", OTHER), outside=outside)
-    if edges is not None:
-        return _edge_bins(edges, outside)
-    if low is None or high is None or width is None:
-        raise InvalidRequest("The bins are incomplete.", "Give low, high and width, or edges.")
-    finite(low=low, high=high)
-    positive(width=width)
-    if not low < high:
-        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
-    count = (decimal(high) - decimal(low)) / decimal(width)
-    if count.denominator != 1:
-        raise InvalidRequest(
-            f"Bins of width {width!r} do not fill [{low!r}, {high!r}].", "Choose a width that divides high - low."
-        )
-    return Bins(decimal(low), decimal(width), int(count), outside)
-
-
-def integers(first: int, last: int, outside: str = "drop") -> Integers:
-    """Return an attribute with a cell for each whole number from `first` to `last`."""
-    one_of(("drop", OTHER), outside=outside)
-    whole(minimum=-(2**53), first=first, last=last)
-    if first > last:
-        raise InvalidRequest(f"The bounds are from = {first} and to = {last}.", "Give from at most to.")
-    return Integers(first, last, outside)
-
-
-def bounded(low: float, high: float, step: float = 1, missing: str | float = "drop") -> BoundedColumn:
-    """Return a bounded column: clipped to [low, high], in multiples of `step`, `missing` = "drop" or a number."""
-    finite(low=low, high=high)
-    positive(step=step)
-    if not low < high:
-        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
-    bottom, top, unit = decimal(low), decimal(high), decimal(step)
-    if (bottom / unit).denominator != 1 or (top / unit).denominator != 1:
-        raise InvalidRequest(
-            f"The bounds {low!r} and {high!r} are not multiples of step = {step!r}.", "Round them, or choose a finer step."
-        )
-    if max(abs(bottom), abs(top)) / unit > MAX_STEPS:
-        raise InvalidRequest(
-            f"The bounds are more than 2^40 steps of {step!r} away from 0.", "Choose a coarser step."
-        )
-    return BoundedColumn(bottom, top, unit, _replacement(missing, bottom, top, unit))
 
 
 @dataclass(frozen=True)
@@ -311,31 +104,6 @@ class Domain:
         return math.prod(self.shape(tuple(self.attributes) if names is None else names))
 
 
-def _interval(low: Fraction, high: Fraction, closed: bool) -> str:
-    return f"[{float(low):.12g},{float(high):.12g}{']' if closed else ')'}"
-
-
-def _edge_bins(edges: Sequence[float], outside: str) -> EdgeBins:
-    for edge in edges:
-        finite(edge=edge)
-    exact = tuple(decimal(edge) for edge in edges)
-    if len(exact) < 2 or any(left >= right for left, right in pairwise(exact)):
-        raise InvalidRequest(f"The edges are {list(edges)!r}.", "Give at least two edges, each above the one before.")
-    return EdgeBins(exact, outside)
-
-
-def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Fraction) -> Fraction | None:
-    if missing == "drop":
-        return None
-    finite(missing=missing)
-    value = decimal(float(missing))
-    if not low <= value <= high or (value / step).denominator != 1:
-        raise InvalidRequest(
-            f"missing is {missing!r}.", 'Give "drop", or a multiple of step between low and high.'
-        )
-    return value
-
-
 def _as_fact(name: str, value: object) -> Attribute | BoundedColumn:
     if isinstance(value, Attribute | BoundedColumn):
         return value
@@ -355,7 +123,9 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
     except OSError as error:
-        raise InvalidRequest(f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path.") from None
+        raise InvalidRequest(
+            f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"The domain file {str(path)!r} is not TOML: {error}.", "Mend that line.") from None
 

@@ -21,6 +21,7 @@ class Entropy:
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed = seed
+        self._buffer, self._used = b"", 0
         self._rekey()
 
     @property

@@ -55,4 +55,6 @@ class MissingExtra(GaugedpError, ImportError):
     @classmethod
     def needed_for(cls, purpose: str, extra: str) -> "MissingExtra":
         """Return the error that names the extra to install."""
-        return cls(f"{purpose} needs a part that is not installed.", f"Install it with: pip install 'gaugedp[{extra}]'.")
+        return cls(
+            f"{purpose} needs a part that is not installed.", f"Install it with: pip install 'gaugedp[{extra}]'."
+        )

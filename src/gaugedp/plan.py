@@ -45,7 +45,7 @@ class Plan:
     @property
     def epsilon(self) -> float:
         """The ε asked for (or solved for); infinity for a promise that has none at δ = 0."""
-        return self.asked.to_dict().get("epsilon", math.inf)
+        return float(self.asked.to_dict().get("epsilon", math.inf))
 
     @property
     def error(self) -> float:
@@ -153,7 +153,10 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
         middle = (low + high) / 2
         reached = _plan(query, unit, promise_asked(math.exp(middle), delta)).error <= error
         low, high = (low, middle) if reached else (middle, high)
-    return _plan(query, unit, promise_asked(_three_digits_up(math.exp(high)), delta))
+    found = _plan(query, unit, promise_asked(_three_digits_up(math.exp(high)), delta))
+    while found.error > error:  # errors that are estimated from draws do not fall evenly
+        found = _plan(query, unit, promise_asked(_three_digits_up(found.epsilon * 1.005), delta))
+    return found
 
 
 def _three_digits_up(value: float) -> float:

@@ -14,7 +14,6 @@ from gaugedp._validate import between
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
-from gaugedp.guarantees.asked import promise_asked
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import Mechanism
@@ -45,7 +44,7 @@ class Release:
 
     @property
     def exactness(self) -> str:
-        """"exact", "idealized" or "mixing"."""
+        """ "exact", "idealized" or "mixing"."""
         return str(self.facts["mechanism"]["exactness"])
 
     @cached_property
@@ -165,7 +164,7 @@ def release(
     mechanism: Mechanism | None = None,
     key: str | None = None,
     rng: Entropy | None = None,
-    on_stage: Callable[[str], None] = lambda stage: None,
+    on_stage: Callable[[str], object] = str,
 ) -> Release:
     """Answer the question from the table with the promise asked for, paid from the ledger.
 
@@ -184,7 +183,11 @@ def release(
     facts = _facts(made, table, stream)
     on_stage("pay")
     paid = ledger.reserve(
-        [made.mechanism.guarantee, made.asked], table=table.name, unit=table.unit, request=_request(made, stream), key=key
+        [made.mechanism.guarantee, made.asked],
+        table=table.name,
+        unit=table.unit,
+        request=_request(made, stream),
+        key=key,
     )
     if isinstance(paid, Stored):
         return Release.from_json(paid.released.decode())
@@ -205,9 +208,7 @@ def release(
     return answer
 
 
-def _planned(
-    query: Query, table: Table, mechanism: Mechanism | None, numbers: tuple[float | None, ...]
-) -> Plan:
+def _planned(query: Query, table: Table, mechanism: Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
         raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
     if mechanism is None:

@@ -1,8 +1,8 @@
 """A process that forks workers on ledgers when told to on standard input; run by the fault tests.
 
-`spend LEDGER LOG` forks a worker that reserves and settles until it is killed or the budget is gone, and writes
-what it was promised to LOG, durably: "reserved KEY" after reserve, "settled KEY TIP" after settle. Its process id is
-the answer. `race LEDGER COUNT` does so in this process, `COUNT` times without a log, and answers the number of
+`spend LEDGER LOG` forks a worker that reserves and settles until it is killed or the budget is gone, and
+writes what it was promised to LOG, durably: "reserved KEY" after reserve, "settled KEY TIP" after settle. Its
+process id is the answer. `race LEDGER COUNT` reserves `COUNT` times in this process and answers the number of
 reservations that were granted. `wait PID` answers "gone" when that worker has ended.
 """
 

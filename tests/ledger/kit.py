@@ -51,9 +51,7 @@ def folder_bytes(path: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def refused(
-    *words: str, path: Path | None = None, kind: type[GaugedpError] = LedgerRefused
-) -> Iterator[None]:
+def refused(*words: str, path: Path | None = None, kind: type[GaugedpError] = LedgerRefused) -> Iterator[None]:
     """Insist on a refusal that says all `words`, shows neither releases nor the store, and changes no file."""
     before = None if path is None else folder_bytes(path)
     with pytest.raises(kind) as caught:

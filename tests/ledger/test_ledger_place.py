@@ -39,16 +39,12 @@ def test_the_nearest_and_latest_mount_counts(path: str, kind: str | None) -> Non
     assert place.network_kind(Path(path), MOUNTS) == kind
 
 
-@pytest.mark.parametrize(
-    "kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "sshfs", "fuse.s3fs", "ceph"]
-)
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "sshfs", "fuse.s3fs", "ceph"])
 def test_network_kinds(kind: str) -> None:
     assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") == kind.removeprefix("fuse.")
 
 
-@pytest.mark.parametrize(
-    "kind", ["ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs", "apfs", "fuseblk", "fuse.ntfs"]
-)
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs", "apfs", "fuseblk", "fuse.ntfs"])
 def test_local_kinds(kind: str) -> None:
     assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") is None
 

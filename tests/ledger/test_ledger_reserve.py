@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, GaussianDP, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.filter import UNITS
 from gaugedp.ledger import Entry, Ledger, Reservation, Stored, chain
 from tests.ledger.kit import SECRET, UNIT, ask, filled, paid, refused
@@ -214,9 +214,7 @@ def test_entries_tell_everything_but_the_release(path: Path) -> None:
     assert (binding.number, binding.kind) == (2, "bind")
     assert binding.request == {"table": "people", "unit": UNIT.to_dict()}
     charge = (UNITS // 10,)
-    assert reserve == Entry(
-        3, "reserve", "key-0", PureDP(0.1), charge, {"query": "SEX"}, reserve.time, reserve.tip
-    )
+    assert reserve == Entry(3, "reserve", "key-0", PureDP(0.1), charge, {"query": "SEX"}, reserve.time, reserve.tip)
     assert (settle.number, settle.kind, settle.key, settle.tip) == (4, "settle", "key-0", ledger.tip)
     assert SECRET.decode() not in repr(ledger.entries()) + repr(ledger)
     assert reserve.time.endswith("+00:00")

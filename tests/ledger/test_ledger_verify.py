@@ -12,7 +12,10 @@ from gaugedp.guarantees import ApproxDP, PureDP
 from gaugedp.ledger import Ledger
 from tests.ledger.kit import SECRET, ask, filled, paid, refused
 
-COPY = "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip FROM entry WHERE number = 5"
+COPY = (
+    "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip "
+    "FROM entry WHERE number = 5"
+)
 
 
 def change(path: Path, *statements: str, guarded: bool = False) -> None:
@@ -152,6 +155,18 @@ def test_an_altered_opening_is_refused(path: Path) -> None:
     change(path, "UPDATE entry SET request = 'x' WHERE number = 1")
     with refused("altered by other hands", path=path):
         Ledger.open(path)
+
+
+def test_another_ledger_in_its_place_is_refused(path: Path) -> None:
+    ledger, smaller = filled(path), filled(path.with_name("smaller.ledger"), budget=PureDP(1))
+    reservation = paid(ledger, 0.5, "a")
+    shutil.copy(smaller_path := path.with_name("smaller.ledger"), path)
+    with refused("budget of PureDP(1)", "PureDP(2)", path=path):
+        ask(ledger, 0.1)
+    with refused("is not in", path=path):
+        ledger.settle(reservation, SECRET)
+    assert smaller.verify().ok
+    assert smaller_path.read_bytes() == path.read_bytes()
 
 
 def test_an_altered_release_is_not_replayed(path: Path) -> None:

@@ -65,7 +65,8 @@ class MatrixGenerators:
         self.matrix = np.asarray(matrix, dtype=float)
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise InvalidRequest(
-                f"The generators have shape {np.shape(matrix)}.", "Give a matrix (d, n) whose columns are the generators."
+                f"The generators have shape {np.shape(matrix)}.",
+                "Give a matrix (d, n) whose columns are the generators.",
             )
         if not np.isfinite(self.matrix).all():
             raise InvalidRequest("A generator is not finite.", "Give finite numbers.")
@@ -114,5 +115,3 @@ class MatrixGenerators:
 
     def _weighted(self, weights: np.ndarray | None) -> np.ndarray:
         return self.matrix if weights is None else self.matrix / np.asarray(weights, dtype=float)[:, None]
-
-

@@ -10,13 +10,13 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 
 __all__ = [
+    "ZCDP",
     "ApproxDP",
     "Budget",
     "Composed",
     "GaussianDP",
     "Guarantee",
     "PureDP",
-    "ZCDP",
     "compose",
     "from_dict",
     "from_json",

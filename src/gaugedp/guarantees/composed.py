@@ -48,7 +48,7 @@ class Composed(Guarantee):
         if any(price is None for price, _ in prices):
             return None
         columns = zip(*([count * number for number in price] for price, count in prices if price), strict=True)
-        return tuple(sum(column) for column in columns)  # type: ignore[arg-type]
+        return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
         """Return the composition of the parts' promises to a group of `size`."""
@@ -97,4 +97,3 @@ def _canonical(part: tuple[Guarantee, int]) -> str:
 def _is_nothing(leaf: Guarantee) -> bool:
     price = leaf.price("approx")
     return price is not None and not any(price)
-

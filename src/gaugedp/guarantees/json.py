@@ -1,7 +1,7 @@
 """Promises as JSON, and back."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gaugedp.errors import InvalidRequest
@@ -12,7 +12,7 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 
-_KINDS = {
+_KINDS: dict[str, Callable[[Mapping[str, Any]], Guarantee]] = {
     "PureDP": lambda facts: PureDP(facts["epsilon"]),
     "ApproxDP": lambda facts: ApproxDP(facts["epsilon"], facts["delta"]),
     "ZCDP": lambda facts: ZCDP(facts["rho"]),

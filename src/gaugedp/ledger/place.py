@@ -47,6 +47,14 @@ def check_place(path: Path, name: str) -> bool:
     return kind is not None
 
 
+def is_gone(path: Path) -> bool:
+    """Whether there is no file any more; False where this cannot be known."""
+    try:
+        return _kind(path) is None
+    except OSError:
+        return False
+
+
 def network_kind(path: Path, mounts: str) -> str | None:
     """Return the kind of network file system of `path`, by the text of /proc/mounts; None where local."""
     found, length = None, -1

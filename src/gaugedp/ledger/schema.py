@@ -72,9 +72,9 @@ _ALTERED = (
 )
 
 
-def refusal(code: int, name: str, exists: bool) -> LedgerRefused:
+def refusal(code: int, name: str, gone: bool = False) -> LedgerRefused:
     """Return the refusal for SQLite's primary result `code`, quoting neither SQLite nor the data."""
-    if code == sqlite3.SQLITE_CANTOPEN and not exists:
+    if code == sqlite3.SQLITE_CANTOPEN and gone:
         return LedgerRefused(f"The ledger {name} is not there any more.", "Bring the file back.")
     what, do = _WORDS.get(code, _ALTERED)
     return LedgerRefused(f"The ledger {name} {what}.", do)
@@ -102,21 +102,22 @@ def make_durable(connection: sqlite3.Connection, name: str) -> None:
 def check_header(header: bytes, name: str) -> None:
     """Refuse a file whose first bytes are not those of a ledger of this version."""
     if header[:16] != b"SQLite format 3\0" or len(header) < HEADER_BYTES:
-        raise refusal(sqlite3.SQLITE_NOTADB, name, True)
-    _check_mark(*struct.unpack(">i4xi", header[60:72]), name)  # see "The Database Header" of the file format
+        raise refusal(sqlite3.SQLITE_NOTADB, name)
+    version, application_id = struct.unpack(">i4xi", header[60:72])  # the file format's section 1.3
+    _check_mark(version, application_id, name)
 
 
 def check_mark(connection: sqlite3.Connection, name: str) -> None:
     """Refuse an open file that is not a ledger of this version."""
-    marks = [
-        connection.execute(f"PRAGMA {mark}").fetchone()[0] for mark in ("user_version", "application_id")
-    ]
-    _check_mark(*marks, name)
+    (version,), (application_id,) = (
+        connection.execute(f"PRAGMA {mark}").fetchone() for mark in ("user_version", "application_id")
+    )
+    _check_mark(version, application_id, name)
 
 
 def _check_mark(version: int, application_id: int, name: str) -> None:
     if application_id != APPLICATION_ID:
-        raise refusal(sqlite3.SQLITE_NOTADB, name, True)
+        raise refusal(sqlite3.SQLITE_NOTADB, name)
     if version != VERSION:
         raise LedgerRefused(
             f"The ledger {name} was written by another version of gaugedp.", "Use that version."

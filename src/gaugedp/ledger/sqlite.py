@@ -9,14 +9,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, Act, Head, Row, extend
-from gaugedp.ledger.place import check_path, check_place
+from gaugedp.ledger.place import check_path, check_place, is_gone
 from gaugedp.ledger.store import T, no_ledger
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
@@ -74,7 +74,7 @@ class SqliteStore:
             except sqlite3.Error as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code not in _BUSY or time.monotonic() >= deadline:
-                raise schema.refusal(code, self.name, self._path.exists())
+                raise schema.refusal(code, self.name, is_gone(self._path))
             time.sleep(os.urandom(1)[0] / 8000)  # up to 32 ms, so that waiting processes do not march in step
 
     def _create(self, opening: Act) -> None:
@@ -97,13 +97,14 @@ class SqliteStore:
             ) from None
         finally:
             for suffix in ("", "-wal", "-shm", "-journal"):
-                Path(f"{draft}{suffix}").unlink(missing_ok=True)
+                with suppress(OSError):
+                    os.unlink(f"{draft}{suffix}")
 
     def _check_file(self) -> None:
         """Refuse a file that is not a ledger of this format, without changing it or the files beside it.
 
-        SQLite itself would first mend a file that a killed process left. Closing the file drops every lock that
-        this process has on it, so it happens in turn, when there are none.
+        SQLite itself would first mend what a killed process left. Closing the file drops every lock of this
+        process on it, so it happens in turn, when there are none.
         """
         try:
             with _turn, self._path.open("rb") as file:

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -19,15 +19,19 @@ FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its
 class Mechanism(ABC):
     """Noise that hides which point of a translate of `body` the answer is, as well as `guarantee` says.
 
-    Answers and noise lie on the lattice step·ℤ^d, which is fixed by the body alone. `exactness` is "exact" where
+    Answers and noise lie on the lattice lattice_step·ℤ^d, fixed by the body alone. `exactness` is "exact" where
     integers alone decide every draw.
     """
 
-    name: str
-    exactness: str
+    name: ClassVar[str]
+    exactness: ClassVar[str]
     body: Body
     guarantee: Guarantee
-    step: Fraction
+
+    @property
+    @abstractmethod
+    def lattice_step(self) -> Fraction:
+        """The distance of neighbouring points of the lattice, in the body's units."""
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -59,7 +63,7 @@ class Mechanism(ABC):
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
         """Return `size` draws of the noise, shape (size, d), dtype float."""
-        return self.draw(size, system_rng() if rng is None else rng) * float(self.step)
+        return self.draw(size, system_rng() if rng is None else rng) * float(self.lattice_step)
 
     def prepare(self, rng: Entropy | None = None) -> "Prepared":
         """Return noise drawn now, to be added to one answer later, once."""

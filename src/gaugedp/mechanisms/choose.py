@@ -59,6 +59,4 @@ def choose(mechanisms: list[Mechanism], errors: list[float]) -> tuple[Mechanism,
 
 
 def _has_small_table(body: Body) -> bool:
-    return (
-        isinstance(body, Polytope) and body.generators.counting and body.generators.n_generators <= MOST_CELLS
-    )
+    return isinstance(body, Polytope) and body.generators.counting and body.generators.n_generators <= MOST_CELLS

@@ -8,20 +8,18 @@ import numpy as np
 
 from gaugedp._validate import decimal
 from gaugedp.bodies.base import Body
-from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP, gaussian_mu
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.base import Mechanism, lattice_radius
-from gaugedp.mechanisms.independent import IndependentNoise, as_runs
-from gaugedp.mechanisms.laplace import scales_in_words
+from gaugedp.mechanisms.base import lattice_radius
+from gaugedp.mechanisms.independent import IndependentNoise, in_words, laws_for
 from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(Mechanism):
+class Gaussian(IndependentNoise):
     """Independent Gaussian noise of deviation w_i·σ, Δ the ℓ₂ radius of the body over the weights w.
 
     For (ε, δ)-DP or μ-GDP: a normal variable rounded to the lattice, σ = Δ/μ. Rounding is post-processing of
@@ -30,56 +28,26 @@ class Gaussian(Mechanism):
     and Steinke 2020, theorem 14). See docs/theory/gaussian.md.
     """
 
-    body: Body
-    guarantee: Guarantee
-    step: Fraction
-    radius: Fraction
-    weights: np.ndarray | None
-    noise: IndependentNoise
     name: ClassVar[str] = "Gaussian"
     exactness: ClassVar[str] = "exact"
+    p: ClassVar[float] = 2
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Gaussian":
         """Return the mechanism for ApproxDP, GaussianDP or ZCDP; its own guarantee is the sharper curve."""
-        step, radius = lattice_radius(body, 2, weights)
+        step, radius = lattice_radius(body, cls.p, weights)
         promise = _sharpen(guarantee)
-        runs = as_runs(weights, body.ambient_dim)
-        laws = tuple((count, _law(promise, radius * Fraction(weight))) for count, weight in runs)
-        return cls(body, promise, step, radius, weights, IndependentNoise(laws))
-
-    def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws in lattice steps."""
-        return self.noise.draw(size, rng)
-
-    @property
-    def variances(self) -> np.ndarray:
-        """The variances of the coordinates."""
-        return self.noise.variances * float(self.step) ** 2
-
-    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ℓ₁ or ℓ₂ norm of noise/weights, to 1e-4."""
-        scales = np.ones(self.body.ambient_dim) if weights is None else weights
-        return self.noise.expected_norm(norm, scales) * float(self.step)
-
-    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles of the law, as multiples of the step."""
-        return self.noise.half_widths(level, simultaneous) * float(self.step)
-
-    def covers(self, body: Body) -> bool:
-        """Whether the body's ℓ₂ radius is no larger."""
-        if body.ambient_dim != self.body.ambient_dim:
-            return False
-        step, radius = lattice_radius(body, 2, self.weights)
-        return step == self.step and radius <= self.radius
+        return cls(
+            body, promise, weights, step, radius, laws_for(body, weights, radius, lambda width: _law(promise, width))
+        )
 
     def describe(self) -> str:
         """Return the deviations."""
         kind = "discrete" if isinstance(self.guarantee, ZCDP) else "rounded"
-        return f"{kind} Gaussian, std {scales_in_words([law.variance**0.5 for _, law in self.noise.runs])}"
+        return f"{kind} Gaussian, std {in_words([law.variance**0.5 for _, law in self.runs])}"
 
 
-def _sharpen(guarantee: Guarantee) -> Guarantee:
+def _sharpen(guarantee: Guarantee) -> GaussianDP | ZCDP:
     match guarantee:
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if delta > 0:
             return GaussianDP(gaussian_mu(epsilon, delta))
@@ -90,9 +58,7 @@ def _sharpen(guarantee: Guarantee) -> Guarantee:
     raise InvalidRequest(f"Gaussian noise cannot be made for {guarantee!r}.", "Give delta, rho or mu above 0.")
 
 
-def _law(promise: Guarantee, radius: Fraction) -> Law:
+def _law(promise: GaussianDP | ZCDP, width: Fraction) -> Law:
     if isinstance(promise, ZCDP):
-        return DiscreteGaussian(radius**2 / (2 * decimal(promise.rho)))
-    if isinstance(promise, GaussianDP):
-        return RoundedGaussian(radius / decimal(promise.mu))
-    raise InvalidRequest(f"No Gaussian law belongs to {promise!r}.", "Give GaussianDP or ZCDP.")
+        return DiscreteGaussian(width**2 / (2 * decimal(promise.rho)))
+    return RoundedGaussian(width / decimal(promise.mu))

@@ -15,7 +15,7 @@ from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.laplace import scales_in_words
+from gaugedp.mechanisms.independent import in_words
 from gaugedp.samplers.laws import DiscreteLaplace
 
 MOST_CELLS = 10**6
@@ -37,13 +37,19 @@ class Identity(Mechanism):
     law: DiscreteLaplace
     name: ClassVar[str] = "Identity"
     exactness: ClassVar[str] = "exact"
-    step: ClassVar[Fraction] = Fraction(1)  # type: ignore[misc]
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """1: the answers are integers."""
+        return Fraction(1)
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: PureDP) -> "Identity":
         """Return the mechanism for the body of a counting question with at most 10^6 joint cells."""
         if not isinstance(guarantee, PureDP) or guarantee.value <= 0:
-            raise InvalidRequest(f"Laplace noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0.")
+            raise InvalidRequest(
+                f"Laplace noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
+            )
         if not isinstance(body, Polytope) or not body.generators.counting:
             raise InvalidRequest("Noise on cells needs a question that counts rows.", "Use Laplace or Gaussian.")
         if body.generators.n_generators > MOST_CELLS:
@@ -98,7 +104,7 @@ class Identity(Mechanism):
 
     def describe(self) -> str:
         """Return the scale on the cells."""
-        return f"F x discrete Laplace, scale {scales_in_words([float(self.law.scale)])} on {self._n_cells:,} cells"
+        return f"F x discrete Laplace, scale {in_words([float(self.law.scale)])} on {self._n_cells:,} cells"
 
     @property
     def _n_cells(self) -> int:

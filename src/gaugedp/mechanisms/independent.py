@@ -1,89 +1,122 @@
 """Noise with independent coordinates: what the Laplace and the Gaussian mechanism share."""
 
 import math
-from collections.abc import Sequence
+from abc import ABC
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import between, one_of
+from gaugedp._validate import one_of
+from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import Mechanism, lattice_radius
 from gaugedp.samplers.laws import Law
 
 
-@dataclass(frozen=True)
-class IndependentNoise:
-    """Coordinates with laws of their own, in runs: `runs` = ((how many, law), …)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class IndependentNoise(Mechanism, ABC):
+    """Independent noise of width w_i·law(radius) on each coordinate, radius the ℓ_p radius of body/w in lattice steps.
 
+    `weights` w (d,) are the relative widths (ones where None). `runs` = ((how many, law), …) in order.
+    """
+
+    body: Body
+    guarantee: Guarantee
+    weights: np.ndarray | None
+    step: Fraction
+    radius: Fraction
     runs: tuple[tuple[int, Law], ...]
+    p: ClassVar[float]
 
     @property
-    def ambient_dim(self) -> int:
-        """The number of coordinates."""
-        return sum(count for count, _ in self.runs)
+    def lattice_step(self) -> Fraction:
+        """1 for integer answers; else a small power of two."""
+        return self.step
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` draws, shape (size, d)."""
+        """Return draws in lattice steps."""
         return np.hstack([law.draw(size * count, rng).reshape(size, count) for count, law in self.runs])
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """The variance of each coordinate."""
-        return self._spread([law.variance for _, law in self.runs])
+        """The variances of the coordinates."""
+        return self._spread([law.variance for _, law in self.runs]) * float(self.step) ** 2
 
-    def half_widths(self, level: float, simultaneous: bool) -> np.ndarray:
-        """Return each law's own width; all at once by independence, at level^(1/d) each."""
-        each = level ** (1 / self.ambient_dim) if simultaneous else level
-        return self._spread([law.half_width(each) for _, law in self.runs])
-
-    def expected_norm(self, norm: float, weights: np.ndarray) -> float:
-        """Return E‖noise/weights‖, the weights being constant on each run."""
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the expected ℓ₁ or ℓ₂ norm of noise/weights, to 1e-4; weights are constant where the laws are."""
         one_of(("1", "2"), norm=f"{norm:g}")
-        scales = weights[np.cumsum([0, *(count for count, _ in self.runs[:-1])])]
-        if norm == 1:
-            return float(sum(c * _mean_size(law) / w for (c, law), w in zip(self.runs, scales, strict=True)))
-        return self._expected_length(scales)
+        starts = np.cumsum([0, *(count for count, _ in self.runs[:-1])])
+        scales = np.ones(len(starts)) if weights is None else np.asarray(weights, dtype=float)[starts]
+        parts = [(count, law, float(scale)) for (count, law), scale in zip(self.runs, scales, strict=True)]
+        return (_expected_sum(parts) if norm == 1 else _expected_length(parts)) * float(self.step)
 
-    def _expected_length(self, scales: np.ndarray) -> float:
-        """E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt, S the sum of squares; on a grid of log t.
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return exact quantiles of the laws; all at once by independence, at level^(1/d) each."""
+        each = level ** (1 / self.body.ambient_dim) if simultaneous else level
+        return self._spread([law.half_width(each) for _, law in self.runs]) * float(self.step)
 
-        Below the grid 1 − E e^(−tS) = t·E S, above it 1; both tails are added in closed form.
-        """
-        mean = sum(c * law.variance / w**2 for (c, law), w in zip(self.runs, scales, strict=True))
-        if mean == 0:  # noise so narrow that its variance underflows
-            return 0.0
-        log_t = np.linspace(-30, 40, 1401) - math.log(mean)
-        t = np.exp(log_t)
-        log_moment = sum(
-            count * np.log(law.gaussian_moment(t / w**2)) for (count, law), w in zip(self.runs, scales, strict=True)
-        )
-        integrand = -np.expm1(log_moment) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t
-        core = float(np.trapezoid(integrand, log_t)) if hasattr(np, "trapezoid") else float(np.trapz(integrand, log_t))
-        below, above = 2 * mean * math.sqrt(t[0]), 2 / math.sqrt(t[-1])
-        return (core + below + above) / (2 * math.sqrt(math.pi))
+    def covers(self, body: Body) -> bool:
+        """Whether the body's radius is no larger."""
+        if body.ambient_dim != self.body.ambient_dim:
+            return False
+        step, radius = lattice_radius(body, self.p, self.weights)
+        return step == self.step and radius <= self.radius
 
     def _spread(self, values: Sequence[float]) -> np.ndarray:
         return np.repeat(np.asarray(values, dtype=float), [count for count, _ in self.runs])
 
 
-def check_level(level: float) -> None:
-    """Refuse a level of confidence outside (0, 1)."""
-    between(0, 1, level=level)
+Parts = list[tuple[int, Law, float]]
 
 
-def as_runs(weights: np.ndarray | None, d: int) -> list[tuple[int, float]]:
-    """Return (how many, weight) for each run of equal weights."""
+def laws_for(
+    body: Body, weights: np.ndarray | None, radius: Fraction, law: Callable[[Fraction], Law]
+) -> tuple[tuple[int, Law], ...]:
+    """Return (how many, law of width weight·radius) for each run of equal weights."""
     if weights is None:
-        return [(d, 1.0)]
+        return ((body.ambient_dim, law(radius)),)
     starts = np.flatnonzero(np.concatenate([[True], weights[1:] != weights[:-1]]))
-    lengths = np.diff(np.append(starts, d))
-    return [(int(length), float(weights[start])) for start, length in zip(starts, lengths, strict=True)]
+    lengths = np.diff(np.append(starts, body.ambient_dim))
+    return tuple(
+        (int(length), law(radius * Fraction(float(weights[start]))))
+        for start, length in zip(starts, lengths, strict=True)
+    )
 
 
-def _mean_size(law: Law) -> float:
-    """E|N| = Σ_{k ≥ 0} P(|N| > k), in strides of a thousandth of the deviation."""
-    std = math.sqrt(law.variance)
-    stride = max(1, int(std / 1000))
-    width = np.arange(0, int(60 * std) + 60, stride)
-    return float((1 - law.coverage(width)).sum()) * stride
+def in_words(scales: Sequence[float]) -> str:
+    """Return one number, or the least and the largest."""
+    low, high = min(scales), max(scales)
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+
+
+def _expected_sum(parts: Parts) -> float:
+    """Σ E|N|/w, E|N| = Σ_{k ≥ 0} P(|N| > k) in strides of a thousandth of the deviation."""
+    total = 0.0
+    for count, law, scale in parts:
+        std = math.sqrt(law.variance)
+        stride = max(1, int(std / 1000))
+        width = np.arange(0, int(60 * std) + 60, stride)
+        total += count / scale * float((1 - law.coverage(width)).sum()) * stride
+    return total
+
+
+def _expected_length(parts: Parts) -> float:
+    """E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt, S the sum of the squares; on a grid of log t.
+
+    Below the grid 1 − E e^(−tS) is t·E S, above it 1; both tails are added in closed form.
+    """
+    mean = sum(count * law.variance / scale**2 for count, law, scale in parts)
+    if mean == 0:  # noise so narrow that its variance underflows
+        return 0.0
+    log_t = np.linspace(-30, 40, 1401) - math.log(mean)
+    t = np.exp(log_t)
+    log_moment = sum(count * np.log(law.gaussian_moment(t / scale**2)) for count, law, scale in parts)
+    integrand = -np.expm1(log_moment) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t
+    core = float((integrand[1:] + integrand[:-1]) @ np.diff(log_t)) / 2
+    below, above = 2 * mean * math.sqrt(t[0]), 2 / math.sqrt(t[-1])
+    return (core + below + above) / (2 * math.sqrt(math.pi))

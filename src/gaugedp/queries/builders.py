@@ -7,8 +7,9 @@ import numpy as np
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.estimates import Estimate
-from gaugedp.queries.linear import Piece, Term, Workload, n_cells
+from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import MAX_ANSWERS, CellMap, Identity, MatrixMap, Prefix, Ranges
+from gaugedp.queries.piece import Piece
 
 Names = str | Sequence[str] | None
 

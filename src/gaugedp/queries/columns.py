@@ -4,31 +4,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Protocol
 
 import numpy as np
 
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.maps import CellMap
+from gaugedp.queries.piece import Piece
 
 _MOST_GENERATORS = 10**7
 _MOST_DENSE = 4 * 10**6
-
-
-class Part(Protocol):
-    """What is read of a piece of a workload."""
-
-    attributes: tuple[str, ...]
-    cells: CellMap
-    column: str | None
-    may_miss: bool
-    low: int
-    high: int
-
-    @property
-    def reach(self) -> int:
-        """The most that one row adds to its cell."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +26,7 @@ class WorkloadColumns:
     domain: Domain
     attributes: tuple[str, ...]
     columns: tuple[str, ...]
-    pieces: Sequence[Part]
+    pieces: Sequence[Piece]
 
     @property
     def ambient_dim(self) -> int:
@@ -121,9 +105,7 @@ class WorkloadColumns:
         """
         powers = [scale * piece.cells.powers(p) for scale, piece in self._scaled(p, weights)]
         fixed = _gather([block[0] for block in powers if block.min() == block.max()], p)
-        moving = [
-            (block, piece) for block, piece in zip(powers, self.pieces, strict=True) if block.min() < block.max()
-        ]
+        moving = [(block, piece) for block, piece in zip(powers, self.pieces, strict=True) if block.min() < block.max()]
         return _root(_gather([fixed, self._largest_total(moving, p)], p), p)
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
@@ -136,7 +118,7 @@ class WorkloadColumns:
             blocks.append(max(apart, within * float(piece.cells.powers(p).max())))
         return _root(_gather(blocks, p), p)
 
-    def _scaled(self, p: float, weights: np.ndarray | None) -> Iterable[tuple[float, Part]]:
+    def _scaled(self, p: float, weights: np.ndarray | None) -> Iterable[tuple[float, Piece]]:
         """Yield (reach/least weight)^p with each piece; the least weight of a piece errs on the safe side."""
         start = 0
         for piece in self.pieces:
@@ -145,11 +127,12 @@ class WorkloadColumns:
             yield _raise(piece.reach / least, p), piece
             start = stop
 
-    def _largest_total(self, blocks: list[tuple[np.ndarray, Part]], p: float) -> float:
+    def _largest_total(self, blocks: list[tuple[np.ndarray, Piece]], p: float) -> float:
         names = tuple(name for name in self.attributes if any(name in piece.attributes for _, piece in blocks))
         if not blocks or math.isinf(p) or math.prod(self.domain.shape(names)) > _MOST_GENERATORS:
             return _gather([float(block.max()) for block, _ in blocks], p)
-        return float(sum(_along(self.domain, block, piece.attributes, names) for block, piece in blocks).max())
+        tables = [_along(self.domain, block, piece.attributes, names) for block, piece in blocks]
+        return float(sum(tables, np.zeros(1)).max())
 
     def _interactions(self) -> int:
         subsets = {
@@ -166,14 +149,14 @@ class WorkloadColumns:
         missing = {piece.column for piece in self.pieces if piece.may_miss}
         return list(product(*(range(3 if name in missing else 2) for name in self.columns)))
 
-    def _bounds(self, piece: Part) -> list[int]:
+    def _bounds(self, piece: Piece) -> list[int]:
         """The piece's weight under each choice."""
         if piece.column is None:
             return [1] * len(self._choices)
         place = self.columns.index(piece.column)
         return [(piece.low, piece.high, 0)[choice[place]] for choice in self._choices]
 
-    def _piece_rows(self, piece: Part, choices: np.ndarray) -> np.ndarray:
+    def _piece_rows(self, piece: Piece, choices: np.ndarray) -> np.ndarray:
         axes = len(self.attributes)
         weighted = np.moveaxis(choices, -axes - 1, -1) @ np.array(self._bounds(piece))
         others = tuple(axis - axes for axis, name in enumerate(self.attributes) if name not in piece.attributes)
@@ -182,7 +165,7 @@ class WorkloadColumns:
     def _spread(self, cells: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
         return np.broadcast_to(_along(self.domain, cells, names, self.attributes), self.shape)
 
-    def _place(self, piece: Part, places: dict[str, np.intp]) -> int:
+    def _place(self, piece: Piece, places: dict[str, np.intp]) -> int:
         shape = self.domain.shape(piece.attributes)
         return int(np.ravel_multi_index([int(places[name]) for name in piece.attributes], shape)) if shape else 0
 

@@ -10,49 +10,21 @@ from itertools import product
 
 import numpy as np
 
+from gaugedp.attributes import BoundedColumn
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.domain import BoundedColumn, Domain, PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
-from gaugedp.queries.maps import MAX_ANSWERS, CellMap, MatrixMap
+from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap
+from gaugedp.queries.piece import Piece
 from gaugedp.tables.total import Total
-
 
 _OUTSIDE_RULES = {
     "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
     "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
 }
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Released integers of one kind: a map of the totals over the cells of `attributes`.
-
-    Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps to sum a column; twice its distance
-    from the middle of the bounds, in half steps, where `centred`. A piece with a `column` speaks of the rows that
-    have a value in it; `may_miss` says that others can exist.
-    """
-
-    attributes: tuple[str, ...]
-    cells: CellMap
-    column: str | None = None
-    may_miss: bool = False
-    centred: bool = False
-    low: int = 1
-    high: int = 1
-    step: Fraction = Fraction(1)
-
-    @property
-    def reach(self) -> int:
-        """The most that one row adds to its cell, in steps."""
-        return max(abs(self.low), abs(self.high))
-
-    @property
-    def counts(self) -> bool:
-        """Whether rows are counted, not summed."""
-        return self.low == self.high == 1
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,20 @@ _EXTRA_BITS = 64
 
 
 @dataclass(frozen=True)
+class Proposals:
+    """Proposed cells and the first 62 bits of their fractions, which are accepted, and the `further` bits.
+
+    `further` maps an index to (all bits of the fraction drawn so far, how many): what was drawn to decide an
+    acceptance belongs to the number and must serve its rounding too.
+    """
+
+    cell: np.ndarray
+    fraction: np.ndarray
+    accepted: np.ndarray
+    further: dict[int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class HalfGaussian:
     """Draws with density (or lattice weights) ∝ e^(−rate·t²), t ≥ 0, t = cell + fraction in units of one cell.
 
@@ -42,9 +56,9 @@ class HalfGaussian:
 
     def lattice(self, size: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return proposals as integers cell·2^j + fraction·2^j, and which of them are accepted."""
-        cell, fraction, accepted = self._propose(size, rng)
+        made = self._propose(size, rng)
         bits = self.lattice_bits or 0
-        return (cell << bits) + (fraction >> (_FRACTION_BITS - bits)), accepted
+        return (made.cell << bits) + (made.fraction >> (_FRACTION_BITS - bits)), made.accepted
 
     def rounded(self, size: int, std: Fraction, rng: Entropy) -> np.ndarray:
         """Return `size` draws of round(std·|Z|), Z standard normal, dtype int64."""
@@ -52,8 +66,8 @@ class HalfGaussian:
         result = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
-            cell, fraction, accepted = self._propose(size - done + (size - done) // 16 + 16, rng)
-            values = _round(step, cell[accepted][: size - done], fraction[accepted][: size - done], rng)
+            made = self._propose(size - done + (size - done) // 16 + 16, rng)
+            values = _round(step, made, np.flatnonzero(made.accepted)[: size - done], rng)
             result[done : done + len(values)] = values
             done += len(values)
         return result
@@ -62,26 +76,25 @@ class HalfGaussian:
     def _cells(self) -> InverseTable:
         return InverseTable(decaying_weights(self.rate, 2 * self.rate))
 
-    def _propose(self, size: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cell = self._cells.draw(size, rng)
+    def _propose(self, size: int, rng: Entropy) -> "Proposals":
+        made = Proposals(self._cells.draw(size, rng), np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool), {})
         if self.lattice_bits == 0:
-            return cell, np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool)
-        fraction = (rng.words(size) >> np.uint64(64 - _FRACTION_BITS)).astype(np.int64)
+            return made
+        made.fraction[:] = rng.words(size) >> np.uint64(64 - _FRACTION_BITS)
         if self.lattice_bits is not None:
             unused = _FRACTION_BITS - self.lattice_bits
-            fraction = fraction >> unused << unused
-        return cell, fraction, self._accept(cell, fraction, rng)
+            made.fraction[:] = made.fraction >> unused << unused
+        self._accept(made, rng)
+        return made
 
-    def _accept(self, cell: np.ndarray, fraction: np.ndarray, rng: Entropy) -> np.ndarray:
+    def _accept(self, made: "Proposals", rng: Entropy) -> None:
         """Accept with probability e^(−g): a uniform v ≥ g is surely accepted, v < g − g²/2 surely rejected."""
-        uniform = (rng.words(len(cell)) >> np.uint64(2)).astype(np.int64)
-        low, high = self._exponent(cell, fraction)
+        uniform = (rng.words(len(made.cell)) >> np.uint64(2)).astype(np.int64)
+        low, high = self._exponent(made.cell, made.fraction)
         square = ((high >> 31) + 1) ** 2  # at least g², in units of 2^−62
-        accepted = uniform >= high
-        unsure = ~accepted & (uniform >= low - (square >> 1) - 2)
-        for index in np.flatnonzero(unsure):
-            accepted[index] = self._decide(int(cell[index]), int(fraction[index]), int(uniform[index]), rng)
-        return accepted
+        made.accepted[:] = uniform >= high
+        for index in np.flatnonzero(~made.accepted & (uniform >= low - (square >> 1) - 2)):
+            self._decide(made, int(index), int(uniform[index]), rng)
 
     def _exponent(self, cell: np.ndarray, fraction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bracket g = rate·f·(2k + f), in units of 2^−62: 24 bits of f, 31 of f·(2k + f), 31 of the rate."""
@@ -93,16 +106,17 @@ class HalfGaussian:
         # product·2^−17 and rate·2^−47 make units of 2^−64
         return product_low * rate_low >> 2, (product_high * rate_high >> 2) + 1
 
-    def _decide(self, cell: int, fraction: int, uniform: int, rng: Entropy) -> bool:
+    def _decide(self, made: "Proposals", index: int, uniform: int, rng: Entropy) -> None:
         """Decide one acceptance exactly, with as many more bits of both uniform numbers as it takes."""
-        n_bits = _FRACTION_BITS
+        cell, fraction, n_bits = int(made.cell[index]), int(made.fraction[index]), _FRACTION_BITS
         while True:
             low, high = self._acceptance(cell, fraction, n_bits)
             # v ≥ 1 − e^(−g), with v in [uniform, uniform + 1)·2^−n_bits
-            if uniform >= (1 << n_bits) - low:
-                return True
-            if uniform + 1 <= (1 << n_bits) - high:
-                return False
+            surely, hardly = uniform >= (1 << n_bits) - low, uniform + 1 <= (1 << n_bits) - high
+            if surely or hardly:
+                made.accepted[index] = surely
+                made.further[index] = fraction, n_bits
+                return
             exact = self.lattice_bits is not None
             fraction = fraction << _EXTRA_BITS | (0 if exact else rng.integer(_EXTRA_BITS))
             uniform = uniform << _EXTRA_BITS | rng.integer(_EXTRA_BITS)
@@ -117,11 +131,13 @@ class HalfGaussian:
         return low, high
 
 
-def _round(step: Fraction, cell: np.ndarray, fraction: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return floor(step·(cell + f) + 1/2), f a real number beginning with the bits of `fraction`."""
-    low, high = _round_bracket(step, cell, fraction)
-    for index in np.flatnonzero(low != high):
-        low[index] = _round_one(step, int(cell[index]), int(fraction[index]), rng)
+def _round(step: Fraction, made: Proposals, chosen: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return floor(step·(cell + f) + 1/2) at the `chosen` indices, f the real number that the bits begin."""
+    low, high = _round_bracket(step, made.cell[chosen], made.fraction[chosen])
+    for place in np.flatnonzero(low != high):
+        index = int(chosen[place])
+        bits = made.further.get(index, (int(made.fraction[index]), _FRACTION_BITS))
+        low[place] = _round_one(step, int(made.cell[index]), bits, rng)
     return low
 
 
@@ -145,11 +161,12 @@ def _scaled_floor(factor: int, place: np.ndarray, shift: int) -> np.ndarray:
     return (limb + (1 << (shift + 8))) >> (shift + 9)
 
 
-def _round_one(step: Fraction, cell: int, fraction: int, rng: Entropy) -> int:
-    n_bits = _FRACTION_BITS
+def _round_one(step: Fraction, cell: int, bits: tuple[int, int], rng: Entropy) -> int:
+    fraction, n_bits = bits
     while True:
         low = step * (cell + Fraction(fraction, 1 << n_bits)) + Fraction(1, 2)
         high = low + step / (1 << n_bits)
-        if low.__floor__() == high.__floor__() or high.denominator == 1:
+        # the number lies in [low, high)
+        if low.__floor__() == high.__floor__() or (high.denominator == 1 and low.__floor__() == high - 1):
             return low.__floor__()
         fraction, n_bits = fraction << _EXTRA_BITS | rng.integer(_EXTRA_BITS), n_bits + _EXTRA_BITS

@@ -40,7 +40,8 @@ def keep_some(rows: exp.Select, fields: list[Field], kind: Kind, limit: tuple[in
     ranked = _over(hashed, *names, _row_number([HASH, POSITION]).as_(RANK))
     # DuckDB turns "rank <= max_rows" into a heap for each person, twice as slow as the sort; this form it leaves alone
     first = ((exp.column(RANK) - 1) // max_rows).eq(0)
-    return _over(ranked, *(part for i, word in enumerate(words) for part in _unpacked(f"w{i}", word))).where(first)
+    parts = [part for i, word in enumerate(words) for part in _unpacked(f"w{i}", word)]
+    return _over(ranked, *parts or names).where(first)
 
 
 def pack(fields: list[Field]) -> list[list[Field]]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from gaugedp._validate import decimal
-from gaugedp.domain import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
+from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
 from gaugedp.tables.engine import Column, Kind
 
 DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -54,7 +54,9 @@ def read_attribute(attribute: Attribute, column: Column, alias: str) -> Reading:
         case Bins() if _is_exact(attribute):
             return _equal_bins(attribute, column, alias)
         case Bins():
-            return _edge_bins([attribute.low + attribute.width * i for i in range(attribute.n_inside + 1)], column, alias)
+            return _edge_bins(
+                [attribute.low + attribute.width * i for i in range(attribute.n_inside + 1)], column, alias
+            )
         case EdgeBins():
             return _edge_bins(attribute.edges, column, alias)
     raise TypeError(f"no reading of {type(attribute).__name__}")
@@ -123,8 +125,12 @@ def _integers(attribute: Integers, column: Column, alias: str) -> Reading:
     if column.kind is Kind.INTEGER:
         inside, code = value.between(attribute.first, attribute.last), _minus(value, attribute.first)
         return Reading({alias: _source(column)}, inside, code, is_total=attribute.first == 0)
-    inside = exp.and_(value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value)))
-    return Reading({alias: _number(column)}, inside, _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside))
+    inside = exp.and_(
+        value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value))
+    )
+    return Reading(
+        {alias: _number(column)}, inside, _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside)
+    )
 
 
 def _whole_bins(attribute: Bins, column: Column, alias: str) -> Reading:
@@ -162,7 +168,10 @@ def _whole_edges(attribute: Bins) -> tuple[int, int, int]:
 
 
 def _is_whole(attribute: Bins) -> bool:
-    return attribute.low.denominator == attribute.width.denominator == 1 and -EXACT < attribute.low < attribute.high < EXACT
+    return (
+        attribute.low.denominator == attribute.width.denominator == 1
+        and -EXACT < attribute.low < attribute.high < EXACT
+    )
 
 
 def _is_exact(attribute: Bins) -> bool:

@@ -1,9 +1,10 @@
 """DuckDB reads files, frames and its own relations. No message of the engine, which may quote rows, is ever passed on.
 
 Text files are read by a fixed rule, nothing being guessed from the rows. Fields are separated by a comma (.csv) or a tab
-(.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line with too few fields or with bytes that
-are no UTF-8, and a line longer than the engine's buffer, is left out; fields beyond the header are ignored. A quote
-that is not closed takes what follows, to the next quote, into its field, so a table should be written by a program that writes CSV.
+(.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out when it has too few
+fields, bytes that are no UTF-8 in a field in use, or more than the engine's largest line; fields beyond the header are
+ignored. A quote that is not closed takes what follows, to the next quote, into its field, so that a table should be
+written by a program that writes CSV.
 """
 
 import re
@@ -29,7 +30,9 @@ KINDS = {
     **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
     **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal", "double"), Kind.REAL),
     **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),
-    **dict.fromkeys(("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL),
+    **dict.fromkeys(
+        ("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL
+    ),
     "float": Kind.SHORT_REAL,
 }
 PLAIN_WORDS = {
@@ -234,7 +237,9 @@ def _unfinished() -> UnreadableTable:
 
 
 def _unreadable() -> UnreadableTable:
-    return UnreadableTable("The columns of the table cannot be read.", "Check that the source is whole and may be read.")
+    return UnreadableTable(
+        "The columns of the table cannot be read.", "Check that the source is whole and may be read."
+    )
 
 
 def _unusable(name: str) -> UnreadableTable:

@@ -1,4 +1,4 @@
-"""What a table asks of an engine: the types of its columns, and the integers one statement gives."""
+"""What a table asks of an engine: the types of its columns, and the integers one statement gives. Nothing heavy is imported."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +31,14 @@ class Column:
     name: str
     kind: Kind
     type_name: str
+
+
+@dataclass(frozen=True)
+class Total:
+    """Something to add up in each cell of `attributes`: the rows, or the centred half steps of a bounded `column`."""
+
+    attributes: tuple[str, ...] = ()
+    column: str | None = None
 
 
 class Engine(Protocol):

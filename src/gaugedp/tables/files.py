@@ -25,7 +25,9 @@ class File:
         path = Path(path)
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
         if suffix not in FORMATS:
-            raise UnreadableTable(f"{str(path)!r} is of no known format.", f"Give a file ending in {', '.join(FORMATS)}.")
+            raise UnreadableTable(
+                f"{str(path)!r} is of no known format.", f"Give a file ending in {', '.join(FORMATS)}."
+            )
         if path.is_dir():
             raise UnreadableTable(f"{str(path)!r} is a folder.", "Give one file.")
         if not path.is_file():
@@ -46,7 +48,9 @@ class File:
         """Return the names in the first line of a text file; nothing else is looked at."""
         line = self._first_line()
         if line is None:
-            raise UnreadableTable(f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line.")
+            raise UnreadableTable(
+                f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line."
+            )
         try:
             names = next(csv.reader([line], delimiter=self.delimiter, strict=True), [])
         except csv.Error:

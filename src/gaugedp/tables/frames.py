@@ -72,7 +72,7 @@ def selected(source: Any, names: Sequence[str]) -> Any:
 
 def _selected_pandas(frame: Any, names: Sequence[str]) -> Any:
     places = list(frame.columns)
-    columns = {name: _plain(frame.iloc[:, places.index(name)]) for name in names}
+    columns = {name: _plain(frame.iloc[:, places.index(name)]).array for name in names}  # the index plays no part
     return sys.modules["pandas"].DataFrame(columns, copy=False)
 
 
@@ -81,9 +81,9 @@ def _plain(series: Any) -> Any:
     pandas = sys.modules["pandas"]
     if isinstance(series.dtype, pandas.CategoricalDtype):
         texts = [_text(value) for value in series.cat.categories]
-        return pandas.Series([texts[code] if code >= 0 else None for code in series.cat.codes], index=series.index, dtype=object)
+        return pandas.Series([texts[code] if code >= 0 else None for code in series.cat.codes], dtype=object)
     if series.dtype == object or isinstance(series.dtype, pandas.StringDtype):
-        return pandas.Series([_text(value) for value in series], index=series.index, dtype=object)
+        return pandas.Series([_text(value) for value in series], dtype=object)
     return series
 
 

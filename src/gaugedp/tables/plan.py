@@ -15,18 +15,10 @@ from sqlglot import exp
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.bounding import PERSON, Field, keep_some
 from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_person, read_steps
-from gaugedp.tables.engine import SOURCE, Column
+from gaugedp.tables.engine import SOURCE, Column, Total
 
 HALF = 2**32
 JOINT_CELLS = 2**20  # below this many joint cells one grouping by all attributes, then regrouping, is the faster way
-
-
-@dataclass(frozen=True)
-class Total:
-    """Something to add up in each cell of `attributes`: the rows, or the centred half steps of a bounded `column`."""
-
-    attributes: tuple[str, ...] = ()
-    column: str | None = None
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gaugedp.domain import Attribute, BoundedColumn, Domain, PrivacyUnit
+from gaugedp.attributes import Attribute, BoundedColumn, Categories
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
-from gaugedp.tables.engine import Column, Engine, Kind
-from gaugedp.tables.plan import Plan, Total
+from gaugedp.tables.engine import Column, Engine, Kind, Total
 
 __all__ = ["Table", "Total"]
 
@@ -39,6 +39,8 @@ class Table:
         from gaugedp.tables.duckdb import open_source
 
         needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
+        if not needed:
+            raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         engine = open_source(source, needed)
         for fact_name, fact in [*domain.attributes.items(), *domain.columns.items()]:
             _check_type(engine.columns[fact_name], fact)
@@ -60,6 +62,8 @@ class Table:
 
         Raises UnknownName or InvalidRequest for a wrong total, before anything is read; UnreadableTable where the engine fails.
         """
+        from gaugedp.tables.plan import Plan
+
         for total in totals:
             _check_total(total, self.domain)
         if not totals:
@@ -82,8 +86,6 @@ def _check_total(total: Total, domain: Domain) -> None:
 
 
 def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
-    from gaugedp.domain import Categories
-
     accepted = {Kind.INTEGER, Kind.REAL, Kind.SHORT_REAL, Kind.TEXT}
     if isinstance(fact, Categories):
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")

@@ -1,0 +1,1 @@
+"""The command line: the values of the library, one file a command."""

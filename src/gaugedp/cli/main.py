@@ -1,0 +1,52 @@
+"""`gaugedp`: plan, release, ledger."""
+
+import sys
+
+import click
+
+from gaugedp.cli.ledger import ledger
+from gaugedp.cli.plan import plan
+from gaugedp.cli.release import release
+from gaugedp.cli.shared import stage
+from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError
+
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gaugedp", prog_name="gaugedp")
+def cli() -> None:
+    """Differential privacy shaped to the geometry of the question.
+
+    Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after paying.
+    """
+
+
+cli.add_command(plan)
+cli.add_command(release)
+cli.add_command(ledger)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; every refusal is one sentence on standard error."""
+    stage.begin("plan")
+    try:
+        code = cli.main(arguments, prog_name="gaugedp", standalone_mode=False)
+    except GaugedpError as error:
+        return _fail(str(error), 1 if stage.has_paid else error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return _fail(UNTOUCHED, 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail(f"Interrupted. {STAYS_SPENT if stage.may_have_paid else UNTOUCHED}", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(sentence: str, code: int) -> int:
+    click.echo(sentence, err=True)
+    return code

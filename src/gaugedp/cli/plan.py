@@ -1,0 +1,53 @@
+"""`gaugedp plan`: what a question would cost and how wrong the answers would be, without any data."""
+
+import json
+
+import click
+
+from gaugedp.cli.shared import cell, load, numbers, promise_options, question_options, show_table
+from gaugedp.plan import Plan
+from gaugedp.plan import plan as make_plan
+from gaugedp.queries import query
+
+
+@click.command()
+@question_options
+@promise_options
+@click.option("--error", metavar="NUMBER", help="A wanted expected error (l2 norm of all answers): finds the epsilon.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plan(
+    domain_path: str,
+    text: str,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    mu: str | None,
+    error: str | None,
+    as_json: bool,
+) -> None:
+    """Compare the mechanisms for a question. No data is touched and nothing is spent."""
+    domain, unit = load(domain_path)
+    e, d, r, m, wanted = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
+    made = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=wanted)
+    if as_json:
+        click.echo(json.dumps(made.to_dict()))
+    else:
+        show_plan(made)
+
+
+def show_plan(made: Plan) -> None:
+    """Print the plan for people."""
+    click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {made.asked!r}\n")
+    shown = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
+    show_table([{name: row[name] for name in shown} for row in made.table()], "Mechanisms")
+    click.echo(f"Chosen: {made.mechanism.name}, {made.reason}\n")
+    terms = [
+        {
+            "query": row["query"],
+            "answers": row["answers"],
+            "95 % each": " / ".join(f"±{cell(width)}" for width in row["interval_95"]),
+            "95 % all at once": " / ".join(f"±{cell(width)}" for width in row["simultaneous_95"]),
+        }
+        for row in made.terms()
+    ]
+    show_table(terms, "Answers (of a mean: its centred sum / its count)")

@@ -1,0 +1,134 @@
+"""What the commands share: options, numbers, progress."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees.asked import promise_asked
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_WORDS = {
+    "plan": "Planning: comparing the mechanisms",
+    "pay": "Paying: reserving the budget in the ledger",
+    "look": "Looking: counting the rows",
+    "store": "Storing the answer in the ledger",
+    "write": "Writing the files",
+}
+
+
+class Stage:
+    """How far a command has come; an interruption must say what was spent."""
+
+    def __init__(self) -> None:
+        self.name = "plan"
+
+    def begin(self, name: str) -> None:
+        """Note that a stage begins."""
+        self.name = name
+
+    def show(self, name: str) -> None:
+        """Note that a stage begins, and say so on standard error."""
+        self.begin(name)
+        click.echo(f"{_WORDS[name]} ...", err=True)
+
+    @property
+    def may_have_paid(self) -> bool:
+        """Whether the ledger may have been charged."""
+        return self.name != "plan"
+
+    @property
+    def has_paid(self) -> bool:
+        """Whether the ledger was charged."""
+        return self.name in ("look", "store", "write")
+
+
+stage = Stage()
+
+
+def promise_options(command: Command) -> Command:
+    """Add --epsilon, --delta, --rho and --mu."""
+    for name, text in (
+        ("mu", "mu of Gaussian differential privacy."),
+        ("rho", "rho of zero-concentrated differential privacy."),
+        ("delta", "delta, beside epsilon; leave it out for pure differential privacy."),
+        ("epsilon", "epsilon: how much more likely any answer may become by one unit's data, on a log scale."),
+    ):
+        command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
+    return command
+
+
+def question_options(command: Command) -> Command:
+    """Add --domain and --query."""
+    query = click.option("--query", "text", required=True, metavar="TEXT", help='Such as "SEX; AGEP; SEX*AGEP".')
+    domain = click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
+    return domain(query(command))
+
+
+def numbers(**texts: str | None) -> tuple[float | None, ...]:
+    """Return the numbers that were written, in order, refusing words."""
+    return tuple(None if text is None else number(name, text) for name, text in texts.items())
+
+
+def number(name: str, text: str) -> float:
+    """Return the number in a text."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.") from None
+
+
+def budget(text: str | None) -> Guarantee | None:
+    """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "rho=0.5" or "mu=1"."""
+    if text is None:
+        return None
+    name, equals, value = text.partition("=")
+    if equals and name.strip() in ("rho", "mu"):
+        return promise_asked(**{name.strip(): number("budget", value)})
+    epsilon, comma, delta = text.partition(",")
+    return promise_asked(number("budget", epsilon), number("budget", delta) if comma else None)
+
+
+def load(path: str) -> tuple[Domain, PrivacyUnit]:
+    """Return the domain and the unit of a domain file."""
+    return Domain.load(path), PrivacyUnit.load(path)
+
+
+def show_table(rows: Sequence[dict[str, Any]], title: str) -> None:
+    """Print rows as an aligned table on standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
+    for name in rows[0] if rows else ():
+        table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell(value) for value in row.values()))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200, markup=False, highlight=False).print(table)
+
+
+def cell(value: object) -> str:
+    """Return a value as a person reads it."""
+    if isinstance(value, bool):
+        return "*" if value else ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def check_writable(path: str | None) -> None:
+    """Refuse, before anything is spent, a file that could not be written."""
+    if path is None:
+        return
+    place = Path(path)
+    parent = place.resolve().parent
+    if place.is_dir() or not parent.is_dir() or not os.access(place if place.exists() else parent, os.W_OK):
+        raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in a folder that exists and is yours.")

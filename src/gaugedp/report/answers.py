@@ -1,0 +1,108 @@
+"""The answers: a card for each term, with its chart and its table."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from gaugedp.report.figures import answer, plain
+from gaugedp.report.layout import MARKS, Dots, arrange
+from gaugedp.report.markup import Html, table, tag
+from gaugedp.report.plots import COLOURS, draw
+from gaugedp.report.terms import MOST_DRAWN, Term, read_terms
+
+if TYPE_CHECKING:
+    from gaugedp.release import Release
+
+_OPEN_ROWS = 12  # longer tables are folded
+_FIRST_ROWS = 50  # of a table that is too long to show
+_MOST_ROWS = 8000  # on the page
+_MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
+_HEADS = ("cell", "estimate", "lower", "upper")
+_MEANING = (
+    "Dots are the released answers. 95 %: each dark bar holds its true answer with probability at least 95 %, over "
+    "the noise. Lighter and longer: all bars of this page hold theirs at once, with at least that probability. Rows "
+    "that the rules below leave out are not part of the true answers."
+)
+_DIGITS = (
+    "Numbers are shown to the precision of their bars, and ends of bars are rounded outwards. The released numbers "
+    "with all digits are in the CSV and JSON files."
+)
+_NEGATIVE = "Counts below 0, or cells that do not add up to their totals, are the noise and no mistake."
+
+
+def answers(release: "Release") -> Html:
+    """Return the section with all answers."""
+    terms = read_terms(release)
+    compact = len(terms) > _MOST_LARGE
+    cards = list(_cards(terms, compact))
+    rest = len(terms) - len(cards)
+    left_out = f"{rest:,} more terms are in the CSV and JSON files: {'; '.join(term.text for term in terms[-rest:][:40])}."
+    notes = [_MEANING, _DIGITS, _NEGATIVE]
+    return tag(
+        "section",
+        tag("h2", "Answers"),
+        cards[0],
+        tag("div", *(tag("p", note) for note in notes), class_="note"),
+        tag("div", *cards[1:], class_="cards compact" if compact else "cards") if cards[1:] else "",
+        tag("p", left_out) if rest else "",
+        class_="answers",
+    )
+
+
+def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
+    rows_left = _MOST_ROWS
+    for index, term in enumerate(terms[:_MOST_CARDS]):
+        n_rows = len(term.cells)
+        whole = n_rows <= min(MOST_DRAWN, rows_left)
+        rows_left -= n_rows if whole else min(n_rows, _FIRST_ROWS)
+        yield _card(term, f"c{index + 1}", compact, n_rows if whole else min(n_rows, _FIRST_ROWS))
+
+
+def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
+    layout = arrange(term, compact)
+    if layout is None:
+        many = f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all."
+        picture, wide = tag("p", many), False
+    else:
+        wide = not isinstance(layout, Dots) and not compact
+        drawn = tag("div", draw(term, layout, name, compact), **_scrolling(term, wide))
+        key = _key(layout) if isinstance(layout, Dots) and layout.series_title else Html("")
+        picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, drawn)
+    body = [tag("h3", term.text), _single(term) if len(term.cells) == 1 else "", picture, _numbers(term, n_rows)]
+    return tag("article", *body, class_="card wide" if wide else "card", id=name)
+
+
+def _scrolling(term: Term, wide: bool) -> dict[str, str]:
+    """Return the attributes of a chart's box: a wide one scrolls by itself on a narrow screen."""
+    if not wide:
+        return {"class_": "paper"}
+    return {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart of {term.text}"}
+
+
+def _key(layout: Dots) -> Html:
+    """Return what the colours and marks stand for."""
+    items = [
+        tag("span", tag("b", mark, style=f"color:{colour}", aria_hidden="true"), f" {label}")
+        for mark, colour, label in zip(MARKS, COLOURS, layout.series, strict=False)
+    ]
+    return tag("p", f"{layout.series_title}: ", *items, class_="key")
+
+
+def _single(term: Term) -> Html:
+    """Return one large number."""
+    middle, lower, upper = next(_shown(term))
+    return tag("p", tag("strong", middle), f" 95 %: {lower} to {upper}", class_="single")
+
+
+def _numbers(term: Term, n_rows: int) -> Html:
+    total = len(term.cells)
+    of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
+    rows = ((cell, *numbers) for cell, numbers in zip(term.cells, islice(_shown(term), n_rows), strict=False))
+    written = table(f"Query {term.text}: estimates with 95 % intervals", _HEADS, rows)
+    if total <= _OPEN_ROWS:
+        return written
+    return tag("details", tag("summary", f"Table: {of_all}"), written)
+
+
+def _shown(term: Term) -> Iterator[tuple[str, str, str]]:
+    return (answer(*map(float, row)) for row in zip(term.estimate, term.lower, term.upper, strict=True))

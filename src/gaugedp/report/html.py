@@ -1,0 +1,255 @@
+"""The report: one page that needs no network and no script, from a release alone."""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.report import words
+from gaugedp.report.account import account
+from gaugedp.report.answers import answers
+from gaugedp.report.figures import plain, short
+from gaugedp.report.markup import Html, escape, join, listing, table, tag
+from gaugedp.report.plots import check_installed
+from gaugedp.report.style import CSS
+
+if TYPE_CHECKING:
+    from gaugedp.release import Release
+
+_LONG = 120  # characters of a question that still make a title
+_CANDIDATES = (
+    "mechanism",
+    "expected error",
+    "",
+    "widest 95 % bar",
+    "all at once",
+    "promise",
+    "exactness",
+    "noise",
+)
+
+
+def render(release: "Release") -> str:
+    """Return the page. The same release gives the same bytes."""
+    check_installed()
+    facts = release.facts
+    body = [
+        _head(release),
+        _warnings(facts),
+        tag(
+            "main",
+            _three_facts(release),
+            answers(release),
+            _compared(facts),
+            _protected(facts),
+            _again(release),
+        ),
+        tag("footer", tag("p", f"Written by gaugedp {_version()}. Made from a release; no row was read for it.")),
+    ]
+    title = tag("title", f"{_question(facts)} – {facts['table']}")
+    metas = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    schemes = '<meta name="color-scheme" content="light dark">'
+    style = Html(f"<style>{CSS}</style>")
+    page = tag(
+        "html", tag("head", Html(metas + schemes), title, style), tag("body", *body), lang="en"
+    )
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _head(release: "Release") -> Html:
+    facts = release.facts
+    count = plain(len(release.labels))
+    words_below = f"Private answers: the noise is part of the number. {count} answer{'s' * (count != '1')}."
+    return tag(
+        "header",
+        tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
+        tag("h1", _question(facts)),
+        tag("p", words_below, class_="lead"),
+    )
+
+
+def _question(facts: Mapping[str, Any]) -> str:
+    text = str(facts["query"])
+    terms = text.split("; ")
+    if len(text) <= _LONG:
+        return text
+    return f"{text[:_LONG].rpartition(';')[0] or text[:_LONG]}; … ({len(terms)} terms)"
+
+
+def _warnings(facts: Mapping[str, Any]) -> Html:
+    found = []
+    if facts.get("research_seed") is not None:
+        found.append(
+            tag("strong", "This release protects nobody.")
+            + escape(f" It was made with a research seed ({facts['research_seed']}), so its noise can be computed again.")
+        )
+    if facts.get("account", {}).get("durable") is False:
+        found.append(
+            tag("strong", "In-memory ledger: for tests and tries.")
+            + escape(" What was spent is forgotten when the program ends, and nothing refuses the next release.")
+        )
+    return join(tag("p", Html(text), class_="warning", role="note") for text in found)
+
+
+def _three_facts(release: "Release") -> Html:
+    facts, unit = release.facts, release.facts["unit"]
+    promise = release.guarantee
+    asked = from_dict(facts["asked"])
+    sharper = f"Asked for was {words.symbol(asked)}; the mechanism keeps it with this promise."
+    return tag(
+        "section",
+        tag("h2", "In short"),
+        tag(
+            "div",
+            _fact(
+                "Promised",
+                words.symbol(promise),
+                tag("p", words.promised(promise, unit)),
+                tag("p", words.best_guess(promise, unit)),
+                tag("p", sharper, class_="small") if asked != promise else "",
+            ),
+            _spent(facts),
+            _fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
+            class_="facts",
+        ),
+    )
+
+
+def _spent(facts: Mapping[str, Any]) -> Html:
+    if "account" not in facts:
+        return _fact("Spent", "unknown", tag("p", "The release holds no account."))
+    paid = facts["account"]
+    return _fact("Spent", words.amount(paid["charged"]), account(paid))
+
+
+def _fact(title: str, value: str, *body: str) -> Html:
+    return tag("div", tag("h3", title), tag("p", value, class_="value"), *body, class_="fact")
+
+
+def _compared(facts: Mapping[str, Any]) -> Html:
+    offers = facts["candidates"]
+    chosen = facts["mechanism"]
+    if not offers:
+        text = f"The caller chose {chosen['name']}: {chosen['noise']}. Nothing was compared."
+        return tag("section", tag("h2", "Mechanisms compared"), tag("p", text))
+    largest = max(offer["error"] for offer in offers)
+    explained = (
+        "All of them keep the promise, and all were weighed before any row was read. The expected error is the "
+        "typical length of the noise over all released numbers; one row of a sum counts like one row of a count. "
+        "Bars are for the answer with the most noise, and ± is half their length."
+    )
+    return tag(
+        "section",
+        tag("h2", "Mechanisms compared"),
+        tag("p", f"Chosen: {chosen['name']}. Reason: {facts['reason']}."),
+        table("Candidates", _CANDIDATES, (_offer(offer, largest) for offer in offers), class_="offers"),
+        tag("p", explained, class_="small"),
+    )
+
+
+def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
+    share = 100 * offer["error"] / largest if largest > 0 else 0.0
+    bar = tag("span", class_="bar chosen" if offer["chosen"] else "bar", style=f"width:{share:.1f}%")
+    name = join([offer["mechanism"], tag("span", "chosen", class_="badge")], " ") if offer["chosen"] else offer["mechanism"]
+    widths = [f"± {short(offer[key])}" for key in ("interval_95", "simultaneous_95")]
+    bar_box = tag("span", bar, class_="track", aria_hidden="true")
+    return [name, short(offer["error"]), bar_box, *widths, words.amount(offer["guarantee"]), offer["exactness"], offer["noise"]]
+
+
+def _protected(facts: Mapping[str, Any]) -> Html:
+    return tag(
+        "section",
+        tag("h2", "Who is protected, and how"),
+        tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
+        tag("h3", "Rules for rows"),
+        listing(facts["rules"]) if facts["rules"] else tag("p", "None: every row counts."),
+        tag("h3", "Steps"),
+        tag("p", "Released are whole multiples of public steps, fixed before any row was read."),
+        listing(_steps(facts["steps"])),
+    )
+
+
+def _steps(runs: list[list[Any]]) -> list[str]:
+    """Return how many numbers have which step; most questions have one or two steps."""
+    counts: dict[str, int] = {}
+    for count, step in runs:
+        counts[str(step)] = counts.get(str(step), 0) + int(count)
+    lines = [f"{plain(count)} number{'s' * (count != 1)} in steps of {step}" for step, count in counts.items()]
+    return lines[:12] + [f"and {len(lines) - 12:,} more kinds of step"] * (len(lines) > 12)
+
+
+def _again(release: "Release") -> Html:
+    facts, paid = release.facts, release.facts.get("account", {})
+    items = [("Digest of the question", tag("code", facts["digest"]))]
+    checks: list[str] = []
+    if paid:
+        items += [("Ledger entry", str(paid["entry"])), ("Tip of the ledger", tag("code", paid["tip"]))]
+        checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {paid['tip']}")]
+    lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
+    return tag(
+        "section",
+        tag("h2", "How to reproduce this"),
+        tag("p", "Running it again draws new noise and costs budget again; the same key returns this release at no cost."),
+        _command(facts),
+        tag("h3", "In Python"),
+        _code(_python(facts)),
+        *checks,
+        tag("h3", "Names of this release"),
+        tag("dl", *lines, class_="names"),
+    )
+
+
+def _command(facts: Mapping[str, Any]) -> Html:
+    if not facts["candidates"] or "matrix(" in facts["query"]:
+        return Html("")
+    numbers = " ".join(f"--{name} {value}" for name, value in _asked(from_dict(facts["asked"])).items())
+    question = shlex.quote(facts["query"])
+    line = f"gaugedp release TABLE --domain domain.toml --query {question} {numbers} --ledger LEDGER"
+    return join([tag("h3", "On the command line"), _code(line)])
+
+
+def _python(facts: Mapping[str, Any]) -> str:
+    """Return the lines that ask the same; a matrix and a caller's own mechanism cannot be written down here."""
+    unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
+    with_matrix = "matrix(" in facts["query"]
+    question = json.dumps(facts["query"], ensure_ascii=False)
+    asked = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
+    promise = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
+    lines = [
+        "import gaugedp as gd",
+        "",
+        'domain = gd.Domain.load("domain.toml")',
+        "query = gd.workload(matrix, domain)" if with_matrix else f"query = gd.query(domain, {question})",
+        f"unit = gd.PrivacyUnit({unit})",
+        f'table = gd.Table.scan("TABLE", domain=domain, unit=unit, name={json.dumps(facts["table"], ensure_ascii=False)})',
+        f'ledger = gd.Ledger.open("LEDGER"{_budget(facts)})',
+        "answer = gd.release(",
+        "    query,",
+        "    table,",
+        "    ledger=ledger,",
+        f"    {promise}",
+        ")",
+    ]
+    return "\n".join(lines)
+
+
+def _budget(facts: Mapping[str, Any]) -> str:
+    budget = facts.get("account", {}).get("budget", "")
+    return f", budget=gd.{budget}" if words.amounts(budget) else ""
+
+
+def _asked(promise: Guarantee) -> dict[str, str]:
+    """Return the numbers that a person gives, as they are written."""
+    return {name: f"{value!r}".removesuffix(".0") for name, value in promise.to_dict().items() if isinstance(value, float)}
+
+
+def _code(text: str) -> Html:
+    shown = join((escape(line) for line in text.split("\n")), "\n")
+    return tag("pre", tag("code", shown), tabindex="0")
+
+
+def _version() -> str:
+    """Return the version of the library that writes the page."""
+    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

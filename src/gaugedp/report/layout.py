@@ -1,0 +1,85 @@
+"""Where each answer stands in a chart, before anything is drawn."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from gaugedp.report.terms import MOST_DRAWN, Term, labels
+
+MARKS = "●■▲◆▼✚"  # one for each series, beside its colour
+_MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
+_MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Answers as dots in rows; `row` and `series` say where each answer stands."""
+
+    rows: list[str]
+    row_title: str
+    row: np.ndarray
+    series: tuple[str, ...]
+    series_title: str
+    of_series: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Answers side by side in their order, with a few `ticks` (position, label), and lines between groups."""
+
+    ticks: list[tuple[float, str]]
+    title: str
+    borders: list[float]
+
+
+def arrange(term: Term, compact: bool) -> Dots | Dense | None:
+    """Return the form of a term's chart; None where it has too many cells for one."""
+    n_cells = len(term.cells)
+    if n_cells > MOST_DRAWN:
+        return None
+    axis = _series_axis(term)
+    most = _MOST_ROWS[compact]
+    if axis is not None and n_cells <= 1.5 * most:
+        return _dots_in_series(term, axis)
+    return _dots(term) if n_cells <= most else _dense(term, compact)
+
+
+def _series_axis(term: Term) -> int | None:
+    """Return the attribute told by colours and marks: the first with at most six levels, of the first and the last."""
+    ends = (0, len(term.names) - 1) if len(term.names) > 1 else ()
+    return next((axis for axis in ends if 1 < len(term.levels[axis]) <= len(MARKS)), None)
+
+
+def _dots(term: Term) -> Dots:
+    n_cells = len(term.cells)
+    title = " · ".join(term.names)
+    return Dots(list(labels(term)), title, np.arange(n_cells), ("",), "", np.zeros(n_cells, dtype=int))
+
+
+def _dots_in_series(term: Term, axis: int) -> Dots:
+    shape = tuple(len(levels) for levels in term.levels)
+    places = np.indices(shape).reshape(len(shape), -1)
+    others = [index for index in range(len(shape)) if index != axis]
+    row = np.ravel_multi_index(tuple(places[index] for index in others), tuple(shape[index] for index in others))
+    rows = [" · ".join(levels) for levels in product(*(term.levels[index] for index in others))]
+    title = " · ".join(term.names[index] for index in others)
+    return Dots(rows, title, row, term.levels[axis], term.names[axis], places[axis])
+
+
+def _dense(term: Term, compact: bool) -> Dense:
+    n_cells, most = len(term.cells), _MOST_TICKS[compact]
+    if len(term.names) > 1 and len(term.levels[0]) <= 40:
+        size = n_cells // len(term.levels[0])
+        middles = [((index + 0.5) * size - 0.5, level) for index, level in enumerate(term.levels[0])]
+        borders = [index * size - 0.5 for index in range(1, len(term.levels[0]))]
+        inner = " · ".join(term.names[1:])
+        return Dense(_thinned(middles, most), f"{term.names[0]}, and within it {inner}", borders)
+    places = [(float(index), label) for index, label in enumerate(labels(term))]
+    return Dense(_thinned(places, most), " · ".join(term.names), [])
+
+
+def _thinned(ticks: list[tuple[float, str]], most: int) -> list[tuple[float, str]]:
+    longest = max(len(label) for _, label in ticks)
+    fitting = max(2, min(most, 110 * most // 16 // max(longest, 3)))
+    return ticks[:: -(-len(ticks) // fitting)]

@@ -1,0 +1,63 @@
+"""HTML that is built from parts: every text is escaped unless it is already HTML."""
+
+import html
+import unicodedata
+from collections.abc import Iterable
+
+_JOINERS = "\u200c\u200d"  # they belong to the spelling of some languages
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: str, **attributes: str) -> Html:
+    """Return <name …>children</name>. `class_` stands for class, and `_` in other names for `-`."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()
+    )
+    return Html(f"<{name}{written}>{join(children)}</{name}>")
+
+
+def join(parts: Iterable[str], between: str = "") -> Html:
+    """Return the parts in a row, those that are plain text escaped."""
+    return Html(between.join(part if isinstance(part, Html) else escape(part) for part in parts))
+
+
+def escape(text: str) -> Html:
+    """Return the text as HTML that shows it, inside an element or a quoted attribute."""
+    return Html(html.escape(visible(text), quote=True))
+
+
+def visible(text: str) -> str:
+    """Return one line: white space becomes a blank, what cannot be shown or reorders text becomes U+FFFD."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(letter) for letter in text)
+
+
+def _visible(letter: str) -> str:
+    if letter.isspace():
+        return " "
+    hidden = unicodedata.category(letter).startswith("C") and letter not in _JOINERS
+    return "\N{REPLACEMENT CHARACTER}" if hidden else letter
+
+
+def listing(items: Iterable[str]) -> Html:
+    """Return a bulleted list."""
+    return tag("ul", *(tag("li", item) for item in items))
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], class_: str = "numbers") -> Html:
+    """Return a table whose first column names the rows, in a box that scrolls by itself on a narrow screen."""
+    head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in heads)))
+    lines = [_row(cells) for cells in rows]
+    body = tag("table", tag("caption", caption), head, tag("tbody", *lines), class_=class_)
+    return tag("div", body, class_="scroll", tabindex="0", role="region", aria_label=str(caption))
+
+
+def _row(cells: Iterable[str]) -> Html:
+    first, *others = cells
+    return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in others))

@@ -1,0 +1,249 @@
+"""Charts as SVG text. The only file that draws, and it loads what it draws with only when it draws."""
+
+import importlib.util
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaugedp.errors import MissingExtra
+from gaugedp.report.figures import plain, short
+from gaugedp.report.layout import Dense, Dots
+from gaugedp.report.markup import Html, visible
+from gaugedp.report.svg import inline
+from gaugedp.report.terms import Term
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0b5fa5", "#b93a0a", "#0b7a53", "#7a3fb0", "#8a6100", "#46525f")  # each 4.5:1 or more on white
+_PALE = ("#b9d6ee", "#f3c9b8", "#b5e0cf", "#dcc9ee", "#ecd9a8", "#ccd3da")
+_INK, _SOFT, _FAINT = "#1d232b", "#4d5864", "#e3e1da"
+_SHAPES = "os^DvP"
+_SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, ""))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Lengths in points; the page scales them."""
+
+    width: float
+    font: float
+    row: float
+    height: float = 0.0
+
+
+NORMAL, COMPACT = Sizes(360, 10.5, 17, 200), Sizes(300, 9.5, 13, 150)
+WIDE = Sizes(760, 10.5, 17, 240)
+
+
+def check_installed() -> None:
+    """Refuse, before anything is read or spent, where charts cannot be drawn."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtra.needed_for("A report", "report")
+
+
+def draw(term: Term, layout: Dots | Dense, name: str, compact: bool) -> Html:
+    """Return the chart of a term for the inside of a page; `name` tells its ids from those of other charts."""
+    check_installed()
+    with _settings(name):
+        if isinstance(layout, Dots):
+            drawing = _dots(term, layout, COMPACT if compact else NORMAL)
+        else:
+            drawing = _dense(term, layout, COMPACT if compact else WIDE)
+    kind = "compact" if compact else "dots" if isinstance(layout, Dots) else "wide"
+    return inline(drawing, name, describe(term), f"chart {kind}")
+
+
+def describe(term: Term) -> str:
+    """Return what the chart shows, in words."""
+    low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
+    if len(term.cells) == 1:
+        return visible(f"{term.meaning}: {short(float(term.estimate[0]))}, with its 95 % error bar.")
+    ends = " and ".join(
+        f"the {word} estimate is {short(float(term.estimate[at]))} at {term.cells[at]}"
+        for word, at in (("smallest", low), ("largest", high))
+    )
+    return visible(f"{term.meaning}: {len(term.cells):,} estimates with 95 % error bars; {ends}.")
+
+
+@contextmanager
+def _settings(name: str) -> Iterator[None]:
+    """Set what makes the same chart the same bytes everywhere, for a while. A missing glyph is the browser's matter."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        mpl.rcdefaults()
+        mpl.rcParams.update(
+            {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "DejaVu Sans", "path.simplify": False}
+        )
+        yield
+
+
+def _figure(sizes: Sizes, height: float, margins: tuple[float, float, float, float]) -> tuple[Any, "Axes"]:
+    """Return a figure and axes with margins left, right, bottom, top, in points."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    left, right, bottom, top = margins
+    figure = Figure(figsize=(sizes.width / 72, height / 72))
+    FigureCanvasSVG(figure)
+    figure.patch.set_visible(False)
+    box = (left / sizes.width, bottom / height, 1 - (left + right) / sizes.width, 1 - (bottom + top) / height)
+    axes = figure.add_axes(box)
+    axes.patch.set_visible(False)
+    axes.spines[:].set_visible(False)
+    return figure, axes
+
+
+def _written(figure: Any) -> str:
+    text = StringIO()
+    figure.canvas.print_svg(text, metadata={"Date": None})
+    return text.getvalue()
+
+
+def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
+    texts = [_cut(row, 24) for row in layout.rows]
+    n_series = len(layout.series)
+    height_of_row = max(sizes.row, sizes.row * 0.55 * n_series + 3)
+    left = max([_length(text) for text in [*texts, _cut(layout.row_title, 24)]]) * sizes.font + 10
+    top, bottom = 8 + (sizes.font + 4 if layout.row_title else 0), 2 * sizes.font + 18
+    height = top + bottom + height_of_row * len(texts)
+    figure, axes = _figure(sizes, height, (left, 14, bottom, top))
+    places = layout.row + (layout.of_series - (n_series - 1) / 2) * 0.72 / n_series
+    for series in range(n_series):
+        _marks(axes, term, places, (layout.of_series == series, series), upright=False)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    _names(axes.set_yticks, range(len(texts)), texts, sizes)
+    _value_axis(axes, term, sizes, upright=False)
+    if layout.row_title:
+        x, y = 4 / sizes.width, 1 - (sizes.font + 4) / height
+        _words(figure, (x, y), _cut(layout.row_title, 40), sizes, weight="bold")
+    return _written(figure)
+
+
+def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
+    top, bottom = sizes.font + 14, 2 * sizes.font + 18
+    texts = _ticks(term)[1]
+    left = max(_length(text) for text in texts) * sizes.font + 12
+    figure, axes = _figure(sizes, sizes.height, (left, 12, bottom, top))
+    everything = np.ones(len(term.cells), dtype=bool)
+    for border in layout.borders:
+        axes.axvline(border, color=_FAINT, linewidth=0.6, zorder=0)
+    _marks(axes, term, np.arange(len(term.cells)), (everything, 0), upright=True)
+    axes.set_xlim(-1, len(term.cells))
+    positions, labels = zip(*layout.ticks, strict=True)
+    _names(axes.set_xticks, positions, [_cut(label, 16) for label in labels], sizes)
+    _value_axis(axes, term, sizes, upright=True)
+    middle = (left + sizes.width - 12) / 2 / sizes.width
+    _words(figure, (middle, 6 / sizes.height), _cut(layout.title, 60), sizes, ha="center")
+    return _written(figure)
+
+
+def _marks(
+    axes: "Axes", term: Term, places: np.ndarray, chosen: tuple[np.ndarray, int], *, upright: bool
+) -> None:
+    """Draw the wide pale bars, the narrow bars and the points of one series."""
+    mask, series = chosen
+    at, n_cells = places[mask], len(places)
+    thin = upright and n_cells > 60
+    widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
+    _bars(axes, at, (term.lowest[mask], term.highest[mask]), (_PALE[series], widths[0], upright))
+    _bars(axes, at, (term.lower[mask], term.upper[mask]), (COLOURS[series], widths[1], upright))
+    values = term.estimate[mask]
+    if thin:
+        style = (COLOURS[series], min(3.6, max(1.2, 1000 / n_cells)), upright)
+        _bars(axes, at, (values, values), style, cap="round")
+        return
+    x, y = (at, values) if upright else (values, at)
+    look = {"color": COLOURS[series], "marker": _SHAPES[series], "markersize": 4.6, "clip_on": False}
+    axes.plot(x, y, linestyle="none", markeredgecolor="white", markeredgewidth=0.5, zorder=4, **look)
+
+
+def _bars(
+    axes: "Axes",
+    at: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    style: tuple[str, float, bool],
+    cap: str = "butt",
+) -> None:
+    """Draw all bars as one path, which keeps the page small."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    colour, width, upright = style
+    along, across = np.column_stack(ends).ravel(), np.repeat(at, 2)
+    points = np.column_stack((across, along) if upright else (along, across)).astype(float)
+    path = Path(points, np.tile([Path.MOVETO, Path.LINETO], len(at)))
+    axes.add_patch(
+        PathPatch(path, fill=False, edgecolor=colour, linewidth=width, capstyle=cap, clip_on=False, zorder=3)
+    )
+
+
+def _range(term: Term) -> tuple[float, float]:
+    """Return the ends of the axis: all bars, and 0 unless all lie far from it."""
+    low, high = float(term.lowest.min()), float(term.highest.max())
+    if 0 < low < high / 2:
+        low = 0.0
+    if low / 2 < high < 0:
+        high = 0.0
+    pad = 0.03 * (high - low) or 1.0
+    return (low if low == 0 else low - pad), (high if high == 0 else high + pad)
+
+
+def _ticks(term: Term) -> tuple[np.ndarray, list[str], str]:
+    """Return the places and texts of the ticks, and their unit."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = _range(term)
+    places = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    places = places[(places >= low) & (places <= high)]
+    scale, unit = next((s, u) for least, s, u in _SCALES if max(-low, high) >= least)
+    shown = places / scale
+    decimals = next((d for d in range(7) if np.allclose(shown, np.round(shown, d), rtol=0, atol=1e-9)), 7)
+    return places, [plain(float(value), decimals) for value in shown], unit
+
+
+def _value_axis(axes: "Axes", term: Term, sizes: Sizes, *, upright: bool) -> None:
+    places, texts, unit = _ticks(term)
+    limits = _range(term)
+    (axes.set_ylim if upright else axes.set_xlim)(*limits)
+    _names(axes.set_yticks if upright else axes.set_xticks, places, texts, sizes)
+    axes.grid(axis="y" if upright else "x", color=_FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    if limits[0] <= 0 <= limits[1]:
+        (axes.axhline if upright else axes.axvline)(0, color=_INK, linewidth=0.9, zorder=2)
+    title = _cut(term.measure, 40) + unit
+    box = axes.get_position()
+    height = float(axes.figure.get_figheight()) * 72
+    if upright:
+        _words(axes.figure, (4 / sizes.width, 1 - (sizes.font + 2) / height), title, sizes)
+    else:
+        _words(axes.figure, ((box.x0 + box.x1) / 2, 5 / height), title, sizes, ha="center")
+
+
+def _names(set_ticks: Any, places: Sequence[float] | np.ndarray | range, texts: list[str], sizes: Sizes) -> None:
+    """Set ticks with texts that are taken as they are: a "$" starts no formula."""
+    set_ticks(list(places), texts, fontsize=sizes.font, color=_INK, parse_math=False)
+    axis = set_ticks.__self__
+    axis.tick_params(length=0, pad=4)
+
+
+def _words(figure: Any, at: tuple[float, float], text: str, sizes: Sizes, **style: Any) -> None:
+    figure.text(*at, text, fontsize=sizes.font, color=_SOFT, parse_math=False, **style)
+
+
+def _cut(text: str, most: int) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def _length(text: str) -> float:
+    """Return about how wide a text is, in font sizes."""
+    return sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text)

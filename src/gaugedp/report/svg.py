@@ -1,0 +1,65 @@
+"""A drawn SVG made fit to stand inside a page."""
+
+import re
+from xml.etree import ElementTree
+
+from gaugedp.report.markup import Html
+
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_FONT = re.compile(r"font: (?:[a-z]+ |[0-9]+ )*([\d.]+)px [^;]*")
+_LINK = re.compile(r"url\(#([^)]+)\)")
+_GEOMETRY = ("d", "x", "y", "transform", "viewBox")
+
+
+def inline(drawing: str, name: str, title: str, class_: str) -> Html:
+    """Return the drawing for the inside of a page.
+
+    Links lead inside the drawing and carry `name`, other ids, metadata, styles of the whole page and fonts are
+    gone, and `title` says in words what is to be seen.
+    """
+    root = ElementTree.fromstring(drawing)
+    _bare(root)
+    linked = {name for element in root.iter() for name in _links(element)}
+    for element in root.iter():
+        element.attrib = {key: _rewritten(key, value, name) for key, value in _kept(element, linked)}
+    root.attrib = {"viewBox": root.get("viewBox", ""), "class": class_, "role": "img", "aria-label": title}
+    words = ElementTree.Element("title")
+    words.text = title
+    root.insert(0, words)
+    return Html(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _bare(root: ElementTree.Element) -> None:
+    """Drop name spaces, metadata, style sheets and the layout's line breaks."""
+    for element in root.iter():
+        element.tag = element.tag.partition("}")[2] or element.tag
+        element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        element.tail = None
+        if element.tag != "text":
+            element.text = None
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag in ("metadata", "style")]:
+            parent.remove(child)
+
+
+def _links(element: ElementTree.Element) -> list[str]:
+    href = element.get("href", "")
+    return [href[1:]] * bool(href) + [link for value in element.attrib.values() for link in _LINK.findall(value)]
+
+
+def _kept(element: ElementTree.Element, linked: set[str]) -> list[tuple[str, str]]:
+    return [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
+
+
+def _rewritten(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        return f"#{name}-{value[1:]}"
+    if key in _GEOMETRY:
+        return _NUMBER.sub(_rounded, value).replace("\n", " ").strip()
+    return _LINK.sub(rf"url(#{name}-\1)", _FONT.sub(r"font-size: \1px", value)).strip()
+
+
+def _rounded(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,100 @@
+"""A release cut into its terms, and each term's cells into attributes and levels."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gaugedp.release import Release
+
+MOST_DRAWN = 2000  # cells of one chart
+_TERM = re.compile(r"(?P<word>sum|mean|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One question: its cells, estimates, 95 % intervals (each alone; all answers of the release at once).
+
+    Where the cells are all combinations of `levels` in product order, `names` are the attributes; else both are
+    empty, or `names` is empty and `levels` holds one shorter text for each cell.
+    """
+
+    text: str
+    cells: list[str]
+    estimate: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+    names: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def measure(self) -> str:
+        """What the numbers are, in words."""
+        found = _TERM.fullmatch(self.text)
+        words = {"sum": "Sum of {}", "mean": "Mean of {}", "matrix": "Combination of counts"}
+        return words.get(found["word"], "Number of rows").format(found["name"]) if found else "Number of rows"
+
+    @property
+    def meaning(self) -> str:
+        """One sentence: which numbers these are."""
+        found = _TERM.fullmatch(self.text)
+        if found and found["word"] in ("prefix", "ranges"):
+            where = "up to and with each cell" if found["word"] == "prefix" else "in each run of neighbouring cells"
+            return f"{self.measure} {where} of {found['name']}"
+        if not self.names:
+            return self.measure + (" in all" if len(self.cells) == 1 else "")
+        return f"{self.measure} for each {'combination' if len(self.names) > 1 else 'cell'} of {_and(self.names)}"
+
+
+def read_terms(release: "Release") -> list[Term]:
+    """Return the terms in the order of the question."""
+    columns = [release.values, *release.interval(0.95), *release.interval(0.95, simultaneous=True)]
+    ends = np.cumsum([one.n_answers for one in release.estimates])
+    pieces = zip(*(np.split(column, ends[:-1]) for column in columns), strict=True)
+    return [
+        _term([cell for _, cell in release.labels[end - len(parts[0]) : end]], release.labels[end - 1][0], parts)
+        for end, parts in zip(ends.tolist(), pieces, strict=True)
+    ]
+
+
+def _term(cells: list[str], text: str, parts: tuple[np.ndarray, ...]) -> Term:
+    names, levels = _factored(text, cells) if len(cells) <= MOST_DRAWN else ((), ())
+    return Term(text, cells, *parts, names=names, levels=levels)
+
+
+def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the attributes and their levels, checked against the cells; a text may look like what it is not."""
+    found = _TERM.fullmatch(text)
+    if found and found["word"] in ("prefix", "ranges"):
+        return (), (tuple(_shortened(cell, found["name"]) for cell in cells),)
+    names = tuple(((found["by"] or "") if found else text).split("*"))
+    parts = [_parted(cell, names) for cell in cells]
+    levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, parts), strict=True))
+    return (names, levels) if levels and parts == list(product(*levels)) else ((), ())
+
+
+def _parted(cell: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the levels of a cell such as "SEX=1, AGEP=[0,10)"."""
+    pattern = ", ".join(f"{re.escape(name)}=(.*?)" for name in names)
+    found = re.fullmatch(pattern, cell, re.DOTALL)
+    return found.groups() if found else None
+
+
+def _shortened(cell: str, name: str) -> str:
+    """Return "to [0,10)" for a prefix and "[0,10) to [20,30)" for a range."""
+    return " to ".join(part.removeprefix(f"{name}=") for part in cell.split("..", 1)).strip()
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def labels(term: Term) -> Iterator[str]:
+    """Yield a short text for each cell: the levels without the attributes' names."""
+    return (" · ".join(levels) for levels in product(*term.levels)) if term.levels else iter(term.cells)

@@ -1,0 +1,73 @@
+"""The reference: totals of a list of Python rows, one row and one value at a time."""
+
+import math
+from decimal import Decimal
+from itertools import product
+
+import numpy as np
+
+from gaugedp.attributes import Categories, EdgeBins, Integers
+
+
+def number(value):
+    """The float a value stands for, None where it is no number."""
+    try:
+        value = None if value is None else float(str(value).strip().replace("_", "no"))
+    except ValueError:
+        return None
+    return None if value is None or math.isnan(value) else value
+
+
+def inside_code(attribute, value):
+    if isinstance(attribute, Categories):
+        texts = {text: code for code, text in enumerate(attribute.values)}
+        if isinstance(value, str) or value is None:
+            return texts.get(value)
+        same = [code for text, code in texts.items() if number(text) is not None and number(text) == value]
+        return same[0] if same else None
+    x = number(value)
+    if x is None or math.isinf(x):
+        return None
+    if isinstance(attribute, Integers):
+        return int(x) - attribute.first if x == int(x) and attribute.first <= x <= attribute.last else None
+    uniform = (
+        None
+        if isinstance(attribute, EdgeBins)
+        else [attribute.low + attribute.width * i for i in range(attribute.n_inside + 1)]
+    )
+    edges = [float(edge) for edge in (uniform or attribute.edges)]
+    return min(sum(x >= edge for edge in edges) - 1, len(edges) - 2) if edges[0] <= x <= edges[-1] else None
+
+
+def measure(column, value):
+    x = number(value)
+    if x is None and column.missing is None:
+        return None
+    x = float(column.missing) if x is None else min(max(x, float(column.low)), float(column.high))
+    scaled = Decimal(x * column.step.denominator / column.step.numerator)
+    return 2 * int(scaled.to_integral_value("ROUND_HALF_UP")) - column.low_steps - column.high_steps
+
+
+def coded(domain, totals, rows):
+    """The rows that are not left out, as dictionaries of codes and measures."""
+    for row in rows:
+        codes = {}
+        for name in {name for total in totals for name in total.attributes}:
+            fact = domain.attributes[name]
+            code = inside_code(fact, row[name])
+            codes[name] = fact.n_inside if code is None and fact.outside == "other" else code
+        for name in {total.column for total in totals} - {None}:
+            codes[name] = measure(domain.columns[name], row[name])
+        if None not in codes.values():
+            yield codes
+
+
+def reference_totals(domain, totals, rows):
+    kept = list(coded(domain, totals, rows))
+    answers = []
+    for total in totals:
+        cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes))), 0)
+        for codes in kept:
+            cells[tuple(codes[name] for name in total.attributes)] += 1 if total.column is None else codes[total.column]
+        answers.append(np.array(list(cells.values()), dtype=np.int64 if total.column is None else object))
+    return answers

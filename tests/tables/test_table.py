@@ -1,0 +1,194 @@
+"""The totals of a table agree with the reference, for every kind of source."""
+
+import random
+
+import numpy as np
+import pytest
+from tests.tables.reference import reference_totals
+from tests.tables.sources import KINDS, make
+
+from gaugedp.attributes import bins, bounded, categories, integers
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.tables.table import Table, Total
+
+DOMAIN = Domain.of(
+    sex=["1", "2"],
+    region=categories(["north", "süd", "o'est", 'e"ast', "N"], outside="other"),
+    code=categories([str(i) for i in range(20, 0, -1)], outside="other"),
+    age=bins(0, 100, 10, outside="other"),
+    share=bins(0, 1, 0.1, outside="other"),
+    score=bins(edges=[-1.5, 0, 0.1, 0.3, 7], outside="other"),
+    grade=integers(-3, 12),
+    income=bounded(0, 2000, step=1),
+    debt=bounded(-10, 5, step=0.5, missing=-2.5),
+    loss=bounded(-300, 600, step=300, missing=0),
+)
+TYPES = dict(sex=str, region=str, code=int, age=int, share=float, score=float, grade=float, income=float, debt=float, loss=int)  # fmt: skip
+TOTALS = [
+    Total(),
+    Total(("sex",)),
+    Total(("age", "sex")),
+    Total(("sex", "age")),
+    Total(("region", "code")),
+    Total(("share", "score", "grade")),
+    Total(("sex",), "income"),
+    Total((), "debt"),
+    Total(("age",), "loss"),
+]
+ODD = [None, float("nan"), float("inf"), -float("inf"), 1e300, -1e300, -0.0]
+EDGES = [i / 10 for i in range(12)] + [0.30000000000000004, 0.7999999999999999, 1.0000000000000002]
+
+
+def random_rows(seed, n):
+    draw = random.Random(seed)
+    either = lambda usual, odd: draw.choice(odd) if draw.random() < 0.1 else draw.choice(usual)  # noqa: E731
+    return [
+        {
+            "sex": either(["1", "2"], [None, "3", "secret"]),
+            "region": either(["north", "süd", "o'est", 'e"ast', "N"], [None, "N ", "NORTH", "a,b\tc"]),
+            "code": either(range(1, 21), [None, 0, -1, 10**15]),
+            "age": either(range(0, 101), [None, -1, 101, 2**63 - 1, -(2**63)]),
+            "share": either(EDGES, ODD),
+            "score": either([-1.5, 0.0, 0.1, 0.2, 0.3, 6.999, 7.0], [*ODD, 7.5]),
+            "grade": either([float(i) for i in range(-3, 13)], [*ODD, 0.5, 13.0]),
+            "income": either([draw.uniform(-50, 2050), 0.5, 1.5, 2.5], ODD),
+            "debt": either([draw.uniform(-12, 7), 0.25, -0.25], ODD),
+            "loss": either(range(-400, 700, 50), [None, 2**63 - 1, -(2**63)]),
+        }
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_totals_agree_with_the_reference(kind, tmp_path):
+    rows = random_rows(1, 3000)
+    table = Table.scan(make(kind, rows, TYPES, tmp_path), domain=DOMAIN)
+    for totals in (TOTALS, *([total] for total in TOTALS)):
+        answers = table.totals(totals, b"key")
+        for answer, expected in zip(answers, reference_totals(DOMAIN, totals, rows), strict=True):
+            assert answer.dtype == expected.dtype
+            np.testing.assert_array_equal(answer, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_table_is_answered_with_zeros(kind, tmp_path):
+    table = Table.scan(make(kind, [], TYPES, tmp_path), domain=DOMAIN, unit=PrivacyUnit("sex", max_rows=2))
+    for totals in (TOTALS, *([total] for total in TOTALS)):
+        for answer, total in zip(table.totals(totals, b"key"), totals, strict=True):
+            assert answer.shape == (DOMAIN.n_cells(total.attributes),)
+            assert not answer.any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_column_name_is_only_a_name(kind, tmp_path):
+    names = ['a "quoted" one', "semi; DROP TABLE x; --", "größe", "select", "it's", "x0", "person", "n"]
+    domain = Domain({name: categories(["a", "b'; --"]) for name in names})
+    rows = [dict.fromkeys(names, value) for value in ("a", "a", "b'; --", "c")]
+    table = Table.scan(make(kind, rows, dict.fromkeys(names, str), tmp_path), domain=domain)
+    assert [answer.tolist() for answer in table.totals([Total((name,)) for name in names], b"")] == [[2, 1]] * len(
+        names
+    )
+
+
+def test_sums_are_exact_beyond_64_bits(tmp_path):
+    domain = Domain.of(x=bounded(0, 2**40))
+    rows = [{"x": 2**50}] * 300_000
+    table = Table.scan(make("arrow", rows, {"x": int}, tmp_path), domain=domain)
+    relation = Table.scan(make("relation", rows[:3], {"x": int}, tmp_path), domain=domain)
+    assert table.totals([Total((), "x")], b"")[0].tolist() == [300_000 * 2**40]
+    assert relation.totals([Total((), "x")], b"")[0].tolist() == [3 * 2**40]
+
+
+def test_a_sum_above_2_to_the_62_is_exact():
+    import duckdb
+
+    relation = duckdb.connect().sql("SELECT 1e300 AS x FROM range(16777217)")  # 2^24 + 1 rows of 2^40
+    answer = Table.scan(relation, domain=Domain.of(x=bounded(0, 2**40))).totals([Total((), "x")], b"")[0]
+    assert answer.tolist() == [2**64 + 2**40]
+
+
+def test_numbers_match_categories_written_as_the_same_number(tmp_path):
+    domain = Domain.of(x=["9", "N", "2.50", "-1"])
+    rows = [{"x": value} for value in (9, 9, -1, 2, None)]
+    for kind in ("parquet", "polars", "arrow"):
+        assert Table.scan(make(kind, rows, {"x": int}, tmp_path), domain=domain).totals([Total(("x",))], b"")[0].tolist() == [2, 0, 0, 1]  # fmt: skip
+    floats = [{"x": value} for value in (9.0, 2.5, -1.0, float("nan"))]
+    assert Table.scan(make("parquet", floats, {"x": float}, tmp_path), domain=domain).totals([Total(("x",))], b"")[0].tolist() == [1, 0, 1, 1]  # fmt: skip
+
+
+def test_booleans_and_dates_match_by_their_text():
+    import duckdb
+
+    relation = duckdb.connect().sql("SELECT i > 1 AS b, DATE '2020-01-01' + CAST(i AS INT) AS d FROM range(3) t(i)")
+    table = Table.scan(relation, domain=Domain.of(b=["true", "false"], d=["2020-01-02", "2020-01-01"]))
+    assert [answer.tolist() for answer in table.totals([Total(("b",)), Total(("d",))], b"")] == [[0, 2], [1, 1]]
+
+
+@pytest.mark.parametrize("width", [0.1, 0.01, 0.05, 0.3, 0.7, 0.001])
+def test_a_value_on_a_decimal_edge_opens_its_bin(width):
+    import pyarrow as pa
+
+    from gaugedp._validate import decimal
+
+    attribute = bins(-width * 0, float(decimal(width) * 900), width)
+    edges = [float(decimal(width) * i) for i in range(901)]
+    below = [float(np.nextafter(edge, -1)) for edge in edges[1:]]
+    domain = Domain.of(x=attribute)
+    for values, expected in ((edges, [1] * 899 + [2]), (below, [1] * 900)):
+        answer = Table.scan(pa.table({"x": values}), domain=domain).totals([Total(("x",))], b"")[0]
+        assert answer.tolist() == expected
+
+
+def test_short_floats_stand_for_the_decimals_they_print_as():
+    import pyarrow as pa
+
+    values = pa.array([i / 10 for i in range(10)], pa.float32())
+    answer = Table.scan(pa.table({"x": values}), domain=Domain.of(x=bins(0, 1, 0.1))).totals([Total(("x",))], b"")[0]
+    assert answer.tolist() == [1] * 10
+
+
+@pytest.mark.parametrize("joint", [4, 10**9])
+def test_grouping_sets_agree_with_and_without_joint_counts(joint, monkeypatch, tmp_path):
+    monkeypatch.setattr("gaugedp.tables.plan.JOINT_CELLS", joint)
+    rows = random_rows(2, 500)
+    answers = Table.scan(make("arrow", rows, TYPES, tmp_path), domain=DOMAIN).totals(TOTALS, b"")
+    for answer, expected in zip(answers, reference_totals(DOMAIN, TOTALS, rows), strict=True):
+        np.testing.assert_array_equal(answer, expected)
+
+
+def test_many_categories_are_all_found():
+    import pyarrow as pa
+
+    names = [f"name-{i * 7919 % 1000}" for i in range(1000)]
+    answer = Table.scan(pa.table({"x": [*names, "name-", "zz"]}), domain=Domain.of(x=names)).totals(
+        [Total(("x",))], b""
+    )
+    assert answer[0].tolist() == [1] * 1000
+
+
+def test_a_wrong_total_is_refused_before_anything_is_read(tmp_path):
+    table = Table.scan(make("csv", [], TYPES, tmp_path), domain=DOMAIN)
+    (tmp_path / "rows.csv").unlink()
+    for total, error in ((Total(("sexx",)), UnknownName), (Total((), "age"), UnknownName), (Total(("sex", "sex")), InvalidRequest)):  # fmt: skip
+        with pytest.raises(error, match="Nothing was read and nothing was spent"):
+            table.totals([total], b"")
+    assert table.totals([], b"") == []
+
+
+def test_a_table_shows_facts_and_no_rows(tmp_path):
+    rows = random_rows(3, 5)
+    for kind, words in (("csv", "a CSV file"), ("pandas", "a pandas DataFrame"), ("lazy", "a polars LazyFrame")):
+        table = Table.scan(make(kind, rows, TYPES, tmp_path), domain=DOMAIN, name="people")
+        assert repr(table) == f"<Table 'people': {words}, 7 attributes, protecting one row, added or removed>"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_source_is_not_changed(kind, tmp_path):
+    rows = random_rows(4, 50)
+    source = make(kind, rows, TYPES, tmp_path)
+    before = str(source)
+    table = Table.scan(source, domain=DOMAIN)
+    first, second = table.totals(TOTALS, b""), table.totals(TOTALS, b"")
+    assert str(source) == before
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
