@@ -16,8 +16,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
-# How schooling and income differ between women and men who are old enough to have an income of their own.
-DEMO_QUERY := SEX; EDU; SEX*EDU; mean(PINCP) by SEX
+# How age, schooling and income differ between women and men.
+DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
 .PHONY: help demo test bench lock lint format browser clean
 

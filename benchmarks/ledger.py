@@ -99,10 +99,11 @@ def main(where: str | None) -> None:
         "A release costs one pair. The bare disk: the same number of processes, each appending 100 bytes to its own",
         "file and waiting for fsync, measured just before. After every cell the ledger verified with nothing open.",
         "",
-        "| writers | pairs/s | bare fsyncs/s | fsyncs per pair |",
+        "| writers | pairs/s | bare fsyncs/s | bare fsyncs in a pair's time |",
         "|---:|---:|---:|---:|",
         *(row(writers, where) for writers in WRITERS),
         "",
+        "The figures follow the disk and its load: read them beside the bare fsyncs, from a quiet machine.",
         "Written by `python benchmarks/ledger.py`.",
     ]
     text = "\n".join(lines) + "\n"

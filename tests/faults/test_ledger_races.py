@@ -103,6 +103,14 @@ def test_many_openers_agree_on_one_ledger(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["people.ledger"]
 
 
+def test_a_creator_that_comes_late_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "people.ledger"
+    paid(Ledger.open(path, PureDP(1)), 0.5)
+    monkeypatch.setattr("gaugedp.ledger.sqlite.check_place", lambda *_: False)  # it was not there a moment ago
+    assert Ledger.open(path, PureDP(1)).spent == PureDP(0.5)
+    assert os.listdir(tmp_path) == ["people.ledger"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_in_the_middle_of_other_threads_spends_on(tmp_path: Path) -> None:

@@ -176,6 +176,24 @@ def test_an_altered_release_is_not_replayed(path: Path) -> None:
         ask(ledger, 0.1, "key-1")
 
 
+@pytest.mark.parametrize("name", ["last missing", "middle missing"])
+def test_a_missing_entry_is_named(path: Path, name: str) -> None:
+    ledger, number = filled(path), 8 if name == "last missing" else 5
+    change(path, CHANGES[name])
+    assert f"Entries {number} to {number} are missing." in ledger.verify().problems
+
+
+def test_a_lost_index_is_found(path: Path) -> None:
+    ledger = filled(path)
+    change(
+        path,
+        "PRAGMA writable_schema = ON",
+        "DELETE FROM sqlite_master WHERE name = 'sqlite_autoindex_entry_1'",
+        guarded=True,
+    )
+    assert ledger.verify().problems == ("The file is damaged.",)
+
+
 def test_missing_guards_are_found(path: Path) -> None:
     ledger = filled(path)
     change(path, "DROP TRIGGER entry_stays", guarded=True)

@@ -56,10 +56,18 @@ def coded(domain, totals, rows):
             fact = domain.attributes[name]
             code = inside_code(fact, row[name])
             codes[name] = fact.n_inside if code is None and fact.outside == "other" else code
-        for name in {total.column for total in totals} - {None}:
-            codes[name] = measure(domain.columns[name], row[name])
         if None not in codes.values():
-            yield codes
+            columns = {total.column for total in totals} - {None}
+            yield codes | {name: measure(domain.columns[name], row[name]) for name in columns}
+
+
+def addend(total, codes):
+    """What a row adds to its cell: 1, or its measure, or whether it has one; nothing where it has none."""
+    if total.column is None:
+        return 1
+    if total.present:
+        return int(codes[total.column] is not None)
+    return codes[total.column] or 0
 
 
 def reference_totals(domain, totals, rows):
@@ -68,6 +76,7 @@ def reference_totals(domain, totals, rows):
     for total in totals:
         cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes))), 0)
         for codes in kept:
-            cells[tuple(codes[name] for name in total.attributes)] += 1 if total.column is None else codes[total.column]
-        answers.append(np.array(list(cells.values()), dtype=np.int64 if total.column is None else object))
+            cells[tuple(codes[name] for name in total.attributes)] += addend(total, codes)
+        is_sum = total.column is not None and not total.present
+        answers.append(np.array(list(cells.values()), dtype=object if is_sum else np.int64))
     return answers

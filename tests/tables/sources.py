@@ -40,23 +40,21 @@ def _written(value):
 
 def make(kind, rows, types, folder):
     """The rows as a source of the given kind."""
+    if kind in {"csv", "tsv"}:
+        return write_text(folder / f"rows.{kind}", rows, types, "," if kind == "csv" else "\t")
+    if kind == "pandas":
+        return as_pandas(rows, types)
     table = as_arrow(rows, types)
-    match kind:
-        case "csv" | "tsv":
-            return write_text(folder / f"rows.{kind}", rows, types, "," if kind == "csv" else "\t")
-        case "parquet":
-            pq.write_table(table, folder / "rows.parquet")
-            return str(folder / "rows.parquet")
-        case "pandas":
-            return as_pandas(rows, types)
-        case "polars":
-            return pl.from_arrow(table)
-        case "lazy":
-            return pl.from_arrow(table).lazy()
-        case "arrow":
-            return table
-    connection = duckdb.connect()
-    return connection.from_arrow(table)
+    if kind == "parquet":
+        pq.write_table(table, folder / "rows.parquet")
+        return str(folder / "rows.parquet")
+    return FRAMES[kind](table)
 
 
-KINDS = ["csv", "tsv", "parquet", "pandas", "polars", "lazy", "arrow", "relation"]
+FRAMES = {
+    "polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "arrow": lambda table: table,
+    "relation": lambda table: duckdb.connect().from_arrow(table),
+}
+KINDS = ["csv", "tsv", "parquet", "pandas", *FRAMES]

@@ -4,13 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from tests.tables.reference import reference_totals
-from tests.tables.sources import KINDS, make
 
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.table import Table, Total
+from tests.tables.reference import reference_totals
+from tests.tables.sources import KINDS, make
 
 DOMAIN = Domain.of(
     sex=["1", "2"],
@@ -24,9 +24,13 @@ DOMAIN = Domain.of(
     debt=bounded(-10, 5, step=0.5, missing=-2.5),
     loss=bounded(-300, 600, step=300, missing=0),
 )
-TYPES = dict(sex=str, region=str, code=int, age=int, share=float, score=float, grade=float, income=float, debt=float, loss=int)  # fmt: skip
+TYPES = {
+    **dict.fromkeys(["sex", "region"], str),
+    **dict.fromkeys(["code", "age", "loss"], int),
+    **dict.fromkeys(["share", "score", "grade", "income", "debt"], float),
+}
 TOTALS = [
-    Total(),
+    Total(()),
     Total(("sex",)),
     Total(("age", "sex")),
     Total(("sex", "age")),
@@ -35,6 +39,7 @@ TOTALS = [
     Total(("sex",), "income"),
     Total((), "debt"),
     Total(("age",), "loss"),
+    Total(("sex",), "income", present=True),
 ]
 ODD = [None, float("nan"), float("inf"), -float("inf"), 1e300, -1e300, -0.0]
 EDGES = [i / 10 for i in range(12)] + [0.30000000000000004, 0.7999999999999999, 1.0000000000000002]
@@ -108,13 +113,12 @@ def test_a_sum_above_2_to_the_62_is_exact():
     assert answer.tolist() == [2**64 + 2**40]
 
 
-def test_numbers_match_categories_written_as_the_same_number(tmp_path):
+@pytest.mark.parametrize("kind", ["parquet", "polars", "pandas", "arrow"])
+def test_numbers_match_categories_written_as_the_same_number(kind, tmp_path):
     domain = Domain.of(x=["9", "N", "2.50", "-1"])
-    rows = [{"x": value} for value in (9, 9, -1, 2, None)]
-    for kind in ("parquet", "polars", "arrow"):
-        assert Table.scan(make(kind, rows, {"x": int}, tmp_path), domain=domain).totals([Total(("x",))], b"")[0].tolist() == [2, 0, 0, 1]  # fmt: skip
-    floats = [{"x": value} for value in (9.0, 2.5, -1.0, float("nan"))]
-    assert Table.scan(make("parquet", floats, {"x": float}, tmp_path), domain=domain).totals([Total(("x",))], b"")[0].tolist() == [1, 0, 1, 1]  # fmt: skip
+    for values, expected in (([9, 9, -1, 2, None], [2, 0, 0, 1]), ([9.0, 2.5, -1.0, float("nan")], [1, 0, 1, 1])):
+        source = make(kind, [{"x": value} for value in values], {"x": type(values[0])}, tmp_path)
+        assert Table.scan(source, domain=domain).totals([Total(("x",))], b"")[0].tolist() == expected
 
 
 def test_booleans_and_dates_match_by_their_text():
@@ -170,9 +174,10 @@ def test_many_categories_are_all_found():
 def test_a_wrong_total_is_refused_before_anything_is_read(tmp_path):
     table = Table.scan(make("csv", [], TYPES, tmp_path), domain=DOMAIN)
     (tmp_path / "rows.csv").unlink()
-    for total, error in ((Total(("sexx",)), UnknownName), (Total((), "age"), UnknownName), (Total(("sex", "sex")), InvalidRequest)):  # fmt: skip
+    wrong = [(("sexx",), None, UnknownName), ((), "age", UnknownName), (("sex", "sex"), None, InvalidRequest)]
+    for attributes, column, error in wrong:
         with pytest.raises(error, match="Nothing was read and nothing was spent"):
-            table.totals([total], b"")
+            table.totals([Total(attributes, column)], b"")
     assert table.totals([], b"") == []
 
 

@@ -65,4 +65,4 @@ class ApproxDP(Guarantee):
         return {"kind": "ApproxDP", "epsilon": self.epsilon_value, "delta": self.delta_value}
 
     def __repr__(self) -> str:
-        return f"ApproxDP({self.epsilon_value:g}, {self.delta_value:g})"
+        return f"ApproxDP({self.epsilon_value:.12g}, {self.delta_value:.12g})"

@@ -90,3 +90,9 @@ def up_decimal(exact: Fraction) -> float:
     """Return the least float whose decimal is at least `exact` (a float means the decimal that prints as it)."""
     value = float(exact)
     return value if decimal(value) >= exact else math.nextafter(value, math.inf)
+
+
+def down_decimal(exact: Fraction) -> float:
+    """Return the largest float whose decimal is at most `exact`."""
+    value = float(exact)
+    return value if decimal(value) <= exact else math.nextafter(value, -math.inf)

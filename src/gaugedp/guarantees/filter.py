@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Currency, Guarantee
+from gaugedp.guarantees.base import Currency, Guarantee, down_decimal, up_decimal
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
@@ -57,18 +57,24 @@ class Budget:
         return all(a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
 
     def promise(self, units: tuple[int, ...]) -> Guarantee:
-        """Return the promise that a sum of charges amounts to, in the budget's own kind."""
-        numbers = [Fraction(number, UNITS) for number in units]
-        match self.currency:
-            case "pure":
-                return PureDP(float(numbers[0]))
-            case "approx":
-                return ApproxDP(float(numbers[0]), float(numbers[1]))
-            case "zcdp":
-                return ZCDP(float(numbers[0]))
-            case "gaussian":
-                return GaussianDP(math.sqrt(numbers[0]))
+        """Return the promise that a sum of charges amounts to, in the budget's own kind, rounded up."""
+        return self._promise([up_decimal(number) for number in self._numbers(units)])
 
     def left(self, spent: tuple[int, ...]) -> Guarantee:
-        """Return what is left after `spent`."""
-        return self.promise(tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True)))
+        """Return what is left after `spent`, rounded down."""
+        units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
+        return self._promise([down_decimal(number) for number in self._numbers(units)])
+
+    def _numbers(self, units: tuple[int, ...]) -> list[Fraction]:
+        return [Fraction(number, UNITS) for number in units]
+
+    def _promise(self, numbers: list[float]) -> Guarantee:
+        match self.currency:
+            case "pure":
+                return PureDP(numbers[0])
+            case "approx":
+                return ApproxDP(numbers[0], numbers[1])
+            case "zcdp":
+                return ZCDP(numbers[0])
+            case "gaussian":
+                return GaussianDP(math.sqrt(numbers[0]))

@@ -72,7 +72,7 @@ class PureDP(Guarantee):
         return {"kind": "PureDP", "epsilon": self.value}
 
     def __repr__(self) -> str:
-        return f"PureDP({self.value:g})"
+        return f"PureDP({self.value:.12g})"
 
 
 def _gaussian_square(epsilon: float) -> Fraction:

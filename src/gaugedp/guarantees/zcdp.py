@@ -53,4 +53,4 @@ class ZCDP(Guarantee):
         return {"kind": "ZCDP", "rho": self.rho}
 
     def __repr__(self) -> str:
-        return f"ZCDP({self.rho:g})"
+        return f"ZCDP({self.rho:.12g})"

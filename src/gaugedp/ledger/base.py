@@ -56,9 +56,7 @@ class Ledger:
         return ledger
 
     @classmethod
-    def in_memory(
-        cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None
-    ) -> "Ledger":
+    def in_memory(cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None) -> "Ledger":
         """Return a ledger for tests and tries: `durable` is False, and it is gone when the process ends."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
 
@@ -102,9 +100,7 @@ class Ledger:
         _check_promises(promises)
         if _priced(self._total, promises) is None:
             return False
-        return self._total.admits(
-            self._read(lambda books: books.spent(self._total)), self._total.charge(*promises)
-        )
+        return self._total.admits(self._read(lambda books: books.spent(self._total)), self._total.charge(*promises))
 
     def reserve(
         self,
@@ -124,9 +120,7 @@ class Ledger:
         """
         _check_promises(promises)
         if table is None or unit is None:
-            raise InvalidRequest(
-                "The table or the unit is missing.", "Give both: a ledger accounts for one of each."
-            )
+            raise InvalidRequest("The table or the unit is missing.", "Give both: a ledger accounts for one of each.")
         check_names(table, unit)
         act = self._reserving(promises, request, urandom(16).hex() if key is None else key)
         asked = Account(self._total.total, table, unit)
@@ -135,9 +129,7 @@ class Ledger:
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store what will be shown for `reservation`, durably, and return the tip of the chain. Once only."""
         if not isinstance(reservation, Reservation):
-            raise InvalidRequest(
-                "This is not a reservation.", "Settle with what reserve returned.", STAYS_SPENT
-            )
+            raise InvalidRequest("This is not a reservation.", "Settle with what reserve returned.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
             raise InvalidRequest(
                 f"The release is not bytes, or more than {MAX_RELEASED_BYTES:,}.",
@@ -208,11 +200,7 @@ def _open_store(path: str, timeout: float, opening: Act | None) -> Store:
 
 
 def _check_promises(promises: Sequence[Guarantee]) -> None:
-    if (
-        not isinstance(promises, Sequence)
-        or not promises
-        or not all(isinstance(p, Guarantee) for p in promises)
-    ):
+    if not isinstance(promises, Sequence) or not promises or not all(isinstance(p, Guarantee) for p in promises):
         raise InvalidRequest("The promises are not a list of guarantees.", "Give them like [gd.PureDP(0.5)].")
 
 

@@ -84,9 +84,7 @@ class Books:
     def _replay(self, earlier: Row, act: Act) -> Stored:
         """Return what the `earlier` reservation was settled with, where `act` asks the same again."""
         if (earlier.act.request, earlier.act.promise) != (act.request, act.promise):
-            raise LedgerRefused(
-                f"The key {act.key!r} belongs to another request in {self.name}.", "Use a new key."
-            )
+            raise LedgerRefused(f"The key {act.key!r} belongs to another request in {self.name}.", "Use a new key.")
         settled = self.transaction.find("settle", str(act.key))
         if settled is None or settled.act.released is None:
             raise LedgerRefused(
@@ -141,9 +139,7 @@ class Books:
         return spent
 
     def _altered(self) -> LedgerRefused:
-        return LedgerRefused(
-            f"The ledger {self.name} was altered by other hands.", "Run its verify() to see where."
-        )
+        return LedgerRefused(f"The ledger {self.name} was altered by other hands.", "Run its verify() to see where.")
 
 
 def _words(budget: Budget, charge: Units, act: Act) -> str:

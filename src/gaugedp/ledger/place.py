@@ -17,13 +17,9 @@ _NETWORK = re.compile(
 def check_path(path: str) -> Path:
     """Return the absolute path; refuse a server's address and text that is no path."""
     if not isinstance(path, str) or "\0" in path or not path.strip():
-        raise InvalidRequest(
-            "The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'."
-        )
+        raise InvalidRequest("The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'.")
     if "://" in path:
-        raise InvalidRequest(
-            "This version keeps ledgers in files only.", "Give the path of a file on a local disk."
-        )
+        raise InvalidRequest("This version keeps ledgers in files only.", "Give the path of a file on a local disk.")
     return Path(os.path.abspath(path))
 
 
@@ -32,13 +28,9 @@ def check_place(path: Path, name: str) -> bool:
     try:
         folder, kind = path.parent.stat(), _kind(path)
     except FileNotFoundError:
-        raise LedgerRefused(
-            f"The folder of {name} does not exist.", "Create it, or check the path."
-        ) from None
+        raise LedgerRefused(f"The folder of {name} does not exist.", "Create it, or check the path.") from None
     except OSError as error:
-        raise LedgerRefused(
-            f"The ledger {name} cannot be reached ({error.strerror}).", "Check the path."
-        ) from None
+        raise LedgerRefused(f"The ledger {name} cannot be reached ({error.strerror}).", "Check the path.") from None
     if not stat.S_ISDIR(folder.st_mode):
         raise LedgerRefused(f"The folder of {name} is not a folder.", "Check the path.")
     _check_kind(kind, name)

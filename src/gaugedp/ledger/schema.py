@@ -94,9 +94,7 @@ def make_durable(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
     if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-        raise LedgerRefused(
-            f"The ledger {name} cannot keep a write-ahead log here.", "Put it on a local disk."
-        )
+        raise LedgerRefused(f"The ledger {name} cannot keep a write-ahead log here.", "Put it on a local disk.")
 
 
 def check_header(header: bytes, name: str) -> None:
@@ -119,9 +117,7 @@ def _check_mark(version: int, application_id: int, name: str) -> None:
     if application_id != APPLICATION_ID:
         raise refusal(sqlite3.SQLITE_NOTADB, name)
     if version != VERSION:
-        raise LedgerRefused(
-            f"The ledger {name} was written by another version of gaugedp.", "Use that version."
-        )
+        raise LedgerRefused(f"The ledger {name} was written by another version of gaugedp.", "Use that version.")
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:

@@ -23,7 +23,7 @@ def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) 
     """Yield every mechanism that keeps the promise `asked`, for a body and relative widths of the noise."""
     pure = pure_within(asked)
     yield Laplace.calibrate(body, pure, weights)
-    if _has_small_table(body):
+    if _has_table_of_its_own(body):
         yield Identity.calibrate(body, pure)
     if asked != pure:
         yield Gaussian.calibrate(body, asked, weights)
@@ -58,5 +58,9 @@ def choose(mechanisms: list[Mechanism], errors: list[float]) -> tuple[Mechanism,
     return mechanisms[best], reason + (f" (against {', '.join(others)})" if others else "")
 
 
-def _has_small_table(body: Body) -> bool:
-    return isinstance(body, Polytope) and body.generators.counting and body.generators.n_generators <= MOST_CELLS
+def _has_table_of_its_own(body: Body) -> bool:
+    """Whether noise on the joint cells is possible, affordable, and not the same as noise on the answers."""
+    if not isinstance(body, Polytope) or not body.generators.counting or body.generators.n_generators > MOST_CELLS:
+        return False
+    same = body.ambient_dim == body.generators.n_generators and bool((body.generators.row_squares() == 1).all())
+    return not same

@@ -19,7 +19,9 @@ from gaugedp.mechanisms.independent import in_words
 from gaugedp.samplers.laws import DiscreteLaplace
 
 MOST_CELLS = 10**6
-_TRIAL_CELLS = 2 * 10**6  # cells of noise drawn to estimate expected errors and widths
+_ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
+_WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
+_MOST_NUMBERS = 10**7  # drawn numbers that are kept in memory
 _PUBLIC_SEED = 20240229
 
 
@@ -77,22 +79,21 @@ class Identity(Mechanism):
         """Return the mean norm of trial draws with a public seed (relative standard error below 0.02)."""
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = np.ones(self.body.ambient_dim) if weights is None else weights
-        return float(np.linalg.norm(self._trials / scales, norm, axis=1).mean())
+        return float(np.linalg.norm(self._trials(_ERROR_CELLS) / scales, norm, axis=1).mean())
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of trial draws, raised by three standard errors; a Chernoff bound where they are too few.
+        """Return exact quantiles for answers that are one cell; quantiles of trial draws for others.
 
-        All at once: the quantile of the largest noise relative to its deviation.
+        The latter are raised by three standard errors, and are Chernoff bounds where the draws are too few. All at
+        once: the quantile of the largest noise relative to its deviation.
         """
-        count = len(self._trials)
-        rank = math.ceil(count * level + 3 * math.sqrt(count * level * (1 - level)) + 1)
-        deviations = np.sqrt(self.variances)
-        if rank > count:
-            return self._chernoff(level, simultaneous)
-        if not simultaneous:
-            return np.sort(np.abs(self._trials), axis=0)[rank - 1].astype(float)
-        largest = np.sort((np.abs(self._trials) / deviations).max(axis=1))
-        return np.ceil(deviations * largest[rank - 1])
+        sizes, largest = self._sorted_trials
+        rank = math.ceil(len(sizes) * level + 3 * math.sqrt(len(sizes) * level * (1 - level)) + 1)
+        if simultaneous:
+            enough = rank <= len(sizes)
+            return np.ceil(np.sqrt(self.variances) * largest[rank - 1]) if enough else self._chernoff(level, True)
+        widths = sizes[rank - 1].astype(float) if rank <= len(sizes) else self._chernoff(level, False)
+        return np.where(self._single, self.law.half_width(level), widths)
 
     def covers(self, body: Body) -> bool:
         """Whether the body belongs to the same columns and is no larger."""
@@ -110,10 +111,20 @@ class Identity(Mechanism):
     def _n_cells(self) -> int:
         return self.body.generators.n_generators
 
+    @property
+    def _single(self) -> np.ndarray:
+        """Which answers are one cell, or its negative."""
+        return self.body.generators.row_squares() == 1
+
+    def _trials(self, n_cells: int) -> np.ndarray:
+        most = min(n_cells // self._n_cells, _MOST_NUMBERS // self.body.ambient_dim, 20_000)
+        return self.draw(max(most, 40), research_rng(_PUBLIC_SEED))
+
     @cached_property
-    def _trials(self) -> np.ndarray:
-        size = min(max(_TRIAL_CELLS // self._n_cells, 40), 20_000)
-        return self.draw(size, research_rng(_PUBLIC_SEED))
+    def _sorted_trials(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sizes of each answer's noise, and the largest relative to its deviation, in order."""
+        sizes = np.abs(self._trials(_WIDTH_CELLS))
+        return np.sort(sizes, axis=0), np.sort((sizes / np.sqrt(self.variances)).max(axis=1))
 
     def _chernoff(self, level: float, simultaneous: bool) -> np.ndarray:
         """Return widths by Chernoff's bound for S = Σ_j F_j·η_j.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaugedp.report.markup import Html, join, tag
-from gaugedp.report.words import amount, amounts
+from gaugedp.report.words import amount, promise_in
 
 
 def account(facts: Mapping[str, Any]) -> Html:
@@ -24,7 +24,9 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     if shares is None:
         return Html("")
     before, now = shares
-    words = f"Spent before: {before:.0%}. This release: {now:.0%}. Left: {max(0.0, 1 - before - now):.0%}."
+    left = max(0.0, 1 - before - now)
+    of = "Of ε. " if facts["budget"].startswith("ApproxDP") else ""
+    words = f"{of}Spent before: {_percent(before)}. This release: {_percent(now)}. Left: {_percent(left)}."
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))
@@ -32,23 +34,28 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     return join(
         [
             tag("div", *pieces, class_="meter", role="img", aria_label=words),
-            tag("p", words.replace(" 0%", " nothing").replace("%", " %"), class_="small"),
+            tag("p", words, class_="small"),
         ]
     )
 
 
 def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the shares of the budget that were spent before and now, where all are of one kind that adds up."""
-    read = [amounts(facts[name]) for name in ("budget", "spent", "charged")]
-    if None in read or len({kind for kind, _ in filter(None, read)}) != 1:
+    """Return the shares of the budget that were spent before and now, in the budget's currency (the ε of (ε, δ))."""
+    read = [promise_in(facts[name]) for name in ("budget", "spent", "charged")]
+    currency = read[0].currency if read[0] is not None else None
+    if currency is None or None in read:
         return None
-    budget, spent, charged = (_worth(*one) for one in read if one is not None)
+    prices = [one.price(currency) for one in read if one is not None]
+    if None in prices:
+        return None
+    budget, spent, charged = (float(price[0]) for price in prices if price is not None)
     if budget <= 0:
         return None
     now = min(charged / budget, 1.0)
     return min(max(spent / budget - now, 0.0), 1.0 - now), now
 
 
-def _worth(kind: str, numbers: tuple[float, ...]) -> float:
-    """Return what adds up: ε, ρ or μ²."""
-    return numbers[0] ** 2 if kind == "GaussianDP" else numbers[0]
+def _percent(share: float) -> str:
+    if share < 0.005:
+        return "nothing" if share < 1e-12 else "less than 1\u00a0%"
+    return f"{100 * share:.0f}\u00a0%"

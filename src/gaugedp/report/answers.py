@@ -19,9 +19,10 @@ _MOST_ROWS = 8000  # on the page
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("cell", "estimate", "lower", "upper")
 _MEANING = (
-    "Dots are the released answers. 95 %: each dark bar holds its true answer with probability at least 95 %, over "
-    "the noise. Lighter and longer: all bars of this page hold theirs at once, with at least that probability. Rows "
-    "that the rules below leave out are not part of the true answers."
+    "Dots are the released answers. 95\u00a0%: each dark bar holds its true answer with probability at least "
+    "95\u00a0%, over the noise. Lighter and longer: all bars of this page hold theirs at once, with at least that "
+    "probability. A bar that is not seen is shorter than its dot. Rows that the rules below leave out are not part "
+    "of the true answers."
 )
 _DIGITS = (
     "Numbers are shown to the precision of their bars, and ends of bars are rounded outwards. The released numbers "
@@ -36,14 +37,13 @@ def answers(release: "Release") -> Html:
     compact = len(terms) > _MOST_LARGE
     cards = list(_cards(terms, compact))
     rest = len(terms) - len(cards)
-    left_out = f"{rest:,} more terms are in the CSV and JSON files: {'; '.join(term.text for term in terms[-rest:][:40])}."
-    notes = [_MEANING, _DIGITS, _NEGATIVE]
+    names = "; ".join(term.text for term in terms[len(cards) :][:40])
+    left_out = f"{rest:,} more terms are in the CSV and JSON files: {names}{'; …' if rest > 40 else ''}."
+    note = tag("div", *(tag("p", text) for text in (_MEANING, _DIGITS, _NEGATIVE)), class_="note")
     return tag(
         "section",
         tag("h2", "Answers"),
-        cards[0],
-        tag("div", *(tag("p", note) for note in notes), class_="note"),
-        tag("div", *cards[1:], class_="cards compact" if compact else "cards") if cards[1:] else "",
+        tag("div", cards[0], note, *cards[1:], class_="cards compact" if compact else "cards"),
         tag("p", left_out) if rest else "",
         class_="answers",
     )
@@ -68,7 +68,8 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
         drawn = tag("div", draw(term, layout, name, compact), **_scrolling(term, wide))
         key = _key(layout) if isinstance(layout, Dots) and layout.series_title else Html("")
         picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, drawn)
-    body = [tag("h3", term.text), _single(term) if len(term.cells) == 1 else "", picture, _numbers(term, n_rows)]
+    single = _single(term) if len(term.cells) == 1 else Html("")
+    body = [tag("h3", term.text), single, picture, _numbers(term, n_rows, compact)]
     return tag("article", *body, class_="card wide" if wide else "card", id=name)
 
 
@@ -91,15 +92,15 @@ def _key(layout: Dots) -> Html:
 def _single(term: Term) -> Html:
     """Return one large number."""
     middle, lower, upper = next(_shown(term))
-    return tag("p", tag("strong", middle), f" 95 %: {lower} to {upper}", class_="single")
+    return tag("p", tag("strong", middle), f" 95\u00a0%: {lower} to {upper}", class_="single")
 
 
-def _numbers(term: Term, n_rows: int) -> Html:
+def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
     rows = ((cell, *numbers) for cell, numbers in zip(term.cells, islice(_shown(term), n_rows), strict=False))
-    written = table(f"Query {term.text}: estimates with 95 % intervals", _HEADS, rows)
-    if total <= _OPEN_ROWS:
+    written = table(f"Query {term.text}: estimates with 95\u00a0% intervals", _HEADS, rows)
+    if total <= _OPEN_ROWS and not (folded and total > 1):
         return written
     return tag("details", tag("summary", f"Table: {of_all}"), written)
 

@@ -52,22 +52,25 @@ def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
 
 def percent_up(share: float) -> str:
     """Return a percentage, rounded up to a tenth."""
-    return f"{min(100.0, math.ceil(share * 1000 - 1e-9) / 10):g} %"
+    return f"{min(100.0, math.ceil(share * 1000 - 1e-9) / 10):g}\u00a0%"
 
 
 def factor_up(epsilon: float) -> str:
-    """Return e^epsilon to three digits, rounded up."""
+    """Return e^epsilon, rounded up, with two or more digits of what it is above 1."""
     if epsilon > 690:
         return "an astronomical number of"
-    value = math.exp(epsilon)
-    digits = 2 - math.floor(math.log10(value))
-    return short(math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits)
+    if 0 < epsilon < 0.7:
+        decimals = 1 - math.floor(math.log10(math.expm1(epsilon)))
+        return f"{1 + math.ceil(math.expm1(epsilon) * 10.0**decimals - 1e-9) / 10.0**decimals:.{decimals}f}"
+    return _three_digits_up(math.exp(epsilon))
 
 
 def epsilon_at(promise: Guarantee, delta: float) -> str:
     """Return ε at δ to three digits, rounded up."""
     value = promise.epsilon(delta)
-    if not 0 < value < math.inf:
-        return short(value)
-    digits = 2 - math.floor(math.log10(value))
-    return short(math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits)
+    return _three_digits_up(value) if 0 < value < math.inf else short(value)
+
+
+def _three_digits_up(value: float) -> str:
+    unit = 10.0 ** (2 - math.floor(math.log10(value)))
+    return short(math.ceil(value * unit - 1e-9) / unit)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from gaugedp.release import Release
 
 _LONG = 120  # characters of a question that still make a title
+_AGAIN = "Running it again draws new noise and costs budget again; the same key returns this release at no cost."
 _CANDIDATES = (
     "mechanism",
     "expected error",
-    "",
-    "widest 95 % bar",
+    "widest 95\u00a0% bar",
     "all at once",
     "promise",
     "exactness",
@@ -52,9 +52,7 @@ def render(release: "Release") -> str:
     metas = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     schemes = '<meta name="color-scheme" content="light dark">'
     style = Html(f"<style>{CSS}</style>")
-    page = tag(
-        "html", tag("head", Html(metas + schemes), title, style), tag("body", *body), lang="en"
-    )
+    page = tag("html", tag("head", Html(metas + schemes), title, style), tag("body", *body), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 
 
@@ -83,7 +81,7 @@ def _warnings(facts: Mapping[str, Any]) -> Html:
     if facts.get("research_seed") is not None:
         found.append(
             tag("strong", "This release protects nobody.")
-            + escape(f" It was made with a research seed ({facts['research_seed']}), so its noise can be computed again.")
+            + escape(f" It was made with a research seed ({facts['research_seed']}): its noise can be computed again.")
         )
     if facts.get("account", {}).get("durable") is False:
         found.append(
@@ -152,10 +150,11 @@ def _compared(facts: Mapping[str, Any]) -> Html:
 def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
     share = 100 * offer["error"] / largest if largest > 0 else 0.0
     bar = tag("span", class_="bar chosen" if offer["chosen"] else "bar", style=f"width:{share:.1f}%")
-    name = join([offer["mechanism"], tag("span", "chosen", class_="badge")], " ") if offer["chosen"] else offer["mechanism"]
+    name = join([offer["mechanism"], *[tag("span", "chosen", class_="badge")] * bool(offer["chosen"])], " ")
     widths = [f"± {short(offer[key])}" for key in ("interval_95", "simultaneous_95")]
-    bar_box = tag("span", bar, class_="track", aria_hidden="true")
-    return [name, short(offer["error"]), bar_box, *widths, words.amount(offer["guarantee"]), offer["exactness"], offer["noise"]]
+    error = join([short(offer["error"]), tag("span", bar, class_="track", aria_hidden="true")])
+    promise = words.amount(offer["guarantee"])
+    return [name, error, *widths, promise, offer["exactness"], offer["noise"]]
 
 
 def _protected(facts: Mapping[str, Any]) -> Html:
@@ -182,7 +181,7 @@ def _steps(runs: list[list[Any]]) -> list[str]:
 
 def _again(release: "Release") -> Html:
     facts, paid = release.facts, release.facts.get("account", {})
-    items = [("Digest of the question", tag("code", facts["digest"]))]
+    items: list[tuple[str, str]] = [("Digest of the question", tag("code", facts["digest"]))]
     checks: list[str] = []
     if paid:
         items += [("Ledger entry", str(paid["entry"])), ("Tip of the ledger", tag("code", paid["tip"]))]
@@ -191,7 +190,7 @@ def _again(release: "Release") -> Html:
     return tag(
         "section",
         tag("h2", "How to reproduce this"),
-        tag("p", "Running it again draws new noise and costs budget again; the same key returns this release at no cost."),
+        tag("p", _AGAIN),
         _command(facts),
         tag("h3", "In Python"),
         _code(_python(facts)),
@@ -214,7 +213,7 @@ def _python(facts: Mapping[str, Any]) -> str:
     """Return the lines that ask the same; a matrix and a caller's own mechanism cannot be written down here."""
     unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
     with_matrix = "matrix(" in facts["query"]
-    question = json.dumps(facts["query"], ensure_ascii=False)
+    question = _quoted(facts["query"])
     asked = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
     promise = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
     lines = [
@@ -223,7 +222,7 @@ def _python(facts: Mapping[str, Any]) -> str:
         'domain = gd.Domain.load("domain.toml")',
         "query = gd.workload(matrix, domain)" if with_matrix else f"query = gd.query(domain, {question})",
         f"unit = gd.PrivacyUnit({unit})",
-        f'table = gd.Table.scan("TABLE", domain=domain, unit=unit, name={json.dumps(facts["table"], ensure_ascii=False)})',
+        f'table = gd.Table.scan("TABLE", domain=domain, unit=unit, name={_quoted(facts["table"])})',
         f'ledger = gd.Ledger.open("LEDGER"{_budget(facts)})',
         "answer = gd.release(",
         "    query,",
@@ -237,12 +236,17 @@ def _python(facts: Mapping[str, Any]) -> str:
 
 def _budget(facts: Mapping[str, Any]) -> str:
     budget = facts.get("account", {}).get("budget", "")
-    return f", budget=gd.{budget}" if words.amounts(budget) else ""
+    return f", budget=gd.{budget}" if words.promise_in(budget) else ""
 
 
 def _asked(promise: Guarantee) -> dict[str, str]:
     """Return the numbers that a person gives, as they are written."""
-    return {name: f"{value!r}".removesuffix(".0") for name, value in promise.to_dict().items() if isinstance(value, float)}
+    numbers = {name: value for name, value in promise.to_dict().items() if isinstance(value, float)}
+    return {name: repr(value).removesuffix(".0") for name, value in numbers.items()}
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _code(text: str) -> Html:

@@ -9,6 +9,7 @@ from gaugedp.report.terms import MOST_DRAWN, Term, labels
 
 MARKS = "●■▲◆▼✚"  # one for each series, beside its colour
 _MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
+_MOST_GROUPS = 60
 _MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
 
 
@@ -69,14 +70,22 @@ def _dots_in_series(term: Term, axis: int) -> Dots:
 
 def _dense(term: Term, compact: bool) -> Dense:
     n_cells, most = len(term.cells), _MOST_TICKS[compact]
-    if len(term.names) > 1 and len(term.levels[0]) <= 40:
-        size = n_cells // len(term.levels[0])
-        middles = [((index + 0.5) * size - 0.5, level) for index, level in enumerate(term.levels[0])]
-        borders = [index * size - 0.5 for index in range(1, len(term.levels[0]))]
-        inner = " · ".join(term.names[1:])
-        return Dense(_thinned(middles, most), f"{term.names[0]}, and within it {inner}", borders)
+    depth = _group_depth(term)
+    if depth:
+        groups = [" · ".join(levels) for levels in product(*term.levels[:depth])]
+        size = n_cells // len(groups)
+        middles = [((index + 0.5) * size - 0.5, group) for index, group in enumerate(groups)]
+        outer, inner = (" · ".join(names) for names in (term.names[:depth], term.names[depth:]))
+        borders = [index * size - 0.5 for index in range(1, len(groups))]
+        return Dense(_thinned(middles, most), f"{outer}, and within it {inner}", borders)
     places = [(float(index), label) for index, label in enumerate(labels(term))]
     return Dense(_thinned(places, most), " · ".join(term.names), [])
+
+
+def _group_depth(term: Term) -> int:
+    """Return by how many of the first attributes the cells are grouped: as many as leave at most 60 groups."""
+    sizes = np.cumprod([len(levels) for levels in term.levels[:-1]]) if len(term.names) > 1 else np.array([])
+    return int((sizes <= _MOST_GROUPS).sum())
 
 
 def _thinned(ticks: list[tuple[float, str]], most: int) -> list[tuple[float, str]]:

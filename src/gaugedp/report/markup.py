@@ -4,7 +4,7 @@ import html
 import unicodedata
 from collections.abc import Iterable
 
-_JOINERS = "\u200c\u200d"  # they belong to the spelling of some languages
+_KEPT = "\u200c\u200d\u00a0"  # joiners belong to the spelling of some languages; a blank that does not break
 
 
 class Html(str):
@@ -15,9 +15,7 @@ class Html(str):
 
 def tag(name: str, *children: str, **attributes: str) -> Html:
     """Return <name …>children</name>. `class_` stands for class, and `_` in other names for `-`."""
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()
-    )
+    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items())
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
@@ -39,10 +37,11 @@ def visible(text: str) -> str:
 
 
 def _visible(letter: str) -> str:
+    if letter in _KEPT:
+        return letter
     if letter.isspace():
         return " "
-    hidden = unicodedata.category(letter).startswith("C") and letter not in _JOINERS
-    return "\N{REPLACEMENT CHARACTER}" if hidden else letter
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter).startswith("C") else letter
 
 
 def listing(items: Iterable[str]) -> Html:

@@ -38,7 +38,7 @@ class Sizes:
     height: float = 0.0
 
 
-NORMAL, COMPACT = Sizes(360, 10.5, 17, 200), Sizes(300, 9.5, 13, 150)
+NORMAL, COMPACT = Sizes(340, 10.5, 17, 200), Sizes(300, 9.5, 13, 150)
 WIDE = Sizes(760, 10.5, 17, 240)
 
 
@@ -64,12 +64,12 @@ def describe(term: Term) -> str:
     """Return what the chart shows, in words."""
     low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
     if len(term.cells) == 1:
-        return visible(f"{term.meaning}: {short(float(term.estimate[0]))}, with its 95 % error bar.")
+        return visible(f"{term.meaning}: {short(float(term.estimate[0]))}, with its 95\u00a0% error bar.")
     ends = " and ".join(
         f"the {word} estimate is {short(float(term.estimate[at]))} at {term.cells[at]}"
         for word, at in (("smallest", low), ("largest", high))
     )
-    return visible(f"{term.meaning}: {len(term.cells):,} estimates with 95 % error bars; {ends}.")
+    return visible(f"{term.meaning}: {len(term.cells):,} estimates with 95\u00a0% error bars; {ends}.")
 
 
 @contextmanager
@@ -139,16 +139,14 @@ def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
     _marks(axes, term, np.arange(len(term.cells)), (everything, 0), upright=True)
     axes.set_xlim(-1, len(term.cells))
     positions, labels = zip(*layout.ticks, strict=True)
-    _names(axes.set_xticks, positions, [_cut(label, 16) for label in labels], sizes)
+    _names(axes.set_xticks, positions, [_cut(label, 24) for label in labels], sizes)
     _value_axis(axes, term, sizes, upright=True)
     middle = (left + sizes.width - 12) / 2 / sizes.width
     _words(figure, (middle, 6 / sizes.height), _cut(layout.title, 60), sizes, ha="center")
     return _written(figure)
 
 
-def _marks(
-    axes: "Axes", term: Term, places: np.ndarray, chosen: tuple[np.ndarray, int], *, upright: bool
-) -> None:
+def _marks(axes: "Axes", term: Term, places: np.ndarray, chosen: tuple[np.ndarray, int], *, upright: bool) -> None:
     """Draw the wide pale bars, the narrow bars and the points of one series."""
     mask, series = chosen
     at, n_cells = places[mask], len(places)
@@ -162,7 +160,7 @@ def _marks(
         _bars(axes, at, (values, values), style, cap="round")
         return
     x, y = (at, values) if upright else (values, at)
-    look = {"color": COLOURS[series], "marker": _SHAPES[series], "markersize": 4.6, "clip_on": False}
+    look: dict[str, Any] = {"color": COLOURS[series], "marker": _SHAPES[series], "markersize": 4.6, "clip_on": False}
     axes.plot(x, y, linestyle="none", markeredgecolor="white", markeredgewidth=0.5, zorder=4, **look)
 
 
@@ -202,7 +200,8 @@ def _ticks(term: Term) -> tuple[np.ndarray, list[str], str]:
     from matplotlib.ticker import MaxNLocator
 
     low, high = _range(term)
-    places = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    locator = MaxNLocator(5 if high > 0 > low else 4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3)
+    places = np.asarray(locator.tick_values(low, high))
     places = places[(places >= low) & (places <= high)]
     scale, unit = next((s, u) for least, s, u in _SCALES if max(-low, high) >= least)
     shown = places / scale
@@ -218,14 +217,15 @@ def _value_axis(axes: "Axes", term: Term, sizes: Sizes, *, upright: bool) -> Non
     axes.grid(axis="y" if upright else "x", color=_FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     if limits[0] <= 0 <= limits[1]:
-        (axes.axhline if upright else axes.axvline)(0, color=_INK, linewidth=0.9, zorder=2)
+        (axes.axhline if upright else axes.axvline)(0, color=_INK, linewidth=0.9, zorder=2, clip_on=False)
     title = _cut(term.measure, 40) + unit
     box = axes.get_position()
-    height = float(axes.figure.get_figheight()) * 72
+    figure: Any = axes.figure
+    height = figure.get_figheight() * 72
     if upright:
-        _words(axes.figure, (4 / sizes.width, 1 - (sizes.font + 2) / height), title, sizes)
+        _words(figure, (4 / sizes.width, 1 - (sizes.font + 2) / height), title, sizes)
     else:
-        _words(axes.figure, ((box.x0 + box.x1) / 2, 5 / height), title, sizes, ha="center")
+        _words(figure, ((box.x0 + box.x1) / 2, 5 / height), title, sizes, ha="center")
 
 
 def _names(set_ticks: Any, places: Sequence[float] | np.ndarray | range, texts: list[str], sizes: Sizes) -> None:

@@ -20,10 +20,14 @@ ul{padding-left:1.2rem;max-width:46rem}
 header .kicker{margin:0;color:var(--soft);letter-spacing:.02em}
 header .lead{font-size:1.1rem;color:var(--soft);margin:0}
 .small,.note,figcaption,footer{font-size:.9rem;color:var(--soft)}
-.note{margin:1.2rem 0 1.6rem;padding-left:1rem;border-left:3px solid var(--line)}
-.warning{margin:1.2rem 0;padding:.8rem 1rem;max-width:none;background:var(--warn);border-left:6px solid var(--warn-line)}
+.note{align-self:start;padding-left:1rem;border-left:3px solid var(--line)}
+.card.wide+.note{grid-column:1/-1}
+.note p:first-child{margin-top:0}
+.warning{margin:1.2rem 0;padding:.8rem 1rem;max-width:none;background:var(--warn);
+border-left:6px solid var(--warn-line)}
 .facts{display:grid;gap:1.1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,18rem),1fr))}
-main>section:first-child h2{position:absolute;width:1px;height:1px;margin:0;padding:0;overflow:hidden;clip-path:inset(50%)}
+main>section:first-child h2{position:absolute;width:1px;height:1px;margin:0;padding:0;overflow:hidden;
+clip-path:inset(50%)}
 main>section:first-child{margin-top:1.8rem}
 .fact{padding:1rem 1.2rem;background:var(--card);border:1px solid var(--line);border-top:3px solid var(--accent)}
 .fact h3{margin:0;font-size:.95rem;font-weight:600;color:var(--soft)}
@@ -39,14 +43,13 @@ dd{margin:0}
 .account{display:grid;grid-template-columns:auto 1fr;gap:.15rem 1rem}
 .account dd{text-align:right;font-variant-numeric:tabular-nums}
 .names dd{margin-bottom:.6rem}
-.cards{display:grid;gap:1.2rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));align-items:start}
+.cards{display:grid;gap:1.2rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));}
 .cards.compact{grid-template-columns:repeat(auto-fill,minmax(min(100%,19rem),1fr))}
 .card{min-width:0;padding:1rem 1.2rem 1.1rem;background:var(--card);border:1px solid var(--line)}
 .cards .card.wide{grid-column:1/-1}
 .card h3{margin:0}
-.answers>.card>figure{max-width:36rem}
-.answers>.card.wide>figure{max-width:none}
 figure{margin:0}
+sup{line-height:0}
 figcaption{margin-bottom:.6rem}
 .paper,.key{background:#fff;color:#1d232b}
 .paper{padding:.5rem}
@@ -65,30 +68,32 @@ overflow-wrap:normal}
 caption{text-align:left;font-size:.85rem;color:var(--soft);padding-bottom:.3rem;overflow-wrap:anywhere}
 th,td{padding:.28rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
 th:first-child{padding-left:0}
-td:last-child{padding-right:0}
+td:last-child,th:last-child{padding-right:0}
 thead th{border-bottom:1.5px solid var(--ink);font-weight:600}
 th{text-align:left;font-weight:400}
 tbody th{overflow-wrap:anywhere;min-width:7rem}
 .numbers td,.numbers th+th{text-align:right;white-space:nowrap}
 .offers{min-width:50rem}
+.offers td:last-child{min-width:14rem}
 .offers tbody th{font-weight:600}
-.offers td:nth-child(2),.offers th:nth-child(2),.offers td:nth-child(4),.offers td:nth-child(5),.offers th:nth-child(4),
-.offers th:nth-child(5){text-align:right;white-space:nowrap}
-.track{display:block;width:7rem;height:.7rem;margin-top:.4rem;background:var(--track)}
+.offers td:nth-child(-n+4),.offers th:nth-child(n+2):nth-child(-n+4){text-align:right;white-space:nowrap}
+.offers td:nth-child(2){min-width:8rem}
+.track{display:block;height:.5rem;margin:.15rem 0 .2rem;background:var(--track)}
 .bar{display:block;height:100%;background:var(--soft)}
 .bar.chosen{background:var(--accent)}
 .badge{font-size:.75rem;font-weight:400;padding:.05rem .4rem;border:1px solid var(--accent);color:var(--accent)}
 details{margin-top:.8rem}
 summary{cursor:pointer;color:var(--accent)}
-pre{margin:.4rem 0;padding:.8rem 1rem;overflow-x:auto;background:var(--card);border:1px solid var(--line);
-overflow-wrap:normal}
+pre{margin:.4rem 0;padding:.8rem 1rem;white-space:pre-wrap;background:var(--card);border:1px solid var(--line)}
 code{font:.86rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
 footer{margin-top:3rem;border-top:1px solid var(--line)}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
-@media (max-width:30rem){body{padding:1.2rem .8rem 2rem}.card,.fact{padding:.8rem .8rem .9rem}.paper{padding:.2rem}}
+@media (max-width:30rem){body{padding:1.2rem .8rem 2rem}.card,.fact{padding:.8rem .8rem .9rem}.paper{padding:0}
+.numbers{font-size:.86rem}.numbers th,.numbers td{padding:.25rem .35rem}.numbers tbody th{min-width:5.4rem}
+.numbers th:first-child{padding-left:0}.numbers td:last-child,.numbers th:last-child{padding-right:0}}
 @media print{:root{--page:#fff;--ink:#000;--soft:#333;--line:#bbb;--card:#fff;--accent:#0b5fa5;--track:#eee;--warn:#fff}
 body{max-width:none;padding:0;font-size:10pt}.card,.fact,tr{break-inside:avoid}h2,h3{break-after:avoid}
 .card.wide,.card:has(tr:nth-child(20)){break-inside:auto}details::details-content{display:block;content-visibility:visible}
-summary{display:none}.scroll,pre{overflow:visible}pre{white-space:pre-wrap}.chart.wide,.offers{min-width:0}
+summary{display:none}.scroll{overflow:visible}.chart.wide,.offers{min-width:0}
 .meter,.track,.meter span,.bar{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """

@@ -65,7 +65,8 @@ def read_terms(release: "Release") -> list[Term]:
 
 def _term(cells: list[str], text: str, parts: tuple[np.ndarray, ...]) -> Term:
     names, levels = _factored(text, cells) if len(cells) <= MOST_DRAWN else ((), ())
-    return Term(text, cells, *parts, names=names, levels=levels)
+    estimate, lower, upper, lowest, highest = parts
+    return Term(text, cells, estimate, lower, upper, lowest, highest, names, levels)
 
 
 def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -1,8 +1,8 @@
 """The person rule: at most `max_rows` rows of each person, chosen by a keyed hash.
 
 The rows of a person are numbered in the order of their contents (equal rows are interchangeable), the numbers are
-ordered by a keyed hash of (person, number), and the first `max_rows` stay. So every subset of that size is as likely as any other
-under a random key, whatever the contents, and nothing depends on the order of the file or on threads.
+ordered by a keyed hash of (person, number), and the first `max_rows` stay. So every subset of that size is as likely
+as any other under a random key, whatever the contents, and nothing depends on the order of the file or on threads.
 
 That at most `max_rows` rows stay, and that they depend on no other person, holds for every key and every hash;
 only the evenness of the choice rests on the hash. It is a polynomial over a prime field, made of a line in (person,
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from gaugedp.tables.engine import Kind
+from gaugedp.tables.engine import Kind, Sql
 
 PRIME = 2**30 - 35  # PRIME − 1 is no multiple of 3, so cubing is a permutation
 WORD = 2**62
@@ -23,13 +23,28 @@ PERSON, POSITION, HASH, RANK = "person", "person_row", "person_hash", "person_ra
 
 @dataclass(frozen=True)
 class Field:
-    """A column of whole numbers 0 … size − 1."""
+    """A column of whole numbers 0 … size − 1, that may also be NULL where `may_miss`."""
 
     name: str
     size: int
+    may_miss: bool = False
+
+    @property
+    def n_digits(self) -> int:
+        """The number of different contents; NULL is the digit 0 where it may occur."""
+        return self.size + self.may_miss
+
+    def digit(self) -> Sql:
+        """The content as a number 0 … n_digits − 1."""
+        content = exp.cast(exp.column(self.name), "BIGINT")
+        return exp.func("COALESCE", content + 1, exp.convert(0)) if self.may_miss else content
+
+    def content(self, digit: Sql) -> Sql:
+        """The content that `digit` stands for."""
+        return (exp.func("NULLIF", digit, exp.convert(0)) - 1 if self.may_miss else digit).as_(self.name)
 
 
-def keep_some(rows: exp.Select, fields: list[Field], kind: Kind, limit: tuple[int, bytes]) -> exp.Select:
+def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, bytes]) -> Sql:
     """Return `rows` (the fields and `PERSON`) with at most max_rows for each person; `limit` is (max_rows, key)."""
     max_rows, row_key = limit
     words = pack(fields)
@@ -49,39 +64,38 @@ def pack(fields: list[Field]) -> list[list[Field]]:
     words: list[list[Field]] = [[]]
     size = 1
     for item in fields:
-        size *= item.size
+        size *= item.n_digits
         if size > WORD:
             words.append([])
-            size = item.size
+            size = item.n_digits
         words[-1].append(item)
     return words
 
 
-def _packed(word: list[Field]) -> exp.Expression:
+def _packed(word: list[Field]) -> Sql:
     """The fields as the digits of one number, in four bytes where they suffice: the sorts are faster for it."""
-    total: exp.Expression = exp.convert(0)
+    total: Sql = exp.convert(0)
     size = 1
     for item in word:
-        digit = exp.cast(exp.column(item.name), "BIGINT")
-        total = digit if size == 1 else total * item.size + digit
-        size *= item.size
+        total = item.digit() if size == 1 else total * item.n_digits + item.digit()
+        size *= item.n_digits
     return exp.cast(total, "INT" if size < 2**31 else "BIGINT")
 
 
-def _unpacked(name: str, word: list[Field]) -> list[exp.Expression]:
+def _unpacked(name: str, word: list[Field]) -> list[Sql]:
     parts, stride = [], 1
     for item in reversed(word):
         shifted = exp.column(name) if stride == 1 else exp.column(name) // stride
-        parts.append((shifted % item.size).as_(item.name))
-        stride *= item.size
+        parts.append(item.content(shifted % item.n_digits))
+        stride *= item.n_digits
     return parts
 
 
-def _over(rows: exp.Select, *columns: str | exp.Expression) -> exp.Select:
+def _over(rows: Sql, *columns: str | Sql) -> Sql:
     return exp.select(*columns).from_(rows.subquery("rows"))
 
 
-def _row_number(order: list[str]) -> exp.Window:
+def _row_number(order: list[str]) -> Sql:
     return exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.column(PERSON)],
@@ -95,7 +109,7 @@ def _constants(row_key: bytes) -> list[int]:
     return [1 + int.from_bytes(digest[:16], "big") % (PRIME - 1) for digest in digests]
 
 
-def _hashed(rows: exp.Select, names: list[str], kind: Kind, constants: list[int]) -> exp.Select:
+def _hashed(rows: Sql, names: list[str], kind: Kind, constants: list[int]) -> Sql:
     carried = [*names, PERSON, POSITION]
     start = _line(_person_number(kind), constants[:3])
     rows = _over(rows, *carried, start.as_(HASH))
@@ -106,13 +120,13 @@ def _hashed(rows: exp.Select, names: list[str], kind: Kind, constants: list[int]
     return rows
 
 
-def _line(person: exp.Expression, slopes: list[int]) -> exp.Expression:
+def _line(person: Sql, slopes: list[int]) -> Sql:
     digits = (person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME, exp.column(POSITION) % PRIME)
     low, high, position = (digit * slope % PRIME for digit, slope in zip(digits, slopes, strict=True))
     return (low + high + position) % PRIME
 
 
-def _person_number(kind: Kind) -> exp.Expression:
+def _person_number(kind: Kind) -> Sql:
     """An integer for the hash. Two people may share one: the windows tell them apart by the column itself."""
     person = exp.column(PERSON)
     match kind:

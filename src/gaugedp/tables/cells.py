@@ -1,7 +1,7 @@
 """The cell of a value and the steps of a number, as SQL that cannot fail whatever the value is.
 
-Every rule is a pair: `inside`, true for the values that have a cell, and `code`, the cell of such a value. A code that could
-overflow for some other value is only ever evaluated under CASE WHEN inside. Comparisons put NaN above every number.
+Every rule is a pair: `inside`, true for the values that have a cell, and `code`, the cell of such a value. A code that
+could overflow for some other value is only evaluated under CASE WHEN inside. Comparisons put NaN above every number.
 
 Numbers are 64-bit floats unless the column holds integers. Text is a number when, without the spaces around it, it has
 the form of a decimal number, or is "inf". A bin edge is the float nearest to the decimal edge; as rounding is monotone,
@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from gaugedp._validate import decimal
 from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
-from gaugedp.tables.engine import Column, Kind
+from gaugedp.tables.engine import Column, Kind, Sql
 
 DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 TEXT_NUMBER = rf"\s*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))\s*"
@@ -29,17 +29,19 @@ LEAF = 8  # a search tree compares one by one below this many values; measured: 
 class Reading:
     """One column made ready: `reads` are its aliases over the source, `inside` and `code` speak of the aliases."""
 
-    reads: dict[str, exp.Expression]
-    inside: exp.Expression
-    code: exp.Expression
+    reads: dict[str, Sql]
+    inside: Sql
+    code: Sql
     is_total: bool = True  # whether `code` can be evaluated for every value, inside or not
 
-    def cell(self, outside: int | None) -> exp.Expression:
-        """The code; for any other value `outside` (None: anything, for its row is dropped)."""
-        if outside is None and self.is_total:
-            return self.code.copy()
+    def kept(self) -> Sql:
+        """The code, where every row that is not inside is left out."""
+        return self.code.copy() if self.is_total else self.otherwise(None)
+
+    def otherwise(self, code: int | None) -> Sql:
+        """The code; for any value that is not inside, the given one."""
         chosen = exp.Case().when(self.inside.copy(), self.code.copy())
-        return chosen if outside is None else chosen.else_(exp.convert(outside))
+        return chosen if code is None else chosen.else_(exp.convert(code))
 
 
 def read_attribute(attribute: Attribute, column: Column, alias: str) -> Reading:
@@ -82,7 +84,7 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> Reading:
 
 
 def missing_steps(bounded: BoundedColumn) -> int | None:
-    """The steps above the lower bound that stand for a missing number; None where its row is dropped."""
+    """The steps above the lower bound that stand for a missing number; None where it has none."""
     return None if bounded.missing is None else int(bounded.missing / bounded.step) - bounded.low_steps
 
 
@@ -99,7 +101,7 @@ def _categories(attribute: Categories, column: Column, alias: str) -> Reading:
     value = exp.column(alias)
     if column.kind in {Kind.TEXT, Kind.LABEL}:
         texts = sorted((text, code) for code, text in enumerate(attribute.values))
-        choices = [(exp.Literal.string(text), code) for text, code in texts]
+        choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
         return Reading({alias: _text(column)}, _is_any(value, choices), _search_equal(value, choices))
     numbers = _category_numbers(attribute.values, whole=column.kind is Kind.INTEGER)
     is_integer = column.kind is Kind.INTEGER
@@ -123,8 +125,8 @@ def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]
 def _integers(attribute: Integers, column: Column, alias: str) -> Reading:
     value = exp.column(alias)
     if column.kind is Kind.INTEGER:
-        inside, code = value.between(attribute.first, attribute.last), _minus(value, attribute.first)
-        return Reading({alias: _source(column)}, inside, code, is_total=attribute.first == 0)
+        in_range, code = value.between(attribute.first, attribute.last), _minus(value, attribute.first)
+        return Reading({alias: _source(column)}, in_range, code, is_total=attribute.first == 0)
     inside = exp.and_(
         value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value))
     )
@@ -144,7 +146,7 @@ def _equal_bins(attribute: Bins, column: Column, alias: str) -> Reading:
     value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), _number(column)
     scale, first, stride = _whole_edges(attribute)
 
-    def edge(number: exp.Expression) -> exp.Expression:
+    def edge(number: Sql) -> Sql:
         return _divided(_minus(number * _float(stride), Fraction(-first)), scale)
 
     above = exp.cast(value >= edge(guess + 1), "INT")
@@ -180,7 +182,7 @@ def _is_exact(attribute: Bins) -> bool:
     return max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
 
 
-def _search_edges(value: exp.Expression, edges: Sequence[Fraction], first: int, last: int) -> exp.Expression:
+def _search_edges(value: Sql, edges: Sequence[Fraction], first: int, last: int) -> Sql:
     if first == last:
         return exp.convert(first)
     middle = (first + last + 1) // 2
@@ -188,7 +190,7 @@ def _search_edges(value: exp.Expression, edges: Sequence[Fraction], first: int, 
     return exp.Case().when(value < _float(edges[middle]), left).else_(right)
 
 
-def _search_equal(value: exp.Expression, choices: list[tuple[exp.Expression, int]]) -> exp.Expression:
+def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
     """The code of the choice equal to `value`, by halving: the choices are sorted as the engine sorts."""
     if len(choices) > LEAF:
         middle = len(choices) // 2
@@ -200,19 +202,19 @@ def _search_equal(value: exp.Expression, choices: list[tuple[exp.Expression, int
     return chosen if choices else exp.cast(exp.null(), "INT")
 
 
-def _is_any(value: exp.Expression, choices: list[tuple[exp.Expression, int]]) -> exp.Expression:
+def _is_any(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
     return value.isin(*(literal.copy() for literal, _ in choices)) if choices else exp.false()
 
 
-def _source(column: Column) -> exp.Expression:
+def _source(column: Column) -> Sql:
     return exp.column(column.name, quoted=True)
 
 
-def _text(column: Column) -> exp.Expression:
+def _text(column: Column) -> Sql:
     return exp.cast(_source(column), "VARCHAR")
 
 
-def _number(column: Column) -> exp.Expression:
+def _number(column: Column) -> Sql:
     match column.kind:
         case Kind.TEXT:
             is_number = exp.func("REGEXP_FULL_MATCH", _text(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb")
@@ -223,32 +225,32 @@ def _number(column: Column) -> exp.Expression:
     return exp.cast(_source(column), "DOUBLE")
 
 
-def _float(number: Fraction | int) -> exp.Expression:
+def _float(number: Fraction | int) -> Sql:
     """A literal with an exponent, which every dialect reads as a 64-bit float."""
     digits = repr(abs(float(number)))
     literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
     return exp.Neg(this=literal) if number < 0 else literal
 
 
-def _try_integer(value: exp.Expression, n_inside: int) -> exp.Expression:
+def _try_integer(value: Sql, n_inside: int) -> Sql:
     return exp.TryCast(this=value, to=exp.DataType.build("INT" if n_inside < 2**31 else "BIGINT"))
 
 
-def _minus(value: exp.Expression, number: Fraction | int) -> exp.Expression:
+def _minus(value: Sql, number: Fraction | int) -> Sql:
     """The difference; an integer stays an integer where `number` is an int and nothing is subtracted where it is 0."""
     if number == 0:
         return value
     return value - (exp.convert(number) if isinstance(number, int) else _float(number))
 
 
-def _divided(value: exp.Expression, divisor: int) -> exp.Expression:
+def _divided(value: Sql, divisor: int) -> Sql:
     return value if divisor == 1 else exp.paren(value) / _float(divisor)
 
 
-def _clip(value: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
+def _clip(value: Sql, low: Sql, high: Sql) -> Sql:
     return exp.func("LEAST", exp.func("GREATEST", value, low), high)
 
 
-def _in_steps(value: exp.Expression, step: Fraction) -> exp.Expression:
+def _in_steps(value: Sql, step: Fraction) -> Sql:
     scaled = value if step.denominator == 1 else value * _float(step.denominator)
     return _divided(scaled, step.numerator)

@@ -1,10 +1,10 @@
 """DuckDB reads files, frames and its own relations. No message of the engine, which may quote rows, is ever passed on.
 
-Text files are read by a fixed rule, nothing being guessed from the rows. Fields are separated by a comma (.csv) or a tab
-(.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out when it has too few
-fields, bytes that are no UTF-8 in a field in use, or more than the engine's largest line; fields beyond the header are
-ignored. A quote that is not closed takes what follows, to the next quote, into its field, so that a table should be
-written by a program that writes CSV.
+Text files are read by a fixed rule, nothing being guessed from the rows. Fields are separated by a comma (.csv) or a
+tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out when it has
+too few fields, bytes that are no UTF-8 in a field in use, or more than the engine's largest line; fields beyond the
+header are ignored. A quote that is not closed takes what follows, to the next quote, into its field, so that a table
+should be written by a program that writes CSV.
 """
 
 import re
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,12 +20,11 @@ import numpy as np
 
 from gaugedp.errors import STAYS_SPENT, GaugedpError, UnknownName, UnreadableTable
 from gaugedp.tables import frames
-from gaugedp.tables.engine import SOURCE, Column, Kind
+from gaugedp.tables.engine import SOURCE, Column, Kind, Sql
 from gaugedp.tables.files import File
 
 if TYPE_CHECKING:
     import duckdb
-    from sqlglot import exp
 
 KINDS = {
     **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
@@ -58,7 +58,7 @@ class DuckDBEngine:
     columns: Mapping[str, Column]
     _attach: Attach = field(repr=False)
 
-    def run(self, statement: "exp.Query") -> Mapping[str, np.ndarray]:
+    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """See Engine."""
         return _or_refuse(lambda: self._run(statement.sql(dialect="duckdb")), _unfinished())
 
@@ -76,10 +76,14 @@ class RelationEngine:
     _relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     description: str = "a DuckDB relation"
 
-    def run(self, statement: "exp.Query") -> Mapping[str, np.ndarray]:
+    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """See Engine."""
         text = statement.sql(dialect="duckdb")
-        return _or_refuse(lambda: self._relation.query(SOURCE, text).fetchnumpy(), _unfinished())
+        return _or_refuse(lambda: self._run(text), _unfinished())
+
+    def _run(self, text: str) -> Mapping[str, np.ndarray]:
+        result: Any = self._relation.query(SOURCE, text)
+        return result.fetchnumpy()
 
 
 def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEngine:
@@ -113,10 +117,9 @@ def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
     failures = frames.failures(library)
     empty = _or_refuse(lambda: frames.without_rows(frame), _unreadable(), failures)
     _check_names(frames.column_names(empty), needed)
-    columns = {}
+    columns: dict[str, Column] = {}
     for name in needed:
-        types = _or_refuse(lambda name=name: _frame_types(empty, name), _unusable(name), failures)
-        columns |= _columns(types)
+        columns |= _columns(_or_refuse(partial(_frame_types, empty, name), _unusable(name), failures))
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
         rows = _or_refuse(lambda: frames.selected(frame, needed), _unfinished(), failures)
@@ -188,7 +191,7 @@ def _parquet(file: File) -> str:
 
 
 def _text_file(file: File, header: Sequence[str], needed: Sequence[str]) -> str:
-    """The needed columns of a text file. The engine knows its columns by number, so no name in the header can matter."""
+    """The needed columns of a text file. The engine knows its columns by number, so no name in a header can matter."""
     from sqlglot import exp
 
     places = [f"f{header.index(name)} AS {exp.to_identifier(name, quoted=True).sql('duckdb')}" for name in needed]
@@ -221,9 +224,10 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: tuple[typ
     """Return what `work` gives, or raise the refusal, in which no trace of the engine's error is left."""
     import duckdb
 
+    expected: tuple[type[BaseException], ...] = (duckdb.Error, OSError, MemoryError, RuntimeError, *failures)
     try:
         return work()
-    except (duckdb.Error, OSError, MemoryError, RuntimeError, *failures):
+    except expected:
         pass  # the refusal is raised outside, so that the engine's error is not even its context
     raise refusal
 

@@ -1,15 +1,13 @@
-"""What a table asks of an engine: the types of its columns, and the integers one statement gives. Nothing heavy is imported."""
+"""What a table asks of an engine: the types of its columns, and the integers that one statement gives."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
 SOURCE = "gaugedp_source"  # the name under which a statement reads the rows
 
 
@@ -33,14 +31,6 @@ class Column:
     type_name: str
 
 
-@dataclass(frozen=True)
-class Total:
-    """Something to add up in each cell of `attributes`: the rows, or the centred half steps of a bounded `column`."""
-
-    attributes: tuple[str, ...] = ()
-    column: str | None = None
-
-
 class Engine(Protocol):
     """A source of rows on an engine."""
 
@@ -52,7 +42,7 @@ class Engine(Protocol):
     def columns(self) -> Mapping[str, Column]:
         """The needed columns by name, found without looking at a row."""
 
-    def run(self, statement: "exp.Query") -> Mapping[str, np.ndarray]:
+    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL.
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.

@@ -61,8 +61,7 @@ class File:
 
     def _first_line(self) -> str | None:
         try:
-            opened = gzip.open(self.path, "rb") if self.is_packed else self.path.open("rb")
-            with opened as file:
+            with gzip.open(self.path) if self.is_packed else self.path.open("rb") as file:
                 start = file.read(MAX_HEADER)
         except (OSError, EOFError, zlib.error):
             return None

@@ -1,20 +1,33 @@
 """Frames that rows come from: the needed columns of a pandas, polars or arrow frame, ready for an SQL engine.
 
-Nothing is imported here: a frame can only be given by someone who imported its library. The frames themselves are not changed.
+To read one, nothing is imported: a frame can only be given by someone who imported its library. It is not changed.
 """
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from importlib import import_module
+from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
+
+from gaugedp.errors import MissingExtra
 
 LIBRARIES = {
     "pandas": ("DataFrame",),
     "polars": ("DataFrame", "LazyFrame"),
     "pyarrow": ("Table",),
 }
+
+
+def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Return the columns as a pandas frame, or a polars frame where pandas is not installed."""
+    for name in ("pandas", "polars"):
+        if find_spec(name) is not None:
+            return import_module(name).DataFrame(dict(columns))
+    raise MissingExtra("A frame needs a part that is not installed.", "Install pandas or polars.")
 
 
 def library(source: object) -> str | None:
@@ -96,15 +109,18 @@ def _text(value: object) -> str | None:
             return str(value).lower()
         case Integral():
             return str(int(value))
-        case Real() if value != value:
-            return None
-        case Real() if abs(value) < 2**53 and value == int(value):
-            return str(int(value))
         case Real():
-            return repr(float(value))
+            return _number_text(float(value))
         case Decimal() | date():
             return str(value)
     return None
+
+
+def _number_text(number: float) -> str | None:
+    """Whole numbers without a point, so that they match the category of that number; None for NaN."""
+    if math.isnan(number):
+        return None
+    return str(int(number)) if abs(number) < 2**53 and number.is_integer() else repr(number)
 
 
 def _is_unicode(text: str) -> bool:

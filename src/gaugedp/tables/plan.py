@@ -2,8 +2,8 @@
 
 The statement reads each needed column once, gives every row its cells and its steps, leaves out what the row rule
 leaves out, keeps some rows of each person, and groups. Its result has a row for each cell that occurs in each grouping:
-`a<i>` the cell of attribute i (−1 where the grouping has no such attribute), `n` the rows, and for the sum of steps of column j
-the two halves `high<j>` · 2^32 + `low<j>`, so that every number fits 64 bits and none is rounded.
+`cell<i>` the cell of attribute i (−1 where the grouping has no such attribute), `n` the rows, `present<j>` those that
+have a value in column j, and the sum of its steps as `sum<j>_high` · 2^32 + `sum<j>_low`: every number fits 64 bits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from sqlglot import exp
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.bounding import PERSON, Field, keep_some
 from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_person, read_steps
-from gaugedp.tables.engine import SOURCE, Column, Total
+from gaugedp.tables.engine import SOURCE, Column, Sql
+from gaugedp.tables.total import Total
 
 HALF = 2**32
 JOINT_CELLS = 2**20  # below this many joint cells one grouping by all attributes, then regrouping, is the faster way
@@ -46,7 +47,7 @@ class Plan:
         place = {name: i for i, name in enumerate(self.attributes)}
         return list(dict.fromkeys(tuple(sorted(place[name] for name in total.attributes)) for total in self.totals))
 
-    def statement(self, row_key: bytes) -> exp.Select:
+    def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""
         rows = self._rows()
         if self.unit.column is not None:
@@ -58,58 +59,63 @@ class Plan:
         """Return the array of each total, given the columns of the statement's result."""
         return [self._array(total, result) for total in self.totals]
 
-    def _rows(self) -> exp.Select:
-        """Every row in question: its cells `a<i>`, its steps `s<j>` and its person."""
-        chosen, reads, conditions = [], [], []
-        for alias, reading, outside in self._readings():
-            reads += [read.as_(name) for name, read in reading.reads.items()]
-            chosen.append(reading.cell(outside).as_(alias))
-            conditions += [reading.inside] if outside is None else []
+    def _rows(self) -> Sql:
+        """Every row in question: its cells `a<i>`, its steps `s<j>` (NULL where missing) and its person."""
+        chosen, readings, conditions = [], [], []
+        for i, name in enumerate(self.attributes):
+            reading, other = self._attribute(name, f"x{i}")
+            readings.append(reading)
+            chosen.append((reading.kept() if other is None else reading.otherwise(other)).as_(f"a{i}"))
+            conditions += [reading.inside] if other is None else []
+        for j, name in enumerate(self.columns):
+            reading, missing = self._column(name, f"y{j}")
+            readings.append(reading)
+            chosen.append(reading.otherwise(missing).as_(f"s{j}"))
         if self.unit.column is not None:
-            reading = read_person(self.types[self.unit.column], PERSON)
-            reads += [read.as_(name) for name, read in reading.reads.items()]
-            chosen.append(reading.code.as_(PERSON))
-            conditions.append(reading.inside)
-        source = exp.select(*reads or [exp.convert(1).as_("one")]).from_(SOURCE)
-        rows = exp.select(*chosen or ["one"]).from_(source.subquery("source_columns"))
+            readings.append(read_person(self.types[self.unit.column], PERSON))
+            chosen.append(exp.column(PERSON))
+            conditions.append(readings[-1].inside)
+        rows = exp.select(*chosen or [exp.convert(1).as_("one")]).from_(_source(readings).subquery("source_columns"))
         return rows.where(*conditions) if conditions else rows
 
-    def _readings(self) -> list[tuple[str, Reading, int | None]]:
-        """For each attribute and column: its alias, its reading, and the code of its misfits (None: dropped)."""
-        readings: list[tuple[str, Reading, int | None]] = []
-        for i, name in enumerate(self.attributes):
-            attribute = self.domain.attribute(name)
-            reading = read_attribute(attribute, self.types[name], f"x{i}")
-            readings.append((f"a{i}", reading, other_cell(attribute)))
-        for j, name in enumerate(self.columns):
-            bounded = self.domain.column(name)
-            readings.append((f"s{j}", read_steps(bounded, self.types[name], f"y{j}"), missing_steps(bounded)))
-        return readings
+    def _attribute(self, name: str, alias: str) -> tuple[Reading, int | None]:
+        attribute = self.domain.attribute(name)
+        return read_attribute(attribute, self.types[name], alias), other_cell(attribute)
+
+    def _column(self, name: str, alias: str) -> tuple[Reading, int | None]:
+        bounded = self.domain.column(name)
+        return read_steps(bounded, self.types[name], alias), missing_steps(bounded)
 
     def _fields(self) -> list[Field]:
         sizes = self.domain.shape(self.attributes)
         bounds = [self.domain.column(name) for name in self.columns]
         spans = [bounded.high_steps - bounded.low_steps + 1 for bounded in bounds]
         cells = [Field(f"a{i}", size) for i, size in enumerate(sizes)]
-        return cells + [Field(f"s{j}", span) for j, span in enumerate(spans)]
+        return cells + [Field(f"s{j}", span, may_miss=bounds[j].missing is None) for j, span in enumerate(spans)]
 
-    def _grouped(self, rows: exp.Select) -> exp.Select:
-        places, counted = [f"a{i}" for i in range(len(self.attributes))], exp.Count(this=exp.Star())
-        sums = [exp.Sum(this=exp.column(f"s{j}")) for j in range(len(self.columns))]
+    def _grouped(self, rows: Sql) -> Sql:
+        places, added = [f"a{i}" for i in range(len(self.attributes))], self._added()
         if len(self.groupings) > 1 and self.domain.n_cells(self.attributes) <= JOINT_CELLS:
-            joint = exp.select(*places, counted.as_("n"), *(add.as_(f"s{j}") for j, add in enumerate(sums)))
+            joint = exp.select(*places, *(add.as_(name) for name, add in added.items()))
             rows = joint.from_(rows.subquery("rows")).group_by(*places)
-            counted = exp.func("COALESCE", exp.Sum(this=exp.column("n")), exp.convert(0))
-        halves = [half for j, add in enumerate(sums) for half in _halves(add, j)]
+            added = {name: exp.Sum(this=exp.column(name)) for name in added}
         marks = [self._mark(place).as_(f"cell{i}") for i, place in enumerate(places)]
-        result = exp.select(*marks, exp.cast(counted, "BIGINT").as_("n"), *halves).from_(rows.subquery("rows"))
-        return self._group_by(result)
+        numbers = [number for name, add in added.items() for number in _as_integers(name, add)]
+        return self._group_by(exp.select(*marks, *numbers).from_(rows.subquery("rows")))
 
-    def _mark(self, place: str) -> exp.Expression:
+    def _added(self) -> dict[str, Sql]:
+        """What is added up: the rows `n`; for column j the rows that have a value, and their steps."""
+        added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
+        for j in range(len(self.columns)):
+            added[f"present{j}"] = exp.Count(this=exp.column(f"s{j}"))
+            added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
+        return added
+
+    def _mark(self, place: str) -> Sql:
         cell = exp.column(place)
         return cell if len(self.groupings) == 1 else exp.func("COALESCE", cell, exp.convert(-1))
 
-    def _group_by(self, result: exp.Select) -> exp.Select:
+    def _group_by(self, result: Sql) -> Sql:
         if len(self.groupings) == 1:
             return result.group_by(*(f"a{i}" for i in self.groupings[0]))
         sets = [exp.Tuple(expressions=[exp.column(f"a{i}") for i in places]) for places in self.groupings]
@@ -133,15 +139,24 @@ class Plan:
         return chosen
 
     def _values(self, total: Total, result: Mapping[str, np.ndarray], chosen: np.ndarray) -> np.ndarray:
-        n_rows = result["n"][chosen]
         if total.column is None:
-            return n_rows
+            return result["n"][chosen]
         j, bounded = self.columns.index(total.column), self.domain.column(total.column)
-        steps = result[f"high{j}"][chosen].astype(object) * HALF + result[f"low{j}"][chosen].astype(object)
-        return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_rows.astype(object)
+        n_present = result[f"present{j}"][chosen]
+        if total.present:
+            return n_present
+        steps = result[f"sum{j}_high"][chosen].astype(object) * HALF + result[f"sum{j}_low"][chosen].astype(object)
+        return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
 
 
-def _halves(add: exp.Expression, j: int) -> Sequence[exp.Expression]:
-    """The two halves of a sum that is not negative."""
+def _source(readings: Sequence[Reading]) -> Sql:
+    reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
+    return exp.select(*reads or [exp.convert(1).as_("one")]).from_(SOURCE)
+
+
+def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
+    """A number of rows as it is; a sum, which is not negative, in two halves."""
     known = exp.func("COALESCE", add, exp.convert(0))
-    return exp.cast(known // HALF, "BIGINT").as_(f"high{j}"), exp.cast(known % HALF, "BIGINT").as_(f"low{j}")
+    if not name.startswith("sum"):
+        return [exp.cast(known, "BIGINT").as_(name)]
+    return [exp.cast(known // HALF, "BIGINT").as_(f"{name}_high"), exp.cast(known % HALF, "BIGINT").as_(f"{name}_low")]

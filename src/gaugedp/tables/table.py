@@ -8,9 +8,12 @@ import numpy as np
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
-from gaugedp.tables.engine import Column, Engine, Kind, Total
+from gaugedp.tables.engine import Column, Engine, Kind
+from gaugedp.tables.total import Total
 
 __all__ = ["Table", "Total"]
+
+ONE_ROW = PrivacyUnit()
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,13 @@ class Table:
     _engine: Engine = field(repr=False, compare=False)
 
     @classmethod
-    def scan(
-        cls, source: object, *, domain: Domain, unit: PrivacyUnit = PrivacyUnit(), name: str | None = None
-    ) -> "Table":
+    def scan(cls, source: object, *, domain: Domain, unit: PrivacyUnit = ONE_ROW, name: str | None = None) -> "Table":
         """Return the table over `source`, having looked at the names and types of its columns only.
 
-        `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars LazyFrame, a
-        pyarrow Table or a DuckDB relation. Every attribute, bounded column and person column must be in it.
+        `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
+        LazyFrame, a pyarrow Table or a DuckDB relation. Each attribute, bounded column and person column must be in it.
 
-        Raises UnreadableTable where the source or the type of a column does not fit, UnknownName where a column is missing.
+        Raises UnreadableTable where the source or the type of a column does not fit, UnknownName for a missing column.
         """
         from gaugedp.tables.duckdb import open_source
 
@@ -42,7 +43,8 @@ class Table:
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         engine = open_source(source, needed)
-        for fact_name, fact in [*domain.attributes.items(), *domain.columns.items()]:
+        facts: dict[str, Attribute | BoundedColumn] = {**domain.attributes, **domain.columns}
+        for fact_name, fact in facts.items():
             _check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
             _check_person(engine.columns[unit.column])
@@ -51,16 +53,17 @@ class Table:
     def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
         """Look at the rows, once, and return each total as a flat array.
 
-        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none). Counts are
-        int64. Sums of a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the
-        clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
+        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none).
+        Counts are int64. Sums of a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where
+        k is the clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
 
         All totals of one call speak of the same rows. A row is left out when an attribute used by any of them has
-        outside = "drop" and no cell for it, when a used column is missing with missing = "drop", or when the unit has a person column and
-        the row has no person. Of the rest, at most `max_rows` rows of a person stay; `row_key` chooses which, evenly, and
-        independently of the order of rows.
+        outside = "drop" and no cell for it, or when the unit has a person column and the row has no person. Of the
+        rest, at most `max_rows` rows of a person stay; `row_key` chooses which, evenly, whatever the order of rows.
+        A row without a value in a bounded column with missing = "drop" is left out of the totals of that column alone.
 
-        Raises UnknownName or InvalidRequest for a wrong total, before anything is read; UnreadableTable where the engine fails.
+        Raises UnknownName or InvalidRequest for a wrong total, before anything is read, and UnreadableTable where the
+        engine fails.
         """
         from gaugedp.tables.plan import Plan
 

@@ -1,0 +1,96 @@
+"""Large questions stay implicit: no matrix, little memory, quick refusals."""
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+
+N = 100_000
+UNITS = [gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace"), gd.PrivacyUnit("pid", "replace", 3)]
+
+
+@pytest.fixture
+def memory():
+    """Fail where more than 200 MB were in use at once."""
+    tracemalloc.start()
+    yield
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_hundred_thousand_prefix_sums_are_never_written_out(unit) -> None:
+    query = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, N)), "x")
+    body = query.sensitivity(unit)
+    times = unit.max_rows
+    assert body.radius(1) == times * N  # under replace: a row that is left out against the first cell
+    assert body.radius(2) == pytest.approx(times * N**0.5)
+    assert body.radius(np.inf) == times
+    assert body.rank == N
+    direction = np.ones(N)
+    assert body.support(direction)[0] == times * N
+    assert body.argmax(direction).shape == (1, N)
+    with pytest.raises(InvalidRequest, match="gauge and rank need a smaller body"):
+        body.gauge(direction)
+
+
+@pytest.mark.usefixtures("memory")
+def test_a_hundred_thousand_prefix_sums_are_planned() -> None:
+    query = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, N)), "x")
+    found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
+    assert {one.mechanism.name for one in found.candidates} == {"Laplace", "Identity", "Gaussian"}
+    assert len(found.mechanism.prepare(gd.research_rng(1))(np.zeros(N, dtype=np.int64))) == N
+
+
+@pytest.mark.usefixtures("memory")
+def test_the_joint_table_of_many_attributes_is_never_made() -> None:
+    domain = gd.Domain.of(**{f"a{i}": gd.integers(1, 20) for i in range(18)})
+    query = gd.marginals(domain, *domain.attributes, *((f"a{i}", f"a{i + 1}") for i in range(17)))
+    body = query.sensitivity(gd.PrivacyUnit())
+    assert (body.radius(1), body.radius(2)) == (35, 35**0.5)
+    assert query.sensitivity(UNITS[1]).radius(1) == 70
+    assert body.rank == 1 + 18 * 19 + 17 * 19**2
+    found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
+    assert [one.mechanism.name for one in found.candidates] == ["Laplace", "Gaussian"]
+    with pytest.raises(InvalidRequest, match="The joint table has"):
+        body.support(np.ones(query.n_rows))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda domain: gd.marginals(domain, ("x", "y")),
+        lambda domain: gd.bounded_sums(domain, "v", ("x", "y")),
+        lambda domain: gd.bounded_means(domain, "v", ("x", "y")),
+        lambda domain: gd.prefix_sums(domain, "z"),
+        lambda domain: gd.ranges(domain, "z"),
+        lambda domain: gd.ranges(domain, "x"),
+        lambda domain: gd.query(domain, "z"),
+        lambda domain: gd.workload(np.ones((1, 4)), domain),
+    ],
+)
+def test_a_million_million_cells_are_refused_quickly(ask) -> None:
+    domain = gd.Domain.of(x=gd.integers(1, 10**6), y=gd.integers(1, 10**6), z=gd.bins(0, 1e12, 1), v=gd.bounded(0, 9))
+    start = time.monotonic()
+    with pytest.raises(InvalidRequest, match=r"cells|answers"):
+        ask(domain)
+    assert time.monotonic() - start < 1
+
+
+def test_many_terms_are_refused_where_their_answers_are_too_many() -> None:
+    domain = gd.Domain.of(**{name: gd.integers(1, 3000) for name in "abc"})
+    with pytest.raises(InvalidRequest, match="27,000,000 answers"):
+        gd.marginals(domain, ("a", "b"), ("b", "c"), ("a", "c"))
+
+
+def test_the_rank_of_a_large_matrix_is_not_computed() -> None:
+    domain = gd.Domain.of(x=gd.integers(1, 2100))
+    query = gd.workload(np.eye(2100), domain)
+    with pytest.raises(InvalidRequest, match="not computed"):
+        _ = query.sensitivity(gd.PrivacyUnit()).rank

@@ -1,0 +1,239 @@
+"""The report is made from a release alone, needs nothing from elsewhere, and shows every text as a text."""
+
+import importlib.util
+import json
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import MissingExtra
+from gaugedp.report import check_installed, render
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+
+DOMAIN = gd.Domain.of(SEX=["1", "2"], AGEP=gd.bins(0, 100, width=10), EDU=gd.integers(1, 13), INC=gd.bounded(0, 1000))
+ODD = ["<script>alert(1)</script>", "$\\frac{1$", 'a & "b"', "it's", "two\nlines\x00\u202e", "a, S=b", "\ud800"]
+VOID = ("meta",)
+
+
+class Stand:
+    """What a release needs of a table: made-up totals, no engine."""
+
+    name = "people"
+
+    def __init__(self, domain: gd.Domain, unit: gd.PrivacyUnit) -> None:
+        self.domain, self.unit = domain, unit
+
+    def totals(self, wanted: Sequence[Any], _: bytes) -> list[np.ndarray]:
+        return [20 * np.arange(self.domain.n_cells(one.attributes)) for one in wanted]
+
+
+def made(question: Any, domain: gd.Domain = DOMAIN, place: str | Path = ":memory:", **asked: Any) -> gd.Release:
+    """A release of made-up totals; the seed is for tests."""
+    query = gd.query(domain, question) if isinstance(question, str) else question
+    budget = asked.pop("budget", gd.PureDP(2.0))
+    unit = asked.pop("unit", gd.PrivacyUnit())
+    asked = {"rng": gd.research_rng(7), **(asked or {"epsilon": 0.5})}
+    ledger = gd.Ledger.open(place, budget=budget)
+    return gd.release(query, Stand(domain, unit), ledger=ledger, **asked)  # type: ignore[arg-type]
+
+
+class Reader(HTMLParser):
+    """Collects ids, links, headings and texts, and checks that elements close in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for key, value in attrs:
+            self.ids += [value or ""] if key == "id" else []
+            self.links += [value or ""] if key in ("href", "src") else []
+            self.links += [f"#{link}" for link in re.findall(r"url\(#(.*?)\)", value or "")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def text(page: str) -> str:
+    return " ".join(Reader(page).texts).replace("\u00a0", " ")
+
+
+@pytest.fixture(scope="module")
+def answer() -> gd.Release:
+    return made("SEX; AGEP; SEX*AGEP; EDU*AGEP; prefix(AGEP); count")
+
+
+@pytest.fixture(scope="module")
+def page(answer: gd.Release) -> str:
+    return render(answer)
+
+
+def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
+    reader = Reader(page)
+    assert "http" not in page
+    assert not {"script", "link", "img", "iframe", "object"} & set(reader.tags)
+    assert all(link.startswith("#") and link[1:] in reader.ids for link in reader.links)
+    assert "@import" not in page
+    assert re.findall(r"url\((?!#)", page) == []
+
+
+def test_ids_are_unique_and_headings_in_order(page: str) -> None:
+    reader = Reader(page)
+    assert len(reader.ids) == len(set(reader.ids))
+    levels = [int(tag[1]) for tag in reader.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
+    assert page.count("<svg") == page.count('role="img" aria-label=') - page.count('class="meter"') == 6
+
+
+def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
+    shown = text(page)
+    for cell, *numbers in zip(
+        *(answer.columns()[name] for name in ("cell", "estimate", "lower", "upper")), strict=True
+    ):
+        row = "".join(f"<td>{f'{number:,}'.replace('-', '−')}</td>" for number in numbers)
+        assert f'<th scope="row">{cell}</th>{row}' in page
+    paid = answer.facts["account"]
+    for wanted in (answer.facts["query"], "people", "ε = 0.5", "ε = 1.5", "exact", answer.facts["digest"], paid["tip"]):
+        assert wanted in shown
+    for rule in answer.facts["rules"]:
+        assert rule in shown
+    assert "probability at least 95 %" in shown
+
+
+def test_the_same_release_gives_the_same_bytes(answer: gd.Release, page: str) -> None:
+    again = gd.Release.from_json(answer.to_json())
+    assert render(again) == render(answer) == page
+
+
+def test_texts_of_the_domain_stay_texts() -> None:
+    domain = gd.Domain.of(**{'N<b>&"$x$': ODD, "S": ["b", "c, S=b"]})
+    names = tuple(domain.attributes)
+    page = render(made(gd.marginals(domain, names[:1], names[1:], names), domain))
+    assert "<script" not in page
+    assert "<b>&" not in page
+    assert not {"\x00", "\u202e", "\ud800"} & set(page)
+    assert "$\\frac{1$" in text(page)
+    assert 'N<b>&"$x$' in text(page)
+    page.encode("utf-8")
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+@pytest.mark.parametrize("durable", [True, False])
+def test_warnings_appear_when_they_should(seeded: bool, durable: bool, tmp_path: Path) -> None:
+    place = tmp_path / "a.ledger" if durable else ":memory:"
+    shown = text(render(made("SEX", place=place, epsilon=0.5, rng=gd.research_rng(1) if seeded else None)))
+    assert ("protects nobody" in shown) == seeded
+    assert ("In-memory ledger" in shown) == (not durable)
+
+
+def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    for refused in (check_installed, lambda: render(answer)):
+        with pytest.raises(MissingExtra, match=r"gaugedp\[report\]"):
+            refused()
+
+
+PROMISES = [
+    (gd.PureDP(2), {"epsilon": 0.5}, ("1.65 times likelier", "62.3 %", "This release: 25 %")),
+    (gd.ApproxDP(2, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ("Of ε.", "This release: 25 %")),
+    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release: 1 %")),
+    (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release: 25 %")),
+]
+
+
+@pytest.mark.parametrize(("budget", "asked", "wanted"), PROMISES)
+def test_promises_in_words(budget: Any, asked: dict[str, float], wanted: tuple[str, ...]) -> None:
+    shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **asked)))
+    for words in wanted:
+        assert words in re.sub(r"\s+", " ", shown)
+    flag = " ".join(f"--{name} {value}" for name, value in asked.items())
+    assert flag in shown
+
+
+def test_units_in_words() -> None:
+    unit = gd.PrivacyUnit(column="pid", neighbours="replace", max_rows=3)
+    shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
+    assert "all rows with the same pid; at most 3 of its rows are used" in shown
+    assert "what a given pid says" in shown
+
+
+def test_a_mechanism_of_the_caller_is_not_compared() -> None:
+    mechanism = gd.plan(gd.query(DOMAIN, "SEX"), gd.PrivacyUnit(), epsilon=0.5).mechanism
+    page = render(made("SEX", mechanism=mechanism))
+    assert "Nothing was compared" in page
+    assert "mechanism=mechanism" in page
+    assert "gaugedp release" not in page
+
+
+def test_many_terms_and_many_cells_stay_small() -> None:
+    names = {f"A{i}": [str(j) for j in range(7)] for i in range(6)}
+    domain = gd.Domain.of(**names)
+    sets = [chosen for size in (1, 2) for chosen in combinations(names, size)]
+    page = render(made(gd.marginals(domain, *sets), domain))
+    assert page.count("<svg") == 21
+    assert len(page) < 600_000
+    huge = gd.Domain.of(A=gd.integers(1, 100), B=gd.integers(1, 50))
+    page = render(made("A*B; A", huge))
+    assert page.count("<svg") == 1
+    assert "5,000 cells are too many for a chart" in page
+    assert "first 50 of 5,000 rows" in page
+    assert len(page) < 100_000
+
+
+def test_numbers_are_as_exact_as_their_bars() -> None:
+    from gaugedp.report.figures import answer as shown
+    from gaugedp.report.figures import factor_up, percent_up, short
+
+    assert shown(7244, 7214, 7274) == ("7,244", "7,214", "7,274")
+    assert shown(-3.0, -33.0, 27.0) == ("−3", "−33", "27")
+    assert shown(193401755, 190406023, 196397487) == ("193,400,000", "190,400,000", "196,400,000")
+    assert shown(45678.91, 45555.5, 45802.3) == ("45,679", "45,555", "45,803")
+    assert shown(0.123456, 0.12, 0.1269) == ("0.12346", "0.12000", "0.12690")
+    assert shown(5.0, 5.0, 5.0) == ("5", "5", "5")
+    assert (factor_up(1.0), factor_up(1e-6), percent_up(0.62246)) == ("2.72", "1.0000011", "62.3\u00a0%")
+    assert (short(83.4339), short(12345.6), short(2.1e-7), short(0)) == ("83.43", "12,346", "2.1 × 10⁻⁷", "0")
+
+
+def test_cells_are_factored_only_where_that_is_certain() -> None:
+    from gaugedp.report.terms import read_terms
+
+    domain = gd.Domain.of(A=["1", "2"], B=["x", "y, B=x"])
+    first, pair, runs, upto = read_terms(made("A; A*B; ranges(A); prefix(A)", domain))
+    assert (first.names, first.levels) == (("A",), (("1", "2"),))
+    assert (pair.names, pair.levels) in [((), ()), (("A", "B"), (("1", "2"), ("x", "y, B=x")))]
+    assert runs.levels == (("1 to 1", "1 to 2", "2 to 2"),)
+    assert upto.levels == (("to 1", "to 2"),)
+
+
+def test_sums_and_means_name_their_column() -> None:
+    facts = json.loads(made("SEX; sum(INC) by SEX; mean(INC) by SEX").to_json())
+    shown = text(render(gd.Release.from_json(json.dumps(facts))))
+    assert "Sum of INC for each cell of SEX." in shown
+    assert "Mean of INC for each cell of SEX." in shown
