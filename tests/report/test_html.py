@@ -19,7 +19,16 @@ from gaugedp.report import check_installed, render
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
 DOMAIN = gd.Domain.of(SEX=["1", "2"], AGEP=gd.bins(0, 100, width=10), EDU=gd.integers(1, 13), INC=gd.bounded(0, 1000))
-ODD = ["<script>alert(1)</script>", "$\\frac{1$", 'a & "b"', "it's", "two\nlines\x00\u202e", "a, S=b", "\ud800"]
+ODD = [
+    "<script>alert(1)</script>",
+    "$\\frac{1$",
+    'a & "b"',
+    "it's",
+    "two\nlines\x00\u202e",
+    "a, S=b",
+    "日本語",
+    "\ud800",
+]
 VOID = ("meta",)
 
 
@@ -193,7 +202,7 @@ def test_a_mechanism_of_the_caller_is_not_compared() -> None:
 
 
 def test_many_terms_and_many_cells_stay_small() -> None:
-    names = {f"A{i}": [str(j) for j in range(7)] for i in range(6)}
+    names = {f"A{i}": [str(j) for j in range(12)] for i in range(6)}
     domain = gd.Domain.of(**names)
     sets = [chosen for size in (1, 2) for chosen in combinations(names, size)]
     page = render(made(gd.marginals(domain, *sets), domain))

@@ -132,7 +132,7 @@ def test_draws_follow_the_law_however_few_first_bits(first_bits: int) -> None:
 @pytest.mark.statistical
 def test_a_wrong_law_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: a rate that is 10 % off."""
-    for law in ("geometric", "gaussian", "digit"):
+    for law in ("geometric", "gaussian", "steep digit"):
         rate, growth, length = LAWS[law]
         monkeypatch.setitem(LAWS, law, (rate * Fraction(11, 10), growth * Fraction(11, 10), length))
         assert p_value(law, 64, 100_000, 5) < 1e-8, law

@@ -67,9 +67,9 @@ def random_rows(seed, n):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_totals_agree_with_the_reference(kind, tmp_path):
-    rows = random_rows(1, 3000)
+    rows = random_rows(1, 1200)
     table = Table.scan(make(kind, rows, TYPES, tmp_path), domain=DOMAIN)
-    for totals in (TOTALS, *([total] for total in TOTALS)):
+    for totals in (TOTALS, TOTALS[:1], TOTALS[4:5], TOTALS[6:7]):
         answers = table.totals(totals, b"key")
         for answer, expected in zip(answers, reference_totals(DOMAIN, totals, rows), strict=True):
             assert answer.dtype == expected.dtype
@@ -79,7 +79,7 @@ def test_totals_agree_with_the_reference(kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_table_is_answered_with_zeros(kind, tmp_path):
     table = Table.scan(make(kind, [], TYPES, tmp_path), domain=DOMAIN, unit=PrivacyUnit("sex", max_rows=2))
-    for totals in (TOTALS, *([total] for total in TOTALS)):
+    for totals in (TOTALS, TOTALS[:1], TOTALS[6:7]):
         for answer, total in zip(table.totals(totals, b"key"), totals, strict=True):
             assert answer.shape == (DOMAIN.n_cells(total.attributes),)
             assert not answer.any()

@@ -6,7 +6,7 @@ as any other under a random key, whatever the contents, and nothing depends on t
 
 That at most `max_rows` rows stay, and that they depend on no other person, holds for every key and every hash;
 only the evenness of the choice rests on the hash. It is a polynomial over a prime field, made of a line in (person,
-number) and three cubes: integer arithmetic below 2^63, equal on every engine, and four times faster than MD5 of text.
+number) and three cubes: integer arithmetic below 2^63, equal on every engine.
 """
 
 import hashlib

@@ -22,7 +22,7 @@ from gaugedp.tables.engine import Column, Kind, Sql
 DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 TEXT_NUMBER = rf"\s*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))\s*"
 EXACT = 2**53  # whole numbers up to here are floats
-LEAF = 8  # a search tree compares one by one below this many values; measured: flat from 4 to 16
+LEAF = 8  # a search tree compares one by one up to this many values
 
 
 @dataclass(frozen=True)

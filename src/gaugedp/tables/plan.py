@@ -19,7 +19,7 @@ from gaugedp.tables.engine import SOURCE, Column, Sql
 from gaugedp.tables.total import Total
 
 HALF = 2**32
-JOINT_CELLS = 2**20  # below this many joint cells one grouping by all attributes, then regrouping, is the faster way
+JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes first and regroup the result
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""A process that has the library loaded and forks: programs start in milliseconds, can be limited and can be killed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = """
+import json, os, signal, sys, traceback
+import cryptography.hazmat.primitives.ciphers, duckdb, rich.console, rich.table, scipy.sparse, scipy.special, sqlite3
+import gaugedp as gd
+import gaugedp.cli.main, gaugedp.ledger.sqlite, gaugedp.tables.duckdb, gaugedp.tables.plan
+from sqlglot import exp
+
+exp.select("a").from_("t").sql(dialect="duckdb")
+domain = gd.Domain.of(A=["1", "2"], B=gd.bounded(0, 1))
+gd.plan(gd.query(domain, "A; mean(B)"), gd.PrivacyUnit(), epsilon=1.0).table()
+
+
+def live(order):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for descriptor, path in ((1, order["out"]), (2, order["err"])):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), descriptor)
+    os.chdir(order["folder"])
+    code = 0
+    try:
+        exec(order["program"], {"__name__": "__main__", **order["names"]})
+    except SystemExit as stop:
+        code = stop.code or 0
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = code or 120
+    os._exit(code)
+
+
+for line in sys.stdin:
+    order = json.loads(line)
+    if "wait" in order:
+        answer = os.waitstatus_to_exitcode(os.waitpid(order["wait"], 0)[1])
+    else:
+        answer = os.fork()
+        if answer == 0:
+            live(order)
+    sys.stdout.write(f"{answer}\\n")
+    sys.stdout.flush()
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a program ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def last(self) -> str:
+        """The last line on standard error."""
+        return (self.err.splitlines() or [""])[-1]
+
+
+class Nursery:
+    """The forking process. Programs run in a folder of their own choice and write beside `place`."""
+
+    def __init__(self, process: "subprocess.Popen[str]", place: Path) -> None:
+        self._process, self._place, self._count = process, place, 0
+
+    def start(self, program: str, folder: Path, *, out: str | None = None, **names: object) -> int:
+        """Start `program` with the global `names`; return its process id."""
+        self._count += 1
+        stem = str(self._place / f"program-{self._count}")
+        order = {"program": program, "folder": str(folder), "names": names}
+        return self._ask({**order, "out": out or f"{stem}.out", "err": f"{stem}.err"})
+
+    def wait(self, process: int) -> int:
+        """Return the exit code, or minus the signal."""
+        return self._ask({"wait": process})
+
+    def run(self, program: str, folder: Path, *, out: str | None = None, **names: object) -> Done:
+        """Run `program` to its end."""
+        code = self.wait(self.start(program, folder, out=out, **names))
+        stem = self._place / f"program-{self._count}"
+        said = "" if out else stem.with_suffix(".out").read_text("utf-8")
+        return Done(code, said, stem.with_suffix(".err").read_text("utf-8"))
+
+    def _ask(self, order: dict[str, object]) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
+@contextmanager
+def nursery(place: Path) -> Iterator[Nursery]:
+    """Start the forking process and end it."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        yield Nursery(process, place)
+    finally:
+        process.communicate()
