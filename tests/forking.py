@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from pathlib import Path
 
 SERVER = """
 import json, os, signal, sys, traceback
-import cryptography.hazmat.primitives.ciphers, duckdb, rich.console, rich.table, scipy.sparse, scipy.special, sqlite3
+import csv, gzip, sqlite3, tomllib
+import cryptography.hazmat.primitives.ciphers, duckdb, rich.console, rich.table, scipy.sparse, scipy.special
 import gaugedp as gd
 import gaugedp.cli.main, gaugedp.ledger.sqlite, gaugedp.tables.duckdb, gaugedp.tables.plan
 from sqlglot import exp
@@ -70,29 +72,46 @@ class Done:
         return (self.err.splitlines() or [""])[-1]
 
 
+class _Pipe:
+    """A named pipe that is read as it fills."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path, self._found = str(path), ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with open(self.path, encoding="utf-8") as pipe:
+            self._found = pipe.read()
+
+    def text(self) -> str:
+        """Everything that was written until the end."""
+        self._reader.join()
+        return self._found
+
+
 class Nursery:
-    """The forking process. Programs run in a folder of their own choice and write beside `place`."""
+    """The forking process. Programs run in a folder of their own choice; `place` holds the pipes."""
 
     def __init__(self, process: "subprocess.Popen[str]", place: Path) -> None:
         self._process, self._place, self._count = process, place, 0
 
-    def start(self, program: str, folder: Path, *, out: str | None = None, **names: object) -> int:
+    def start(self, program: str, folder: Path, *, out: str = os.devnull, err: str = os.devnull, **names: object) -> int:
         """Start `program` with the global `names`; return its process id."""
-        self._count += 1
-        stem = str(self._place / f"program-{self._count}")
         order = {"program": program, "folder": str(folder), "names": names}
-        return self._ask({**order, "out": out or f"{stem}.out", "err": f"{stem}.err"})
+        return self._ask({**order, "out": out, "err": err})
 
     def wait(self, process: int) -> int:
         """Return the exit code, or minus the signal."""
         return self._ask({"wait": process})
 
     def run(self, program: str, folder: Path, *, out: str | None = None, **names: object) -> Done:
-        """Run `program` to its end."""
-        code = self.wait(self.start(program, folder, out=out, **names))
-        stem = self._place / f"program-{self._count}"
-        said = "" if out else stem.with_suffix(".out").read_text("utf-8")
-        return Done(code, said, stem.with_suffix(".err").read_text("utf-8"))
+        """Run `program` to its end; what it says goes through pipes, which have no limit of size."""
+        self._count += 1
+        said, complained = (_Pipe(self._place / f"{self._count}.{end}") for end in ("out", "err"))
+        code = self.wait(self.start(program, folder, out=out or said.path, err=complained.path, **names))
+        return Done(code, "" if out else said.text(), complained.text())
 
     def _ask(self, order: dict[str, object]) -> int:
         assert self._process.stdin is not None

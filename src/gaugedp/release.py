@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,7 @@ def _facts(made: Plan, table: Table, stream: Entropy) -> dict[str, Any]:
     }
     return {
         "format": _FORMAT,
+        "version": version("gaugedp"),
         "query": made.query.text,
         "digest": made.query.digest(),
         "table": table.name,

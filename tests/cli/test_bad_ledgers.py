@@ -204,11 +204,11 @@ sys.exit(run(words))
 """
 
 
-def limited(forks: Nursery, folder: Path, *flags: str, out: str | None = None, **chosen: Any) -> Done:
+def limited(forks: Nursery, folder: Path, *flags: str, stdout: str | None = None, **chosen: Any) -> Done:
     """Release under a limit on the size of files from the stage `at` on, or as another user."""
     names = {"size": -1, "at": "", "user": 0}
     names |= {name: chosen.pop(name) for name in list(chosen) if name in names}
-    return forks.run(LIMITED, folder, out=out, words=["release", "people.csv", *options(**chosen), *flags], **names)
+    return forks.run(LIMITED, folder, out=stdout, words=["release", "people.csv", *options(**chosen), *flags], **names)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -278,8 +278,10 @@ def check_paid_and_unseen(desk: Desk, done: Done) -> None:
     ],
 )
 def test_a_full_disk_after_the_look_keeps_the_payment(forks: Nursery, desk: Desk, size: int) -> None:
+    (desk.folder / "long.toml").write_text(DOMAIN.replace("low = 0, high = 100, width = 10", "from = 0, to = 99"))
     before = desk.files()
-    done = limited(forks, desk.folder, size=size, at="store", save="release.json", query="SEX*AGE; ranges(AGE)")
+    large = {"domain": "long.toml", "query": "ranges(AGE)"}
+    done = limited(forks, desk.folder, size=size, at="store", save="release.json", **large)
     check_paid_and_unseen(desk, done)
     after = desk.files()
     assert {name: after[name] for name in before if name != "people.ledger"} == {
@@ -331,11 +333,18 @@ def test_a_full_disk_at_the_answers_keeps_a_key_of_ones_own(forks: Nursery, desk
     check_free_again(desk, done)
 
 
+@pytest.mark.xfail(strict=True, reason="show() reads the ledger again, and passes on 'nothing was spent'")
+def test_a_full_disk_after_the_answers_does_not_deny_the_payment(forks: Nursery, desk: Desk) -> None:
+    done = limited(forks, desk.folder, size=10, at="write")
+    assert desk.ledger().spent == PureDP(1)
+    assert "nothing was spent" not in done.err
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.xfail(strict=True, reason="only the files are written under a handler, not standard output")
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk, flags: list[str]) -> None:
-    done = limited(forks, desk.folder, *flags, out="/dev/full")
+    done = limited(forks, desk.folder, *flags, stdout="/dev/full")
     assert done.code == 1
     check_free_again(desk, done)
 

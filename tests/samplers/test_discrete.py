@@ -104,7 +104,7 @@ def test_tails_have_their_probability(kind: str, scale: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scale", ["10/3", "64", "4096"])
+@pytest.mark.parametrize("scale", ["63", "64", "4096"])
 def test_cut_off_tails_alarm(kind: str, scale: str) -> None:
     """The control: the same draws with the tail beyond 1e-4 folded back."""
     draws = drawn(kind, scale).copy()
@@ -127,7 +127,7 @@ def test_digits_are_drawn_with_their_own_weights(kind: str, scale: str) -> None:
     width = max(1, int(Fraction(scale) / 40))
     cuts = np.arange(0, 60 * width, width)
     exact = np.diff(coverage(kind, scale)(cuts.astype(float)))
-    counts = np.histogram(draws, bins=cuts + 1)[0]
+    counts = np.bincount(np.searchsorted(cuts, draws), minlength=len(cuts) + 1)[1:-1]
     observed = np.append(counts, SIZE - counts.sum())
     assert fit.pooled(observed, np.append(exact, 1 - exact.sum()) * SIZE) > ALARM
 

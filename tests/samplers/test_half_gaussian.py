@@ -210,7 +210,7 @@ def test_a_tie_needs_more_bits() -> None:
 def test_a_number_keeps_the_bits_that_decided_about_it() -> None:
     """Accepting reads further bits of a number, and a number accepted on them is no longer uniform below them."""
     half, step, cell = HALVES["continuous"], Fraction(5 * 2**46, 7), 100
-    tie = ((step * 100).__floor__() + 10**9 + Fraction(1, 2)) / step
+    tie = ((step * 100).__floor__() + 10**9 + 1 + Fraction(1, 2)) / step
     fraction = int((tie - cell) * TOP)
     assert straddles(step, cell, fraction)
     with mpmath.workprec(300):

@@ -1,7 +1,7 @@
 """Black-box audits of releases: two neighbouring tables, a guess for each output, and an exact binomial bound.
 
 A claimed ε = 1 against noise 10 % too small (ε = 1.1): for a false alarm of 1e-6 about 32,000 guesses reach a power of
-0.999 when every output decides a guess, as here, where neighbours' counts differ by 1 and the best event is a half line.
+0.999 when every output decides a guess, as here: neighbours' counts differ by 1 and the best event is a half line.
 Two audits of 1e-6 / 2 each; the keys are fixed.
 """
 

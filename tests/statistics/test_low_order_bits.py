@@ -68,6 +68,6 @@ def test_neighbouring_tables_are_released_on_the_lattice_of_the_steps() -> None:
             answer = gd.release(
                 query, table, ledger=gd.Ledger.in_memory(gd.PureDP(1)), epsilon=1, rng=gd.research_rng(key)
             )
-            steps = [float(step) for step in query.steps]
-            assert answer.values.tolist() == [number * step for number, step in zip(answer.numbers, steps, strict=True)]
-            assert all(isinstance(int(number), int) and int(number) == number for number in answer.numbers)
+            exact = [int(number) * step for number, step in zip(answer.numbers, query.steps, strict=True)]
+            assert answer.values.tolist() == [float(value) for value in exact]
+            assert answer.numbers.tolist() == [int(number) for number in answer.numbers]

@@ -21,6 +21,7 @@ from gaugedp.samplers.laws import DiscreteLaplace
 MOST_CELLS = 10**6
 _ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
 _WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
+_WIDE_TABLE = 10**4  # above, the draws would be too few for a quantile
 _MOST_NUMBERS = 10**7  # drawn numbers that are kept in memory
 _PUBLIC_SEED = 20240229
 
@@ -79,7 +80,7 @@ class Identity(Mechanism):
         """Return the mean norm of trial draws with a public seed (relative standard error below 0.02)."""
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = np.ones(self.body.ambient_dim) if weights is None else weights
-        return float(np.linalg.norm(self._trials(_ERROR_CELLS) / scales, norm, axis=1).mean())
+        return float(np.linalg.norm(self._trials(max(40, _ERROR_CELLS // self._n_cells)) / scales, norm, axis=1).mean())
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return exact quantiles for answers that are one cell; quantiles of trial draws for others.
@@ -87,13 +88,8 @@ class Identity(Mechanism):
         The latter are raised by three standard errors, and are Chernoff bounds where the draws are too few. All at
         once: the quantile of the largest noise relative to its deviation.
         """
-        sizes, largest = self._sorted_trials
-        rank = math.ceil(len(sizes) * level + 3 * math.sqrt(len(sizes) * level * (1 - level)) + 1)
-        if simultaneous:
-            enough = rank <= len(sizes)
-            return np.ceil(np.sqrt(self.variances) * largest[rank - 1]) if enough else self._chernoff(level, True)
-        widths = sizes[rank - 1].astype(float) if rank <= len(sizes) else self._chernoff(level, False)
-        return np.where(self._single, self.law.half_width(level), widths)
+        widths = self._together(level) if simultaneous else self._each(level)
+        return np.ceil(self._chernoff(level, simultaneous) if widths is None else widths)
 
     def covers(self, body: Body) -> bool:
         """Whether the body belongs to the same columns and is no larger."""
@@ -111,20 +107,32 @@ class Identity(Mechanism):
     def _n_cells(self) -> int:
         return self.body.generators.n_generators
 
-    @property
-    def _single(self) -> np.ndarray:
-        """Which answers are one cell, or its negative."""
-        return self.body.generators.row_squares() == 1
+    def _each(self, level: float) -> np.ndarray | None:
+        single = self.body.generators.row_squares() == 1
+        exact = float(self.law.half_width(level))
+        sizes = np.empty((0, 0)) if single.all() else self._sorted_trials[0]
+        rank = _safe_rank(len(sizes), level)
+        if not single.all() and rank is None:
+            return None
+        return np.full(len(single), exact) if rank is None else np.where(single, exact, sizes[rank])
 
-    def _trials(self, n_cells: int) -> np.ndarray:
-        most = min(n_cells // self._n_cells, _MOST_NUMBERS // self.body.ambient_dim, 20_000)
-        return self.draw(max(most, 40), research_rng(_PUBLIC_SEED))
+    def _together(self, level: float) -> np.ndarray | None:
+        ratios = self._sorted_trials[1]
+        rank = _safe_rank(len(ratios), level)
+        return None if rank is None else np.sqrt(self.variances) * ratios[rank]
+
+    def _trials(self, size: int) -> np.ndarray:
+        size = min(size, _MOST_NUMBERS // self.body.ambient_dim, 20_000)
+        cells = self.law.draw(size * self._n_cells, research_rng(_PUBLIC_SEED))
+        return self.body.generators.apply(cells.reshape(size, self._n_cells).astype(float))
 
     @cached_property
     def _sorted_trials(self) -> tuple[np.ndarray, np.ndarray]:
         """The sizes of each answer's noise, and the largest relative to its deviation, in order."""
-        sizes = np.abs(self._trials(_WIDTH_CELLS))
-        return np.sort(sizes, axis=0), np.sort((sizes / np.sqrt(self.variances)).max(axis=1))
+        sizes = np.abs(self._trials(_WIDTH_CELLS // self._n_cells if self._n_cells <= _WIDE_TABLE else 1))
+        deviations = np.sqrt(self.variances)
+        ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0)
+        return np.sort(sizes, axis=0), np.sort(ratios.max(axis=1))
 
     def _chernoff(self, level: float, simultaneous: bool) -> np.ndarray:
         """Return widths by Chernoff's bound for S = Σ_j F_j·η_j.
@@ -137,4 +145,10 @@ class Identity(Mechanism):
         scale = float(self.law.scale)
         largest = self.body.generators.largest_norm(math.inf, None)
         squares = self.body.generators.row_squares()
-        return np.ceil(np.maximum(scale * np.sqrt(8 * squares * need), 2 * math.sqrt(2) * scale * largest * need))
+        return np.maximum(scale * np.sqrt(8 * squares * need), 2 * math.sqrt(2) * scale * largest * need)
+
+
+def _safe_rank(size: int, level: float) -> int | None:
+    """Return the index of the order statistic three standard errors above the quantile, None where there is none."""
+    rank = math.ceil(size * level + 3 * math.sqrt(size * level * (1 - level)))
+    return rank if rank < size else None
