@@ -216,17 +216,25 @@ def test_the_pure_promise_within_zcdp_costs_no_more(rho: float) -> None:
         assert inside.renyi(order) <= gd.ZCDP(rho).renyi(order)
 
 
+def largest_pure(mu: float) -> mpmath.mpf:
+    """The ε whose trade-off curve has its vertex 1/(1 + e^ε) on the Gaussian curve, at Φ(−μ/2)."""
+    with mpmath.workdps(60):
+        below = mpmath.ncdf(-mpmath.mpf(mu) / 2)
+        return mpmath.log((1 - below) / below)
+
+
 @settings(max_examples=200, deadline=None)
-@given(SIZES)
+@given(st.floats(1e-3, 20))
 def test_the_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     inside = pure_within(gd.GaussianDP(mu))
-    with mpmath.workdps(60):
-        # the vertex of the pure trade-off curve, 1/(1 + e^ε), lies on or above the Gaussian curve: Φ(−μ/2)
-        assert 1 / (1 + mpmath.exp(mpmath.mpf(inside.value))) >= mpmath.ncdf(-mpmath.mpf(mu) / 2)
-        assert 1 / (1 + mpmath.exp(mpmath.mpf(inside.value) * (1 + 1e-9))) < mpmath.ncdf(-mpmath.mpf(mu) / 2) * (
-            1 + 1e-15
-        )
+    assert largest_pure(mu) * (1 - 1e-9) <= inside.value <= largest_pure(mu)
     assert float(inside.price("gaussian")[0]) <= mu**2 * (1 + 2e-9)  # prices are rounded up by 1e-9
+
+
+@pytest.mark.parametrize("mu", [1e-5, 1.1e-7, 3e-10])
+@pytest.mark.xfail(strict=True, reason="pure_within: the difference of two log_ndtr cancels for mu below about 2e-4")
+def test_a_tiny_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
+    assert largest_pure(mu) * (1 - 1e-9) <= pure_within(gd.GaussianDP(mu)).value <= largest_pure(mu)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 2.0, 6.0])

@@ -3,7 +3,7 @@
 Six attributes of the example, all their one- and two-way marginals, ε = 1, 400 repetitions with fixed keys. The
 95 % intervals of single answers hold 94.5 to 97 % of the truths: 400 repetitions of some 500 independent answers have a
 standard error of 0.05 %. All at once they hold in at least 95 % of the repetitions, less three standard errors (1.1 %
-each): a false alarm of 0.2 % for fresh keys.
+each). With fresh keys a check of one level and kind would alarm falsely about once in 400 times; the keys are fixed.
 """
 
 import csv
@@ -67,45 +67,59 @@ def test_the_table_counts_what_the_file_says(domain, query, truth) -> None:
     assert query.evaluate(table, bytes(16)).tolist() == truth.tolist()
 
 
-@pytest.fixture(scope="module")
-def noisy(query, truth):
-    """The plan's mechanism and 400 releases of the truth."""
-    mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0).mechanism
+@pytest.fixture(scope="module", params=[gd.Laplace, gd.Identity], ids=lambda kind: kind.__name__)
+def noisy(request, query, truth):
+    """A mechanism that a plan weighs (its choice is Identity, by a hair) and 400 releases of the truth."""
+    mechanism = request.param.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1.0))
     return mechanism, np.array([mechanism.prepare(gd.research_rng(key))(truth) for key in range(N_RUNS)])
+
+
+def spare(mechanism, level: float) -> float:
+    """By how much intervals may hold too often: those of Identity are raised by three standard errors of its draws."""
+    return 0.01 + (0.0 if isinstance(mechanism, gd.Laplace) else 0.1 * (level * (1 - level)) ** 0.5)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say(noisy, truth) -> None:
     mechanism, values = noisy
     for level in (0.5, 0.8, 0.95, 0.99):
         held = (np.abs(values - truth) <= mechanism.half_widths(level)).mean()
-        assert level - 0.005 <= held <= level + 0.02
-    held = (np.abs(values - truth) <= mechanism.half_widths(0.95)).mean(axis=1)
-    assert 0.945 <= held.mean() <= 0.97
+        assert level - 0.005 <= held <= level + spare(mechanism, level)
+        assert level != 0.95 or 0.945 <= held <= 0.97
 
 
 def test_all_intervals_hold_at_once_as_often_as_they_say(noisy, truth) -> None:
     mechanism, values = noisy
     for level in (0.5, 0.8, 0.95, 0.99):
         held = (np.abs(values - truth) <= mechanism.half_widths(level, simultaneous=True)).all(axis=1).mean()
-        assert abs(held - level) <= 3 * (level * (1 - level) / N_RUNS) ** 0.5 + 0.005
+        error = 3 * (level * (1 - level) / N_RUNS) ** 0.5
+        assert level - error <= held <= level + error + spare(mechanism, level)
 
 
 def test_the_noise_is_as_large_as_planned(noisy, truth) -> None:
     mechanism, values = noisy
     lengths = np.linalg.norm(values - truth, axis=1)
-    assert lengths.mean() == pytest.approx(mechanism.error(2), abs=4 * lengths.std() / N_RUNS**0.5)
+    slack = 4 * lengths.std() / N_RUNS**0.5 + 0.02 * lengths.mean()
+    assert lengths.mean() == pytest.approx(mechanism.error(2), abs=slack)
 
 
-@pytest.mark.parametrize("key", [1, 2])
-def test_a_release_of_the_example_holds_the_truth(domain, query, truth, key: int) -> None:
+PROMISES = [
+    pytest.param({"rho": 0.5}, id="a mechanism for rho"),
+    pytest.param({"epsilon": 1.0}, id="as planned", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_release_of_the_example_holds_the_truth(domain, query, truth, promise) -> None:
     table = gd.Table.scan(ROWS, domain=domain)
-    ledger = gd.Ledger.in_memory(gd.PureDP(1))
-    answer = gd.release(query, table, ledger=ledger, epsilon=1.0, rng=gd.research_rng(key))
+    if "rho" in promise:
+        promise = {"mechanism": gd.Gaussian.calibrate(query.sensitivity(table.unit), gd.ZCDP(promise["rho"]))}
+    ledger = gd.Ledger.in_memory(gd.ZCDP(1))
+    answer = gd.release(query, table, ledger=ledger, rng=gd.research_rng(1), **promise)
     low, high = answer.interval(0.95)
     assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.98
+    assert answer.values == pytest.approx((low + high) / 2)
     low, high = answer.interval(0.999, simultaneous=True)
     assert ((low <= truth) & (truth <= high)).all()
-    assert answer.values == pytest.approx((low + high) / 2)
     assert [label for _, label in answer.labels[:2]] == ["SEX=1", "SEX=2"]
 
 
@@ -117,7 +131,7 @@ def test_means_hold_the_truth(domain) -> None:
     values = {sex: [min(max(float(v), 0), 501) for s, v in rows if s == sex and v not in ("", "N")] for sex in "12"}
     means = np.array([np.mean(values[sex]) for sex in "12"])
     held = []
-    for key in range(20):
+    for key in range(12):
         ledger = gd.Ledger.in_memory(gd.PureDP(1))
         answer = gd.release(query, table, ledger=ledger, epsilon=0.1, rng=gd.research_rng(key))
         low, high = answer.interval(0.9)

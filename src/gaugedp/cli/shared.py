@@ -106,7 +106,8 @@ def show_table(rows: Sequence[dict[str, Any]], title: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    click.echo(title)
+    table = Table(box=None, pad_edge=False, header_style="bold")
     numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
     for name in rows[0] if rows else ():
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)

@@ -38,9 +38,8 @@ class Guarantee(ABC):
     def price(self, currency: Currency) -> Price | None:
         """Return what a budget in `currency` is charged: numbers that add up under composition; None if it cannot be.
 
-        The currencies: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). All four sums
-        are valid when the parameters are chosen adaptively (basic composition; zCDP adds, Bun and Steinke 2016,
-        lemma 2.3; Gaussian DP adds in squares, Dong, Roth and Su 2022, corollary 3.3, for a fixed total).
+        The currencies: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). Each sum is valid
+        also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md for the theorems.
         """
 
     @abstractmethod

@@ -14,7 +14,7 @@ class PureDP(Guarantee):
     """ε-DP: no output is more than e^ε times likelier under one neighbour than under the other.
 
     Its curves are those of randomized response with the same ε, which dominates every ε-DP mechanism
-    (Kairouz, Oh and Viswanath 2015, theorem 3.3).
+    (Kairouz, Oh and Viswanath 2015).
     """
 
     value: float
@@ -50,7 +50,7 @@ class PureDP(Guarantee):
         return 0.0 if ratio <= 0 else min(self.value, max(0.0, up(self.value + math.log(ratio) + 2.0**-50)))
 
     def price(self, currency: Currency) -> Price | None:
-        """Return ε; (ε, 0); ε²/2 (Bun and Steinke 2016, proposition 1.4); (2Φ⁻¹(e^ε/(1+e^ε)))², see the proof page."""
+        """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
         exact = decimal(self.value)
         match currency:
             case "pure":

@@ -1,0 +1,179 @@
+"""Pure privacy against randomized response, which is its worst case."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import PureDP
+from tests.guarantees import oracles
+from tests.guarantees.signed import assert_upper
+
+LOSSES = [1e-8, 1e-4, 0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0]
+ORDERS = [1 + 1e-9, 1 + 1e-5, 1.01, 1.5, 2.0, 3.0, 8.5, 64.0, 1e3, 1e6]
+EPSILONS = st.floats(1e-8, 50)
+ANY_ORDER = st.one_of(st.floats(1 + 1e-9, 3), st.floats(1.1, 1e6))
+
+
+def renyi_tolerance(loss: float, order: float) -> float:
+    """Where the curve is close to its parabola or its ceiling, one of those two is returned."""
+    return 1e-9 if loss >= 0.01 and order >= 1.01 else 0.5
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_renyi_is_that_of_randomized_response(loss: float, order: float) -> None:
+    assert_upper(PureDP(loss).renyi(order), oracles.response_renyi(loss, order, dps=120), renyi_tolerance(loss, order))
+
+
+@given(EPSILONS, ANY_ORDER)
+def test_renyi_is_never_below_the_truth(loss: float, order: float) -> None:
+    assert PureDP(loss).renyi(order) >= oracles.response_renyi(loss, order, dps=120)
+
+
+@given(EPSILONS, ANY_ORDER)
+def test_renyi_is_at_most_the_loss_and_the_parabola(loss: float, order: float) -> None:
+    assert PureDP(loss).renyi(order) <= min(loss, order * loss * loss / 2)
+
+
+@given(EPSILONS, ANY_ORDER, ANY_ORDER)
+def test_renyi_increases_in_the_order(loss: float, first: float, second: float) -> None:
+    low, high = sorted((first, second))
+    assert PureDP(loss).renyi(low) <= PureDP(loss).renyi(high) * (1 + 1e-12)
+
+
+@given(st.floats(1.0, 1 + 1e-8, exclude_min=True))
+def test_renyi_stays_near_the_divergence_at_order_1(order: float) -> None:
+    """At order 1 the divergence is ε·tanh(ε/2)."""
+    assert PureDP(1.0).renyi(order) <= 0.5
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("part", [0.0, 1e-9, 0.3, 0.9, 1 - 1e-9, 1.0, 1.5])
+def test_delta(loss: float, part: float) -> None:
+    assert_upper(PureDP(loss).delta(part * loss), oracles.response_delta(loss, part * loss), 1e-13)
+
+
+@given(EPSILONS, EPSILONS)
+def test_delta_is_never_below_the_truth(loss: float, epsilon: float) -> None:
+    assert_upper(PureDP(loss).delta(epsilon), oracles.response_delta(loss, epsilon), 1e-13)
+
+
+@given(EPSILONS, EPSILONS, EPSILONS)
+def test_delta_decreases_in_epsilon(loss: float, first: float, second: float) -> None:
+    low, high = sorted((first, second))
+    assert PureDP(loss).delta(low) >= PureDP(loss).delta(high) * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("delta", [0.0, 1e-30, 1e-12, 1e-5, 0.01, 0.3, 0.5, 0.9])
+def test_epsilon(loss: float, delta: float) -> None:
+    truth = oracles.response_epsilon(loss, delta, dps=120)
+    assert_upper(PureDP(loss).epsilon(delta), truth, 1e-13, 1e-13)
+
+
+@given(EPSILONS, st.floats(1e-30, 0.9))
+def test_epsilon_is_never_below_the_truth(loss: float, delta: float) -> None:
+    assert_upper(PureDP(loss).epsilon(delta), oracles.response_epsilon(loss, delta, dps=120), 1e-13, 1e-13)
+
+
+@given(st.floats(8, 50), st.floats(2.0**-53, 0.1))
+def test_epsilon_is_never_below_the_truth_next_to_delta_1(loss: float, rest: float) -> None:
+    delta = 1 - rest
+    assert PureDP(loss).epsilon(delta) >= oracles.response_epsilon(loss, delta, dps=120)
+
+
+def test_nothing_leaks_nothing() -> None:
+    nothing = PureDP(0)
+    assert nothing.renyi(2) == nothing.delta(0) == nothing.epsilon(0) == nothing.epsilon(0.5) == 0
+    assert nothing.price("pure") == nothing.price("zcdp") == nothing.price("gaussian") == (0,)
+
+
+def test_without_delta_the_loss_itself_is_needed() -> None:
+    assert PureDP(1.5).epsilon(0) == 1.5
+    assert PureDP(1.5).delta(1.5) == 0
+
+
+@given(EPSILONS, st.integers(1, 10**6))
+def test_group_is_a_multiple_and_never_below_it(loss: float, size: int) -> None:
+    grown = PureDP(loss).group(size)
+    assert decimal(grown.value) >= size * decimal(loss)
+    assert grown.value == pytest.approx(size * loss)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "2", None])
+def test_bad_groups_are_refused(size: object) -> None:
+    with pytest.raises(InvalidRequest, match="size"):
+        PureDP(1).group(size)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_prices_in_other_currencies(loss: float) -> None:
+    exact = Fraction(Decimal(repr(loss)))
+    assert PureDP(loss).price("pure") == (exact,)
+    assert PureDP(loss).price("approx") == (exact, 0)
+    assert PureDP(loss).price("zcdp") == (exact**2 / 2,)
+
+
+def assert_gaussian_price(loss: float) -> None:
+    (price,) = PureDP(loss).price("gaussian")
+    with mpmath.workdps(60):
+        assert_upper(mpmath.mpf(price.numerator) / price.denominator, oracles.vertex_mu(loss, dps=100) ** 2, 1e-8)
+
+
+@pytest.mark.parametrize("loss", [1e-4, 0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0])
+def test_the_gaussian_price_is_that_of_the_vertex(loss: float) -> None:
+    assert_gaussian_price(loss)
+
+
+@pytest.mark.parametrize("loss", [1e-5, 1e-6, 1e-8, 1e-12, 1e-17])
+def test_the_gaussian_price_of_a_small_loss_is_never_below_the_vertex(loss: float) -> None:
+    assert_gaussian_price(loss)
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.3, 1.0, 4.0, 12.0])
+def test_the_gaussian_profile_at_that_price_lies_above_the_pure_one(loss: float) -> None:
+    """Profile above profile everywhere is trade-off curve below trade-off curve."""
+    (price,) = PureDP(loss).price("gaussian")
+    mu = math.sqrt(price) * (1 + 1e-15)
+    for i in range(61):
+        epsilon = loss * i / 60
+        assert oracles.response_delta(loss, epsilon) <= oracles.gaussian_delta(mu, epsilon)
+
+
+@pytest.mark.parametrize("loss", [0.3, 1.0, 4.0])
+def test_a_lower_gaussian_price_would_be_wrong(loss: float) -> None:
+    """The control: with a μ that is 1e-6 smaller, the pure profile sticks out somewhere."""
+    mu = math.sqrt(PureDP(loss).price("gaussian")[0]) * (1 - 1e-6)
+    grid = [loss * i / 60 for i in range(61)]
+    assert any(oracles.response_delta(loss, e) > oracles.gaussian_delta(mu, e) for e in grid)
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, -math.inf, True, "1", None, 1j, [1]])
+def test_bad_losses_are_refused(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="epsilon"):
+        PureDP(value)
+
+
+@pytest.mark.parametrize("value", [1.0, 0.5, -2.0, math.nan, math.inf, True, "2", None])
+def test_bad_orders_are_refused(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="order"):
+        PureDP(1).renyi(value)
+
+
+@pytest.mark.parametrize("value", [1.0, 1.5, -1e-9, math.nan, math.inf, True, "0.1", None])
+def test_bad_deltas_are_refused(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="delta"):
+        PureDP(1).epsilon(value)
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, True, "1", None])
+def test_bad_epsilons_are_refused(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="epsilon"):
+        PureDP(1).delta(value)
