@@ -19,6 +19,7 @@ import gaugedp.cli.main, gaugedp.ledger.sqlite, gaugedp.tables.duckdb, gaugedp.t
 from sqlglot import exp
 
 exp.select("a").from_("t").sql(dialect="duckdb")
+b"".decode("utf-8-sig")
 domain = gd.Domain.of(A=["1", "2"], B=gd.bounded(0, 1))
 gd.plan(gd.query(domain, "A; mean(B)"), gd.PrivacyUnit(), epsilon=1.0).table()
 

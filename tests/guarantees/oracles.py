@@ -33,7 +33,7 @@ def response_delta(loss, epsilon):
 @high_precision
 def response_epsilon(loss, delta):
     inner = mpmath.exp(loss) - delta * (1 + mpmath.exp(loss))
-    return mpmath.log(inner) if inner > 1 else mpf(0)
+    return min(loss, mpmath.log(inner)) if inner > 1 else mpf(0)
 
 
 @high_precision

