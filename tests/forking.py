@@ -12,20 +12,21 @@ from pathlib import Path
 
 SERVER = """
 import json, os, signal, sys, traceback
-import csv, gzip, sqlite3, tomllib
+import codecs, csv, gzip, sqlite3, tomllib
 import cryptography.hazmat.primitives.ciphers, duckdb, rich.console, rich.table, scipy.sparse, scipy.special
 import gaugedp as gd
 import gaugedp.cli.main, gaugedp.ledger.sqlite, gaugedp.tables.duckdb, gaugedp.tables.plan
 from sqlglot import exp
 
 exp.select("a").from_("t").sql(dialect="duckdb")
-b"".decode("utf-8-sig")
+codecs.lookup("utf-8-sig")
 domain = gd.Domain.of(A=["1", "2"], B=gd.bounded(0, 1))
 gd.plan(gd.query(domain, "A; mean(B)"), gd.PrivacyUnit(), epsilon=1.0).table()
 
 
 def live(order):
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.alarm(60)  # a program that hangs does not stay
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for descriptor, path in ((1, order["out"]), (2, order["err"])):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), descriptor)
@@ -98,7 +99,9 @@ class Nursery:
     def __init__(self, process: "subprocess.Popen[str]", place: Path) -> None:
         self._process, self._place, self._count = process, place, 0
 
-    def start(self, program: str, folder: Path, *, out: str = os.devnull, err: str = os.devnull, **names: object) -> int:
+    def start(
+        self, program: str, folder: Path, *, out: str = os.devnull, err: str = os.devnull, **names: object
+    ) -> int:
         """Start `program` with the global `names`; return its process id."""
         order = {"program": program, "folder": str(folder), "names": names}
         return self._ask({**order, "out": out, "err": err})

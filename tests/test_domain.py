@@ -81,7 +81,6 @@ def test_bounds_may_reach_the_most_steps_and_no_further() -> None:
         gd.bounded(0, 2**40 + 1)
 
 
-@pytest.mark.xfail(strict=True, reason="_validate.decimal rounds whole numbers above 2^53 through float")
 def test_large_whole_bounds_are_taken_as_written() -> None:
     assert gd.bounded(0, 2**60, step=2**20).high_steps == MAX_STEPS
 
@@ -174,40 +173,16 @@ def test_a_bad_fact_is_refused_with_advice(ask, advice: str) -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-NO_SENTENCE = "a wrong type passes the door: "
-
-
 @pytest.mark.parametrize(
     "ask",
     [
-        pytest.param(
-            lambda: gd.categories("abc"),
-            marks=pytest.mark.xfail(strict=True, reason=NO_SENTENCE + "text is taken as a list of letters"),
-        ),
-        pytest.param(
-            lambda: gd.categories(5),
-            marks=pytest.mark.xfail(strict=True, raises=TypeError, reason=NO_SENTENCE + "tuple(5) in categories"),
-        ),
-        pytest.param(
-            lambda: gd.bins(edges=5),
-            marks=pytest.mark.xfail(strict=True, raises=TypeError, reason=NO_SENTENCE + "iter(5) in _edge_bins"),
-        ),
-        pytest.param(
-            lambda: gd.bins(0, 10**400, 1),
-            marks=pytest.mark.xfail(strict=True, raises=OverflowError, reason=NO_SENTENCE + "isfinite overflows"),
-        ),
-        pytest.param(
-            lambda: gd.bounded(0, 10**400),
-            marks=pytest.mark.xfail(strict=True, raises=OverflowError, reason=NO_SENTENCE + "isfinite overflows"),
-        ),
-        pytest.param(
-            lambda: gd.PrivacyUnit(column=5),
-            marks=pytest.mark.xfail(strict=True, reason=NO_SENTENCE + "PrivacyUnit.column is not checked"),
-        ),
-        pytest.param(
-            lambda: gd.PrivacyUnit(column=""),
-            marks=pytest.mark.xfail(strict=True, reason=NO_SENTENCE + "PrivacyUnit.column is not checked"),
-        ),
+        lambda: gd.categories("abc"),
+        lambda: gd.categories(5),
+        lambda: gd.bins(edges=5),
+        lambda: gd.bins(0, 10**400, 1),
+        lambda: gd.bounded(0, 10**400),
+        lambda: gd.PrivacyUnit(column=5),
+        lambda: gd.PrivacyUnit(column=""),
     ],
 )
 def test_a_wrong_type_is_refused(ask) -> None:
@@ -353,7 +328,7 @@ SCALARS = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-5, 20),
-    st.integers(-(10**30), 10**30),
+    st.integers(-(10**400), 10**400),
     st.floats(),
     st.text(max_size=3),
     st.sampled_from(["drop", "other", "a", "1", "nan"]),
@@ -373,19 +348,9 @@ def only_a_refusal(make) -> object:
         return None
 
 
-def known_gap(facts: object) -> bool:
-    """`values` and `edges` that are no lists raise TypeError: pinned in test_a_wrong_type_is_refused."""
-    if not isinstance(facts, dict):
-        return False
-    values = [facts[key] for key in ("values", "edges") if key in facts]
-    return any(not isinstance(value, list) for value in values) or any(known_gap(part) for part in facts.values())
-
-
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(TOP, st.one_of(SECTION, UNIT), max_size=4))
 def test_whatever_the_file_says_only_a_refusal_comes_out(facts) -> None:
-    if known_gap(facts):
-        return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gaugedp.domain._read_toml", lambda _: facts)
         domain = only_a_refusal(lambda: gd.Domain.load("domain.toml"))
@@ -396,8 +361,6 @@ def test_whatever_the_file_says_only_a_refusal_comes_out(facts) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(WORDS, SCALARS | LISTS, min_size=1, max_size=4))
 def test_whatever_an_attribute_says_only_a_refusal_comes_out(facts) -> None:
-    if known_gap(facts):
-        return
     from gaugedp.domain import _attribute, _column
 
     attribute = only_a_refusal(lambda: _attribute("A", facts))

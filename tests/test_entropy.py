@@ -1,6 +1,7 @@
 """The stream of randomness: repeatable where asked for, never used twice, its own in every process."""
 
 import copy
+import itertools
 import os
 import pickle
 import subprocess
@@ -9,12 +10,12 @@ import sys
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
+from tests.steady import given
 
 BUFFER = 32768
 FORK = """
@@ -71,7 +72,7 @@ def places(requests: list[int]) -> list[tuple[int, int]]:
 
 def check_no_reuse(requests: list[int]) -> None:
     taken = sorted(places(requests))
-    assert all(end <= start for (_, end), (start, _) in zip(taken, taken[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(taken))
 
 
 @given(st.lists(st.one_of(st.integers(16, 64), st.integers(BUFFER - 20, BUFFER + 20), st.integers(16, 2 * BUFFER))))

@@ -9,14 +9,21 @@ from gaugedp.errors import InvalidRequest
 
 def decimal(value: float | Fraction) -> Fraction:
     """Return the number a person wrote: a float means the shortest decimal that prints as it (0.1 is 1/10)."""
-    return value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+    return Fraction(value) if isinstance(value, Fraction | int) else Fraction(repr(float(value)))
 
 
 def finite(**numbers: object) -> None:
     """Refuse anything that is not a finite real number."""
     for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):
             raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a finite number.")
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the floats
+        return False
 
 
 def positive(**numbers: object) -> None:

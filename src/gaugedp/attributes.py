@@ -159,6 +159,8 @@ class BoundedColumn:
 
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
     """Return an attribute whose cells are the texts in `values`."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise InvalidRequest(f"The categories are {values!r}.", "Give them as a list of texts.")
     return Categories(tuple(values), outside)
 
 
@@ -219,6 +221,8 @@ def _interval(low: Fraction, high: Fraction, closed: bool) -> str:
 
 
 def _edge_bins(edges: Sequence[float], outside: str) -> EdgeBins:
+    if not isinstance(edges, Sequence):
+        raise InvalidRequest(f"The edges are {edges!r}.", "Give them as a list of numbers.")
     for edge in edges:
         finite(edge=edge)
     exact = tuple(decimal(edge) for edge in edges)

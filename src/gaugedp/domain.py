@@ -27,6 +27,10 @@ class PrivacyUnit:
     def __post_init__(self) -> None:
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
         whole(minimum=1, max_rows=self.max_rows)
+        if self.column is not None and not (isinstance(self.column, str) and self.column):
+            raise InvalidRequest(
+                f"The unit's column is {self.column!r}.", "Give the name of a column, or None for a row."
+            )
         if self.column is None and self.max_rows != 1:
             raise InvalidRequest(
                 f"max_rows is {self.max_rows} without a column.", "Name the column that tells whose a row is."

@@ -83,27 +83,21 @@ def test_too_many_pairs_give_the_safe_bound() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (1,)])
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="points of a wrong dimension or not finite pass the door")
 def test_points_of_the_wrong_dimension_are_refused(shape) -> None:
     with pytest.raises(InvalidRequest):
         Polytope.symmetric_hull(np.eye(2)).gauge(np.ones(shape))
 
 
-@pytest.mark.xfail(strict=True, reason="the linear program is posed unscaled: below its tolerance 1e-7 all is feasible")
 def test_the_gauge_of_a_tiny_body_is_not_zero() -> None:
     matrix = np.diag([1e-9, 1e-9])
     assert np.allclose(Polytope.symmetric_hull(matrix).gauge(matrix.T), 1, rtol=1e-6)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the linear program accepts what is off the span by less than its tolerance 1e-7"
-)
 def test_a_point_just_off_the_span_has_no_gauge() -> None:
     body = Polytope.symmetric_hull(np.array([[1.0, 2.0], [2.0, 4.0]]))
     assert np.isinf(body.gauge([1.0, 2 + 1e-8])[0])
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeWarning, reason="|y|^(q − 1) overflows for p near 1: scale the row first")
 def test_the_argmax_does_not_depend_on_the_length_of_the_direction() -> None:
     body = LpBall(2, 1.01)
     assert np.allclose(body.argmax([1e6, 1.0]), body.argmax([1.0, 1e-6]))

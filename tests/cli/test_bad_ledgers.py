@@ -348,7 +348,9 @@ def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk
     check_free_again(desk, done)
 
 
-@pytest.mark.xfail(strict=True, reason="the file is opened for writing, and so emptied, before the answer is known to fit")
+@pytest.mark.xfail(
+    strict=True, reason="the file is opened for writing, and so emptied, before the answer is known to fit"
+)
 def test_a_full_disk_leaves_the_answers_of_an_earlier_run(forks: Nursery, desk: Desk) -> None:
     before = (desk.folder / "answers.csv").read_bytes()
     limited(forks, desk.folder, size=10, at="write", save="answers.csv")

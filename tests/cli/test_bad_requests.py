@@ -81,7 +81,9 @@ def test_a_wrong_error_to_plan_for(desk: Desk, text: str) -> None:
     check_sentence(done, 2, "error is", "Give error as a")
 
 
-@pytest.mark.xfail(strict=True, reason="the search for an epsilon tries some whose noise overflows", raises=RuntimeWarning)
+@pytest.mark.xfail(
+    strict=True, reason="the search for an epsilon tries some whose noise overflows", raises=RuntimeWarning
+)
 def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--error", "1e-300")
     assert (done.code, done.err) == (0, "")

@@ -13,7 +13,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.guarantees import PureDP, from_dict
 from gaugedp.release import Release
-from tests.cli.kit import PROGRESS, QUESTION, Desk, check_silence, options
+from tests.cli.kit import CENTS, NOTE, PROGRESS, QUESTION, Desk, check_silence, options
 from tests.forking import Nursery
 
 PLAN = ["plan", "--domain", "domain.toml", "--query", QUESTION]
@@ -57,7 +57,9 @@ def test_plan_finds_the_least_epsilon(desk: Desk, wanted: float) -> None:
 
 @pytest.mark.xfail(strict=True, reason="rich writes ± to an output that has no ±, and the error is shown as it is")
 def test_plan_prints_where_there_are_only_ascii_letters(forks: Nursery, desk: Desk) -> None:
-    program = "import sys\nsys.stdout.reconfigure(encoding='ascii')\nfrom gaugedp.cli.main import run\nsys.exit(run(words))"
+    program = (
+        "import sys\nsys.stdout.reconfigure(encoding='ascii')\nfrom gaugedp.cli.main import run\nsys.exit(run(words))"
+    )
     done = forks.run(program, desk.folder, words=[*PLAN, "--epsilon", "1"])
     assert done.code == 0
     check_silence(done)
@@ -123,8 +125,12 @@ def test_without_a_key_asking_again_costs_again(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
-@pytest.mark.parametrize(("text", "budget"), [("3", gd.PureDP(3)), ("2,1e-6", gd.ApproxDP(2, 1e-6)), ("rho=1", gd.ZCDP(1))])
-def test_budget_opens_a_ledger_and_is_refused_where_it_differs(desk: Desk, text: str, budget: gd.guarantees.Guarantee) -> None:
+@pytest.mark.parametrize(
+    ("text", "budget"), [("3", gd.PureDP(3)), ("2,1e-6", gd.ApproxDP(2, 1e-6)), ("rho=1", gd.ZCDP(1))]
+)
+def test_budget_opens_a_ledger_and_is_refused_where_it_differs(
+    desk: Desk, text: str, budget: gd.guarantees.Guarantee
+) -> None:
     assert desk.release(ledger="new.ledger", budget=text).code == 0
     ledger = desk.ledger("new.ledger")
     assert (ledger.budget, ledger.table, ledger.unit) == (budget, "people", gd.PrivacyUnit())
@@ -144,7 +150,8 @@ def test_the_report_is_one_page(desk: Desk) -> None:
     page = (desk.folder / "report.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "SEX" in page
-    check_silence(type(done)(0, page.replace("duckdb", ""), ""))
+    assert NOTE not in page
+    assert CENTS not in page
 
 
 # -- ledger ----------------------------------------------------------------------------------------
@@ -170,7 +177,11 @@ def test_show_and_verify_as_json(desk: Desk) -> None:
     shown = json.loads(desk.gaugedp("ledger", "show", "people.ledger", "--json").out)
     kinds = [entry["kind"] for entry in shown["entries"]]
     assert kinds == ["open", "bind", "reserve", "settle"]
-    assert [from_dict(shown[name]) for name in ("budget", "spent", "remaining")] == [PureDP(2), PureDP(0.5), PureDP(1.5)]
+    assert [from_dict(shown[name]) for name in ("budget", "spent", "remaining")] == [
+        PureDP(2),
+        PureDP(0.5),
+        PureDP(1.5),
+    ]
     verified = json.loads(desk.gaugedp("ledger", "verify", "people.ledger", "--json").out)
     assert verified == {"ok": True, "entries": 4, "problems": [], "tip": shown["tip"]}
 
@@ -199,7 +210,9 @@ def test_a_tampered_ledger_is_told(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["plan"], ["release"], ["ledger"], ["ledger", "open"], ["ledger", "show"], ["ledger", "verify"]], ids=str
+    "words",
+    [[], ["plan"], ["release"], ["ledger"], ["ledger", "open"], ["ledger", "show"], ["ledger", "verify"]],
+    ids=str,
 )
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help(desk: Desk, words: list[str], flag: str) -> None:
@@ -220,5 +233,7 @@ def test_the_noise_of_two_commands_differs(desk: Desk) -> None:
 
 def test_options_are_those_of_the_readme(desk: Desk) -> None:
     text = desk.gaugedp("release", "--help").out
-    assert all(name in text for name in ("--domain", "--query", "--epsilon", "--ledger", "--budget", "--out", "--report"))
+    assert all(
+        name in text for name in ("--domain", "--query", "--epsilon", "--ledger", "--budget", "--out", "--report")
+    )
     assert options()[0] in text

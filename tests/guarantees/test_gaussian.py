@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import example, given
+from hypothesis import example
 from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
@@ -14,6 +14,7 @@ from gaugedp.guarantees import GaussianDP, gaussian_std
 from gaugedp.guarantees.gaussian import gaussian_mu
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
+from tests.steady import given
 
 MUS = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0, 1.7, 3.0, 5.0, 8.0, 10.0, 13.0, 20.0]
 EPSILONS = [0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 2.0, 3.5, 5.0, 10.0, 20.0, 35.0, 50.0]
@@ -33,14 +34,6 @@ def test_delta_on_a_grid(mu: float) -> None:
             assert_upper(GaussianDP(mu).delta(epsilon), exact, LOOSE, 1e-15 if epsilon / mu - mu / 2 < -5 else 0)
 
 
-MILLS = pytest.mark.xfail(
-    strict=True,
-    reason="_mills_drop allows 2^-50 for both Mills ratios, erfcx errs by up to 1.2 times that in each: δ is up to "
-    "6e-10 too small, relatively, for small mu",
-)
-
-
-@MILLS
 @example(-3.5674567422058296, 1.5674567422058296)
 @example(-5.820536, -0.000001)
 @given(st.floats(-6, 1.3), st.floats(-6, 9))
@@ -51,15 +44,6 @@ def test_delta_is_never_below_the_truth(log_mu: float, place: float) -> None:
     assert_upper(GaussianDP(mu).delta(epsilon), truth(mu, epsilon), LOOSE, 1e-15 if place < -4.9 else 0)
 
 
-@given(st.floats(-6, 1.3), st.floats(-6, 9))
-def test_delta_is_hardly_ever_below_the_truth(log_mu: float, place: float) -> None:
-    mu = 10**log_mu
-    epsilon = max(0.0, mu * (place + mu / 2))
-    assert_upper(
-        GaussianDP(mu).delta(epsilon) * (1 + 1e-9), truth(mu, epsilon), LOOSE, 1e-15 if place < -4.9 else 0
-    )
-
-
 @given(st.floats(-6, 1.3), st.floats(9, 37))
 def test_delta_is_never_below_the_truth_far_out(log_mu: float, place: float) -> None:
     mu = 10**log_mu
@@ -67,7 +51,6 @@ def test_delta_is_never_below_the_truth_far_out(log_mu: float, place: float) -> 
     assert_upper(GaussianDP(mu).delta(epsilon), truth(mu, epsilon), LOOSE)
 
 
-@pytest.mark.xfail(strict=True, reason="gaussian_delta underflows to 0 where e^(−x²/2) does, which promises pure privacy")
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 5.0), (1e-3, 0.05), (1.0, 60.0)])
 def test_delta_is_never_zero(mu: float, epsilon: float) -> None:
     assert truth(mu, epsilon) > 0
@@ -127,7 +110,6 @@ def test_noise_grows_with_sensitivity_and_the_root_of_the_count(sensitivity: flo
     assert many == pytest.approx(one * sensitivity * math.sqrt(count), rel=1e-12)
 
 
-@MILLS
 @example(0.0, -6.219625973893541)
 @given(st.floats(0, 20), st.floats(-20, -0.1))
 def test_mu_is_rounded_down(epsilon: float, log_delta: float) -> None:
@@ -141,7 +123,6 @@ def test_renyi(mu: float, order: float) -> None:
         assert_upper(GaussianDP(mu).renyi(order), mpmath.mpf(order) * mpmath.mpf(mu) ** 2 / 2, 1e-13)
 
 
-@pytest.mark.xfail(strict=True, raises=OverflowError, reason="GaussianDP.renyi raises OverflowError; infinity is true")
 def test_renyi_of_a_huge_mu_is_infinite() -> None:
     assert GaussianDP(1e200).renyi(2) == math.inf
 
@@ -160,7 +141,6 @@ def test_prices() -> None:
     assert GaussianDP(0).price("approx") == (0, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="group rounds to the nearest float; up_decimal would round against the spender")
 @example(1.9789642920060722, 2)
 @given(st.floats(1e-6, 50), st.integers(1, 1000))
 def test_group_is_a_multiple_and_never_below_it(mu: float, size: int) -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import example, given
+from hypothesis import example
 from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
@@ -14,6 +14,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import PureDP
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
+from tests.steady import given
 
 LOSSES = [1e-8, 1e-4, 0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0]
 ORDERS = [1 + 1e-9, 1 + 1e-5, 1.01, 1.5, 2.0, 3.0, 8.5, 64.0, 1e3, 1e6]
@@ -21,26 +22,12 @@ EPSILONS = st.floats(1e-8, 50)
 ANY_ORDER = st.one_of(st.floats(1 + 1e-9, 3), st.floats(1.1, 1e6))
 
 
-CANCELS = pytest.mark.xfail(
-    strict=True,
-    reason="PureDP.renyi subtracts numbers that cancel: PureDP(1e-8).renyi(2) is 0, and near order 1 digits are lost",
-)
-
-
-@CANCELS
 @pytest.mark.parametrize("order", ORDERS)
 def test_renyi_is_that_of_randomized_response(order: float) -> None:
     for loss in LOSSES:
         assert_upper(PureDP(loss).renyi(order), oracles.response_renyi(loss, order, dps=120), 1e-12)
 
 
-@pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0])
-@pytest.mark.parametrize("order", [1.5, 2.0, 3.0, 8.5, 64.0, 1e3, 1e6])
-def test_renyi_is_that_of_randomized_response_where_nothing_cancels(loss: float, order: float) -> None:
-    assert_upper(PureDP(loss).renyi(order), oracles.response_renyi(loss, order, dps=120), 1e-12)
-
-
-@CANCELS
 @example(1e-8, 2.0)
 @given(EPSILONS, ANY_ORDER)
 def test_renyi_is_never_below_the_truth(loss: float, order: float) -> None:
@@ -49,10 +36,9 @@ def test_renyi_is_never_below_the_truth(loss: float, order: float) -> None:
 
 @given(EPSILONS, ANY_ORDER)
 def test_renyi_is_at_most_the_loss_and_the_parabola(loss: float, order: float) -> None:
-    assert PureDP(loss).renyi(order) <= min(loss, order * loss * loss / 2)
+    assert PureDP(loss).renyi(order) <= min(loss, order * loss * loss / 2 * (1 + 1e-12))
 
 
-@CANCELS
 @example(1.0, 1 + 1e-9, 1 + 3e-9)
 @given(EPSILONS, ANY_ORDER, ANY_ORDER)
 def test_renyi_increases_in_the_order(loss: float, first: float, second: float) -> None:
@@ -60,7 +46,6 @@ def test_renyi_increases_in_the_order(loss: float, first: float, second: float) 
     assert PureDP(loss).renyi(low) <= PureDP(loss).renyi(high) * (1 + 1e-12)
 
 
-@CANCELS
 @example(1 + 2.0**-52)
 @given(st.floats(1.0, 1 + 1e-8, exclude_min=True))
 def test_renyi_stays_near_the_divergence_at_order_1(order: float) -> None:
@@ -98,12 +83,17 @@ def test_epsilon_is_never_below_the_truth(loss: float, delta: float) -> None:
     assert_upper(PureDP(loss).epsilon(delta), oracles.response_epsilon(loss, delta, dps=120), 1e-13, 1e-13)
 
 
-@pytest.mark.xfail(strict=True, reason="PureDP.epsilon loses the digits of 1 − delta·(1 + e^−ε) next to delta = 1")
 @example(50.0, 1e-12)
 @given(st.floats(8, 50), st.floats(2.0**-53, 0.1))
 def test_epsilon_is_never_below_the_truth_next_to_delta_1(loss: float, rest: float) -> None:
     delta = 1 - rest
     assert PureDP(loss).epsilon(delta) >= oracles.response_epsilon(loss, delta, dps=120)
+
+
+@pytest.mark.parametrize("loss", [5e-324, 1e-310, 1e-200])
+@pytest.mark.parametrize("order", [1 + 2.0**-52, 2.0, 1e6])
+def test_renyi_of_the_smallest_losses(loss: float, order: float) -> None:
+    assert 0 <= PureDP(loss).renyi(order) <= loss
 
 
 def test_nothing_leaks_nothing() -> None:
@@ -117,7 +107,6 @@ def test_without_delta_the_loss_itself_is_needed() -> None:
     assert PureDP(1.5).delta(1.5) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="group rounds to the nearest float; up_decimal would round against the spender")
 @example(1.9789642920060722, 2)
 @given(EPSILONS, st.integers(1, 10**6))
 def test_group_is_a_multiple_and_never_below_it(loss: float, size: int) -> None:
@@ -156,7 +145,6 @@ def test_the_gaussian_price_of_a_smaller_loss(loss: float) -> None:
     assert_gaussian_price(loss)
 
 
-@pytest.mark.xfail(strict=True, reason="_gaussian_square loses the digits of a small loss; from 1e-17 down it costs 0")
 @pytest.mark.parametrize("loss", [1e-8, 1e-12, 1e-17, 5e-324])
 def test_the_gaussian_price_of_a_small_loss_is_never_below_the_vertex(loss: float) -> None:
     assert_gaussian_price(loss)

@@ -215,7 +215,6 @@ def test_a_count_that_nobody_can_change_is_refused(kind, promise) -> None:
         kind.calibrate(NOTHING, promise)
 
 
-@pytest.mark.xfail(strict=True, reason="Identity.calibrate does not look at the radius (noise is added: safe)")
 def test_a_count_that_nobody_can_change_is_refused_on_cells_too() -> None:
     with pytest.raises(InvalidRequest, match="No unit can change this answer"):
         gd.Identity.calibrate(NOTHING, gd.PureDP(1))

@@ -2,12 +2,19 @@
 
 from itertools import combinations
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
 
 NAMES = ("a", "b", "c")
+PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 OUTSIDE = st.sampled_from(["drop", "other"])
+
+
+def examples(count: int) -> settings:
+    """So many made-up inputs, on however busy a machine."""
+    return settings(max_examples=count, deadline=None, suppress_health_check=PATIENT)
 
 
 @st.composite

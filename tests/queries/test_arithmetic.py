@@ -4,17 +4,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from tests.queries.strategies import domains, exact_stacks, stacks
+from tests.queries.strategies import domains, exact_stacks, examples, stacks
 from tests.queries.stub import StubTable, every_row
 
 KEY = bytes(16)
 ROW = gd.PrivacyUnit()
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = examples(40)
 
 
 class Totals:

@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gaugedp as gd
 from gaugedp.queries.estimates import Estimate, all_answers, split
+from tests.queries.strategies import examples
 from tests.queries.stub import StubTable
 
 KEY = bytes(16)
@@ -32,7 +33,7 @@ def true_means(rows, groups) -> list[float | None]:
 
 
 @given(ROWS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_without_noise_the_mean_is_the_mean(rows) -> None:
     by_group = gd.bounded_means(DOMAIN, "v", by="s")
     assert all_answers(by_group.estimates, raw(by_group, rows)) == pytest.approx(true_means(rows, [{0}, {1}]))
@@ -47,7 +48,7 @@ def test_a_missing_value_that_counts_is_in_the_mean() -> None:
 
 
 @given(ROWS, st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_interval_holds_the_mean_when_sum_and_count_are_within_their_widths(rows, data) -> None:
     query = gd.bounded_means(DOMAIN, "v", by="s")
     exact = raw(query, rows)
@@ -66,7 +67,7 @@ def test_the_interval_holds_the_mean_when_sum_and_count_are_within_their_widths(
     st.lists(st.integers(-(10**6), 10**6), min_size=4, max_size=4),
     st.lists(st.integers(0, 10**6), min_size=4, max_size=4),
 )
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_estimate_lies_in_its_own_interval(values, widths) -> None:
     estimate = Estimate(2, (3.0, 5.0))
     values, widths = np.array(values, dtype=float), np.array(widths, dtype=float)
@@ -103,7 +104,7 @@ def test_a_stack_is_cut_into_its_terms() -> None:
 
 
 @given(st.integers(1, 50), st.one_of(st.none(), st.tuples(st.floats(-10, 10), st.floats(0.1, 10))))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_an_estimate_survives_json(n_answers, ratio) -> None:
     estimate = Estimate(n_answers, ratio)
     assert Estimate.of(estimate.to_dict()) == estimate

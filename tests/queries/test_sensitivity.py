@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gaugedp as gd
 from tests.queries.brute import differences, longest
-from tests.queries.strategies import domains, exact_stacks, measure_terms, stacks
+from tests.queries.strategies import domains, exact_stacks, examples, measure_terms, stacks
 
 POWERS = (1, 2, np.inf)
 ROW = gd.PrivacyUnit()
@@ -15,7 +15,7 @@ REPLACED = gd.PrivacyUnit(neighbours="replace")
 PERSON = gd.PrivacyUnit("pid", max_rows=3)
 PERSON_REPLACED = gd.PrivacyUnit("pid", "replace", 3)
 UNITS = [ROW, REPLACED, gd.PrivacyUnit("pid"), gd.PrivacyUnit("pid", "replace")]
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = examples(40)
 
 
 def check_holds(query, unit) -> None:
@@ -34,7 +34,7 @@ def test_no_neighbours_differ_by_more_than_the_body(query, unit) -> None:
     check_holds(query, unit)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(stacks(), st.sampled_from([PERSON, PERSON_REPLACED]))
 def test_no_persons_differ_by_more_than_the_body(query, unit) -> None:
     check_holds(query, unit)
@@ -67,14 +67,14 @@ def test_the_support_of_counts_is_attained_by_neighbours(query, unit) -> None:
     assert np.allclose((directions * ends).sum(axis=1), body.support(directions), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(exact_stacks(), st.sampled_from(UNITS))
 def test_the_rank_is_that_of_the_differences(query, unit) -> None:
     apart = differences(query, unit)
     assert query.sensitivity(unit).rank == np.linalg.matrix_rank(apart)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(stacks(), st.sampled_from([ROW, REPLACED]))
 def test_every_difference_has_gauge_at_most_one(query, unit) -> None:
     assume(query.sensitivity(unit).generators.n_generators <= 150)
@@ -83,7 +83,7 @@ def test_every_difference_has_gauge_at_most_one(query, unit) -> None:
     assert (query.sensitivity(unit).gauge(apart) <= 1 + 1e-6).all()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(stacks(), st.sampled_from(["add_remove", "replace"]))
 def test_three_rows_a_person_make_exactly_three_times_the_body(query, neighbours) -> None:
     one = query.sensitivity(gd.PrivacyUnit("pid", neighbours))

@@ -5,13 +5,14 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.discrete import MAX_SCALE, discrete_gaussian, discrete_laplace, rounded_gaussian
+from gaugedp.samplers.discrete import MAX_SCALE, _laplace_digits, discrete_gaussian, discrete_laplace, rounded_gaussian
 from tests.samplers import fit
 
 pytestmark = pytest.mark.statistical
@@ -69,7 +70,7 @@ def test_a_wrong_scale_alarms(kind: str, scale: str, off: str) -> None:
 
 @pytest.mark.parametrize("scale", ["1", "10/3", "64"])
 def test_rounded_floats_alarm(scale: str) -> None:
-    """Impostors: a rounded continuous Laplace variable of the wrong scale, and one of the right scale where it shows."""
+    """Impostors: a rounded Laplace variable of the wrong scale, and one of the right scale where it shows."""
     words = research_rng(8).words(SIZE).astype(float) / 2.0**64 - 0.5
     unit = -np.sign(words) * np.log1p(-2 * np.abs(words))
     wrong = np.rint(unit * float(Fraction(scale)) * 0.97)
@@ -130,6 +131,25 @@ def test_digits_are_drawn_with_their_own_weights(kind: str, scale: str) -> None:
     counts = np.bincount(np.searchsorted(cuts, draws), minlength=len(cuts) + 1)[1:-1]
     observed = np.append(counts, SIZE - counts.sum())
     assert fit.pooled(observed, np.append(exact, 1 - exact.sum()) * SIZE) > ALARM
+
+
+@pytest.mark.parametrize("scale", ["64", "127", "128", "1000/7", "4096", "123457/3", str(2**54)])
+def test_the_digits_multiply_to_the_geometric_law(scale: str) -> None:
+    """Each digit's own probabilities, to 192 bits; their product at m must be (1 − q)·q^m."""
+    digits = _laplace_digits(Fraction(scale))
+    assert sorted(shift for shift, _ in digits)[0] == 0
+    laws = [(shift, table._thresholds(192)[0]) for shift, table in digits]
+    with mpmath.workdps(80):
+        rate = 1 / (mpmath.mpf(Fraction(scale).numerator) / Fraction(scale).denominator)
+        for m in (0, 1, 2, 255, 256, 511, int(Fraction(scale)), int(3 * Fraction(scale)) + 1):
+            found = mpmath.mpf(1)
+            for place, (shift, lows) in enumerate(laws):
+                digit = m >> shift if place == 0 else (m >> shift) % (len(lows) + 1)
+                below = lows[digit - 1] if digit else 0
+                above = lows[digit] if digit < len(lows) else 2**192
+                found *= mpmath.ldexp(above - below, -192)
+            truth = -mpmath.expm1(-rate) * mpmath.exp(-m * rate)
+            assert abs(found / truth - 1) < mpmath.mpf(10) ** -40
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,13 +5,13 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from gaugedp.entropy import research_rng
 from gaugedp.samplers import half_gaussian
 from gaugedp.samplers.half_gaussian import HalfGaussian, Proposals
 from tests.samplers.playback import ALL_ONES, Playback, extended
+from tests.steady import given
 
 TOP = 2**62
 HALVES = {
@@ -23,7 +23,10 @@ HALVES = {
 }
 CELLS = st.one_of(st.integers(0, 10), st.integers(0, 1500), st.integers(1500, 8000))
 FRACTIONS = st.one_of(
-    st.integers(0, TOP - 1), st.integers(0, 64), st.integers(TOP - 64, TOP - 1), st.integers(0, 62).map(lambda n: 1 << n)
+    st.integers(0, TOP - 1),
+    st.integers(0, 64),
+    st.integers(TOP - 64, TOP - 1),
+    st.integers(0, 62).map(lambda n: 1 << n),
 ).map(lambda n: min(n, TOP - 1))
 NAMES = st.sampled_from(sorted(HALVES))
 
@@ -156,7 +159,7 @@ def test_few_are_decided_one_by_one() -> None:
 
 STEPS = st.one_of(
     st.builds(Fraction, st.integers(1, 10**9), st.integers(1, 10**9)),
-    st.builds(lambda n, d, k: Fraction(n, d) * Fraction(2) ** k, st.integers(1, 99), st.integers(100, 999), st.integers(-60, 46)),
+    st.builds(lambda n, k: Fraction(n, 997) * Fraction(2) ** k, st.integers(1, 999), st.integers(-60, 46)),
     st.integers(-70, 46).map(lambda k: Fraction(2) ** k),
     st.sampled_from([Fraction(2**23) - Fraction(1, 10**9), Fraction(2**23), Fraction(2**54, 256)]),
 )  # fmt: skip

@@ -115,7 +115,10 @@ def p_value(law: str, first_bits: int, size: int, seed: int) -> float:
     full = expected >= 20
     if full.sum() < 2:
         return 1.0
-    observed, expected = np.append(observed[full], observed[~full].sum()), np.append(expected[full], expected[~full].sum())
+    observed, expected = (
+        np.append(observed[full], observed[~full].sum()),
+        np.append(expected[full], expected[~full].sum()),
+    )
     statistic = float(((observed - expected) ** 2 / np.maximum(expected, 1)).sum())
     return float(stats.chi2.sf(statistic, full.sum()))
 

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from gaugedp.errors import InvalidRequest
+
 
 class Body(ABC):
     """A symmetric convex body K in ℝ^d, possibly flat: the unit ball of a norm on its span.
@@ -40,3 +42,13 @@ class Body(ABC):
     @abstractmethod
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return a point of K at which the support of each direction is attained; shape (k, d)."""
+
+
+def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
+    """Return points as rows (k, d), refusing another dimension and what is not finite."""
+    rows = np.atleast_2d(np.asarray(points, dtype=float))
+    if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
+        raise InvalidRequest(
+            f"The points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} to a point."
+        )
+    return rows

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._validate import positive, whole
-from gaugedp.bodies.base import Body
+from gaugedp.bodies.base import Body, check_points
 from gaugedp.errors import InvalidRequest
 
 
@@ -44,7 +44,7 @@ class LpBall(Body):
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return ‖point‖_p/radius."""
-        return np.linalg.norm(np.atleast_2d(points), self.p, axis=1) / self.size
+        return np.linalg.norm(check_points(points, self.d), self.p, axis=1) / self.size
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return radius·‖direction‖_q, 1/p + 1/q = 1."""
@@ -59,6 +59,8 @@ class LpBall(Body):
             picked = np.arange(len(rows)), first
             points[picked] = np.sign(rows[picked])
             return self.size * points
+        longest = np.abs(rows).max(axis=1, keepdims=True)
+        rows = np.divide(rows, longest, out=np.zeros_like(rows), where=longest > 0)
         points = np.sign(rows) * np.abs(rows) ** (self._dual - 1)
         norms = np.linalg.norm(points, self.p, axis=1, keepdims=True)
         return self.size * np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)

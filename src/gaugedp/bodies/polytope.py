@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.bodies.base import Body
+from gaugedp.bodies.base import Body, check_points
 from gaugedp.bodies.generators import Generators, MatrixGenerators
 from gaugedp.errors import InvalidRequest
 
 _MOST_DENSE = 10**7
+_OFF_SPAN = 1e-10  # relative distance from the span at which a point counts as off it
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Polytope(Body):
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the gauge by a linear program a point (least Σ|x| with F·x = point, or the least flow)."""
-        rows = np.atleast_2d(np.asarray(points, dtype=float))
+        rows = check_points(points, self.ambient_dim)
         columns = self._dense()
         return np.array([_least_norm(columns, row, self.differences) for row in rows]) / self.factor
 
@@ -114,8 +115,14 @@ def _least_norm(columns: np.ndarray, point: np.ndarray, flow: bool) -> float:
     """Return min Σ|x| with columns·x = point; for a flow, half of it, with Σx = 0."""
     import scipy.optimize
 
+    length, width = float(np.abs(point).max()), float(np.abs(columns).max())
+    if length == 0 or width == 0:
+        return 0.0 if length == 0 else float("inf")
+    point, columns = point / length, columns / width  # the tolerances of the solver are absolute
+    if np.linalg.norm(columns @ np.linalg.lstsq(columns, point, rcond=None)[0] - point) > _OFF_SPAN:
+        return float("inf")
     rows = np.vstack([columns, np.ones(columns.shape[1])]) if flow else columns
     target = np.append(point, 0.0) if flow else point
     costs = np.full(2 * columns.shape[1], 0.5 if flow else 1.0)
     answer = scipy.optimize.linprog(costs, A_eq=np.hstack([rows, -rows]), b_eq=target, method="highs")
-    return float(answer.fun) if answer.status == 0 else float("inf")
+    return float(answer.fun) * (length / width) if answer.status == 0 else float("inf")

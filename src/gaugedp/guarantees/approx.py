@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
 from gaugedp.guarantees.pure import PureDP
 
 
@@ -52,13 +52,15 @@ class ApproxDP(Guarantee):
     def group(self, size: int) -> "ApproxDP":
         """Return (kε, δ·(e^{kε} − 1)/(e^ε − 1)), k = `size`: the sum of e^{jε}δ over j < k."""
         whole(minimum=1, size=size)
-        log_growth = (size - 1) * self.epsilon_value
-        if log_growth > 700:
+        grown_epsilon = up_decimal(size * decimal(self.epsilon_value))
+        if self.delta_value == 0:
+            return ApproxDP(grown_epsilon, 0.0)
+        if (size - 1) * self.epsilon_value > 700:
             raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
         grown = up(self.delta_value * math.fsum(math.exp(j * self.epsilon_value) for j in range(size)))
         if grown >= 1:
             raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
-        return ApproxDP(float(size * decimal(self.epsilon_value)), grown)
+        return ApproxDP(grown_epsilon, grown)
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "ApproxDP", "epsilon": ε, "delta": δ}."""

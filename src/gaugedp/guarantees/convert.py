@@ -28,7 +28,8 @@ def renyi_to_delta(curve: RenyiCurve, epsilon: float) -> float:
     def at(order: float) -> float:
         return (order - 1) * (curve(order) - epsilon + math.log1p(-1 / order)) - math.log(order)
 
-    return min(1.0, up(math.exp(min(0.0, _minimum_over_orders(at))), relative=1e-9))
+    best = up(math.exp(min(0.0, _minimum_over_orders(at))), relative=1e-9)
+    return min(1.0, max(best, math.ulp(0.0)))  # an underflow is not a promise of pure privacy
 
 
 def _minimum_over_orders(objective: Callable[[float], float]) -> float:

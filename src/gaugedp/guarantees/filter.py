@@ -1,8 +1,10 @@
 """Budget comparison: the one place that says whether a promise still fits."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
+from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Currency, Guarantee, down_decimal, up_decimal
@@ -31,11 +33,13 @@ class Budget:
         price = None if total.currency is None else total.price(total.currency)
         if total.currency is None or price is None:
             raise InvalidRequest(f"{total!r} is not a budget.", "Use PureDP, ApproxDP, ZCDP or GaussianDP.")
-        if price[0] <= 0 or (total.currency == "approx" and price[1] <= 0):
-            raise InvalidRequest(f"The budget {total!r} is empty.", "Give numbers above 0 (PureDP where delta is 0).")
         self.total = total
         self.currency: Currency = total.currency
         self.capacity = tuple(math.floor(number * UNITS) for number in price)
+        if min(self.capacity) == 0:
+            raise InvalidRequest(
+                f"The budget {total!r} is empty.", "Give numbers of at least 1e-30 (PureDP where delta is 0)."
+            )
 
     @property
     def nothing(self) -> tuple[int, ...]:
@@ -58,17 +62,16 @@ class Budget:
 
     def promise(self, units: tuple[int, ...]) -> Guarantee:
         """Return the promise that a sum of charges amounts to, in the budget's own kind, rounded up."""
-        return self._promise([up_decimal(number) for number in self._numbers(units)])
+        return self._promise(units, up_decimal, math.inf)
 
     def left(self, spent: tuple[int, ...]) -> Guarantee:
         """Return what is left after `spent`, rounded down."""
         units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
-        return self._promise([down_decimal(number) for number in self._numbers(units)])
+        return self._promise(units, down_decimal, 0.0)
 
-    def _numbers(self, units: tuple[int, ...]) -> list[Fraction]:
-        return [Fraction(number, UNITS) for number in units]
-
-    def _promise(self, numbers: list[float]) -> Guarantee:
+    def _promise(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
+        exact = [Fraction(number, UNITS) for number in units]
+        numbers = [rounded(number) for number in exact]
         match self.currency:
             case "pure":
                 return PureDP(numbers[0])
@@ -77,4 +80,12 @@ class Budget:
             case "zcdp":
                 return ZCDP(numbers[0])
             case "gaussian":
-                return GaussianDP(math.sqrt(numbers[0]))
+                return GaussianDP(_root(exact[0], towards))
+
+
+def _root(square: Fraction, towards: float) -> float:
+    """Return the float nearest to the root of `square` whose decimal is on the side `towards` 0 or infinity."""
+    root = math.sqrt(square)
+    while (decimal(root) ** 2 - square) * (1 if towards else -1) < 0:
+        root = math.nextafter(root, towards)
+    return root

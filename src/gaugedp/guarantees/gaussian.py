@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import scipy
 
 from gaugedp._validate import between, decimal, non_negative, positive, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -29,7 +29,7 @@ class GaussianDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return order·μ²/2."""
         check_order(order)
-        return up(order * self.mu**2 / 2)
+        return up(order * self.mu * self.mu / 2)
 
     def delta(self, epsilon: float) -> float:
         """Return Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), ε = `epsilon`, rounded up."""
@@ -58,7 +58,7 @@ class GaussianDP(Guarantee):
     def group(self, size: int) -> "GaussianDP":
         """Return (size·μ)-GDP (Dong, Roth and Su 2022, theorem 2.14)."""
         whole(minimum=1, size=size)
-        return GaussianDP(float(size * decimal(self.mu)))
+        return GaussianDP(up_decimal(size * decimal(self.mu)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "GaussianDP", "mu": μ}."""
@@ -81,7 +81,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         lost = math.exp(epsilon + float(scipy.special.log_ndtr(-x - mu)))
         return min(1.0, up(float(scipy.special.ndtr(-x)) - lost + 2.0**-50))
     height = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    return min(1.0, up(height * _mills_drop(x, mu), relative=2.0**-45 * (1 + x * x)))
+    delta = up(height * _mills_drop(x, mu), relative=2.0**-45 * (1 + x * x))
+    return min(1.0, max(delta, math.ulp(0.0)))  # an underflow is not a promise of pure privacy
 
 
 def _mills_drop(x: float, width: float) -> float:
@@ -90,10 +91,10 @@ def _mills_drop(x: float, width: float) -> float:
     m is convex and |m′(x)| = 1 − x·m(x), which is at most 1/(1 + x²) for x > 0.
     """
     near, far = _mills(x), _mills(x + width)
-    slope = 1 - x * near + 2.0**-50 * (1 + abs(x) * near)
+    slope = 1 - x * near + 2.0**-48 * (1 + abs(x) * near)
     if x > 0:
         slope = min(slope, 1 / (1 + x * x))
-    return min(near - far + 2.0**-50 * near, width * slope)
+    return min(near - far + 2.0**-48 * near, width * slope)
 
 
 def _mills(x: float) -> float:

@@ -17,7 +17,7 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Guarantee]] = {
     "ApproxDP": lambda facts: ApproxDP(facts["epsilon"], facts["delta"]),
     "ZCDP": lambda facts: ZCDP(facts["rho"]),
     "GaussianDP": lambda facts: GaussianDP(facts["mu"]),
-    "Composed": lambda facts: compose((from_dict(part), count) for part, count in facts["parts"]),
+    "Composed": lambda facts: compose((from_dict(part), _count(count)) for part, count in facts["parts"]),
 }
 
 
@@ -25,8 +25,14 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
     """Return the promise that `to_dict` described."""
     try:
         return _KINDS[facts["kind"]](facts)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise InvalidRequest(f"{facts!r} describes no guarantee.", "Use what `to_dict` or `to_json` wrote.") from None
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("a count is a whole number of at least 1")
+    return value
 
 
 def to_json(promise: Guarantee) -> str:
@@ -38,6 +44,6 @@ def from_json(text: str) -> Guarantee:
     """Return the promise in a JSON text."""
     try:
         facts = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         raise InvalidRequest("The text is not JSON.", "Use what `to_json` wrote.") from None
     return from_dict(facts)

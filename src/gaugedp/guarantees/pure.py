@@ -5,8 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import scipy
+
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
+
+
+_HALF_PI = Fraction(15707963284, 10**10)  # π/2, raised by 1e-9 of itself
 
 
 @dataclass(frozen=True, eq=True)
@@ -28,11 +33,13 @@ class PureDP(Guarantee):
         """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p."""
         check_order(order)
         loss = self.value
-        # p^a q^(1-a) = q·e^{aε} and q^a p^(1-a) = q·e^{(1-a)ε}, with log q = −log(1+e^ε)
-        log_q = -loss - math.log1p(math.exp(-loss))
-        top = order * loss
-        total = log_q + top + math.log1p(math.exp((1 - 2 * order) * loss))
-        return min(loss, order * loss * loss / 2, up(max(total, 0.0) / (order - 1)))
+        if loss == 0:
+            return 0.0
+        # the sum is cosh((a − 1/2)ε)/cosh(ε/2) = 1 + 2·sinh(aε/2)·sinh((a − 1)ε/2)/cosh(ε/2): nothing cancels
+        excess = _log_sinh(order * loss / 2) + _log_sinh((order - 1) * loss / 2) - _log_sinh(loss / 2)
+        excess += math.log(2 * math.tanh(loss / 2))
+        total = math.log1p(math.exp(excess)) if excess < 30 else excess + math.exp(-excess)
+        return min(loss, up(order * loss * loss / 2), up(total / (order - 1), relative=2.0**-41))
 
     def delta(self, epsilon: float) -> float:
         """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
@@ -46,8 +53,9 @@ class PureDP(Guarantee):
         check_delta(delta)
         if delta == 0:
             return self.value
-        ratio = 1 - delta * (1 + math.exp(-self.value))
-        return 0.0 if ratio <= 0 else min(self.value, max(0.0, up(self.value + math.log(ratio) + 2.0**-50)))
+        taken = delta * math.exp(-self.value)
+        ratio = (1 - delta) - taken + 2.0**-50 * taken  # 1 − δ·(1 + e^−ε), rounded up
+        return 0.0 if ratio <= 0 else min(self.value, max(0.0, up(self.value + math.log(ratio) + 2.0**-49)))
 
     def price(self, currency: Currency) -> Price | None:
         """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
@@ -65,7 +73,7 @@ class PureDP(Guarantee):
     def group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""
         whole(minimum=1, size=size)
-        return PureDP(float(size * decimal(self.value)))
+        return PureDP(up_decimal(size * decimal(self.value)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "PureDP", "epsilon": ε}."""
@@ -77,9 +85,11 @@ class PureDP(Guarantee):
 
 def _gaussian_square(epsilon: float) -> Fraction:
     """Return an upper bound on μ² with ε-DP ⇒ μ-GDP: the trade-off curve of μ passes through the vertex of ε's."""
-    if epsilon == 0:
-        return Fraction(0)
-    import scipy.special
-
+    if epsilon < 1e-6:  # Φ⁻¹(1/2 + t) ≤ √(2π)·t·(1 + 2t²), t ≤ ε/4, so μ² ≤ (π/2)·ε²·(1 + ε²)
+        return decimal(epsilon) ** 2 * _HALF_PI
     log_vertex = -epsilon - math.log1p(math.exp(-epsilon))
-    return decimal(up((2 * float(scipy.special.ndtri_exp(log_vertex))) ** 2, relative=1e-9))
+    return decimal(up(abs(2 * float(scipy.special.ndtri_exp(log_vertex))), relative=1e-9)) ** 2
+
+
+def _log_sinh(x: float) -> float:
+    return x + math.log(-math.expm1(-2 * x)) - math.log(2)

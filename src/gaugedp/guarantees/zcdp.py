@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
 
 
@@ -46,7 +46,7 @@ class ZCDP(Guarantee):
     def group(self, size: int) -> "ZCDP":
         """Return (size²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9)."""
         whole(minimum=1, size=size)
-        return ZCDP(float(size * size * decimal(self.rho)))
+        return ZCDP(up_decimal(size * size * decimal(self.rho)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "ZCDP", "rho": ρ}."""

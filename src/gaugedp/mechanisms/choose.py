@@ -41,8 +41,7 @@ def pure_within(asked: Guarantee) -> PureDP:
         case ZCDP(rho=rho):
             return PureDP(math.sqrt(2 * rho) * (1 - 2.0**-40))
         case GaussianDP(mu=mu):
-            gap = scipy.special.log_ndtr(mu / 2) - scipy.special.log_ndtr(-mu / 2)
-            return PureDP(float(gap) * (1 - 2.0**-40))
+            return PureDP(_gap(mu) * (1 - 2.0**-40))
         case PureDP():
             return asked
     raise TypeError(f"{asked!r} is not a single promise")
@@ -64,3 +63,10 @@ def _has_table_of_its_own(body: Body) -> bool:
         return False
     same = body.ambient_dim == body.generators.n_generators and bool((body.generators.row_squares() == 1).all())
     return not same
+
+
+def _gap(mu: float) -> float:
+    """log(Φ(μ/2)/Φ(−μ/2)) = 2·artanh(erf(μ/√8))."""
+    if mu < 1:
+        return 2 * math.atanh(math.erf(mu / math.sqrt(8)))
+    return float(scipy.special.log_ndtr(mu / 2) - scipy.special.log_ndtr(-mu / 2))

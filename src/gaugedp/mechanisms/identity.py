@@ -14,7 +14,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.base import Mechanism, lattice_radius
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.samplers.laws import DiscreteLaplace
 
@@ -59,6 +59,7 @@ class Identity(Mechanism):
             raise InvalidRequest(
                 f"The joint table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian."
             )
+        lattice_radius(body, 1, None)  # refuses a body that is a point
         return cls(body, guarantee, DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.value)))
 
     @property

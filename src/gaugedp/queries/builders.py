@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gaugedp.domain import Domain
-from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.errors import InvalidRequest
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import MAX_ANSWERS, CellMap, Identity, MatrixMap, Prefix, Ranges
@@ -102,11 +102,6 @@ def _by(names: tuple[str, ...]) -> str:
 
 
 def _marginal(domain: Domain, names: tuple[str, ...]) -> Term:
-    for name in names:
-        if name not in domain.attributes:
-            raise UnknownName.among("attribute", name, domain.attributes)
-    if len(set(names)) < len(names):
-        raise InvalidRequest(f"{'*'.join(names)} names an attribute twice.", "Name each attribute once.")
     return _counts("*".join(names) or "count", names, Identity(n_cells(domain, names)))
 
 

@@ -89,7 +89,7 @@ class WorkloadColumns:
         for piece in self.pieces:
             unit = np.zeros(piece.cells.n_cells, dtype=np.int64)
             unit[self._place(piece, places)] = self._bounds(piece)[choice]
-            parts.append(piece.cells.apply(unit))
+            parts.append(piece.cells.apply(unit).astype(float))
         return np.concatenate(parts)
 
     def row_squares(self) -> np.ndarray:

@@ -179,6 +179,8 @@ def _cells(piece: Piece, found: dict[Total, np.ndarray]) -> np.ndarray:
 def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     """Return the number of cells of a marginal, refusing what cannot be answered."""
     size = math.prod(domain.shape(attributes))
+    if len(set(attributes)) < len(attributes):
+        raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")
     if size > MAX_ANSWERS:
         raise InvalidRequest(
             f"The marginal {'*'.join(attributes)} has {size:,} cells.", f"Ask for at most {MAX_ANSWERS:,} cells."

@@ -189,8 +189,8 @@ class MatrixMap(CellMap):
     def __init__(self, matrix: np.ndarray) -> None:
         columns = MatrixGenerators(matrix).matrix  # checks shape and finiteness
         largest = float(np.abs(columns).max())
-        if largest == 0:
-            raise InvalidRequest("The workload matrix is zero.", "Give at least one answer that depends on the data.")
+        if not 1e-150 < largest < 1e150:
+            raise InvalidRequest(f"The largest entry of the workload is {largest:g}.", "Scale the matrix towards 1.")
         self.step = _matrix_step(columns, largest)
         steps = np.round(columns / float(self.step))
         self.matrix = steps.astype(np.int64)

@@ -31,6 +31,8 @@ def _term(domain: Domain, text: str) -> Workload:
             return count(domain)
         return marginals(domain, _product(text))
     word, name, by = call["word"], call["name"], call["by"]
+    if word == "count":
+        raise InvalidRequest("count takes no name.", "Write count.")
     if word in _MEASURES:
         return _MEASURES[word](domain, name, _product(by) if by else None)
     if word in _CELLS and by is None:

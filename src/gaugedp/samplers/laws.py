@@ -100,6 +100,7 @@ class DiscreteGaussian(Law):
             return _normal_coverage(width, float(self.parameter))
         _, weight = self._weights()
         running = np.cumsum(weight) / weight.sum()
+        running[-1] = 1.0  # whatever the rounding of the sum
         return running[np.minimum(np.asarray(width), len(running) - 1)]
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:

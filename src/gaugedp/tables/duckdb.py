@@ -225,11 +225,18 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: tuple[typ
     import duckdb
 
     expected: tuple[type[BaseException], ...] = (duckdb.Error, OSError, MemoryError, RuntimeError, *failures)
+    raised: BaseException = refusal  # outside the handler, so that the engine's error is not even its context
     try:
         return work()
-    except expected:
-        pass  # the refusal is raised outside, so that the engine's error is not even its context
-    raise refusal
+    except expected as error:
+        if _is_interruption(error):
+            raised = KeyboardInterrupt()
+    raise raised
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether this is how the engine reports Ctrl-C: a plain RuntimeError with these words."""
+    return type(error) is RuntimeError and str(error) == "Query interrupted"
 
 
 def _unfinished() -> UnreadableTable:

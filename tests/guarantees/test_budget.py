@@ -1,0 +1,178 @@
+"""Budgets: charges round up, capacity rounds down, and what has no price is refused."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import strategies as st
+
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.filter import UNITS
+from tests.guarantees.promises import LEAVES
+from tests.steady import given
+
+TOTALS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)]
+TINY = 5e-324
+
+
+def test_ten_tenths_fit_exactly_and_nothing_more() -> None:
+    budget = Budget(PureDP(1.0))
+    spent = budget.nothing
+    for _ in range(10):
+        charge = budget.charge(PureDP(0.1))
+        assert budget.admits(spent, charge)
+        spent = tuple(a + b for a, b in zip(spent, charge, strict=True))
+    assert spent == budget.capacity
+    assert budget.promise(spent) == PureDP(1.0)
+    assert budget.left(spent) == PureDP(0.0)
+    for more in (0.1, 1e-30, 1e-300, TINY):
+        assert not budget.admits(spent, budget.charge(PureDP(more)))
+    assert budget.admits(spent, budget.charge(PureDP(0)))
+
+
+@pytest.mark.parametrize(
+    ("total", "part", "times"), [(ZCDP(0.3), ZCDP(0.1), 3), (GaussianDP(0.5), GaussianDP(0.1), 25)]
+)
+def test_other_currencies_fit_exactly(total: Guarantee, part: Guarantee, times: int) -> None:
+    budget = Budget(total)
+    assert budget.charge(times * part) == tuple(times * x for x in budget.charge(part)) == budget.capacity
+    assert not budget.admits(budget.nothing, budget.charge((times + 1) * part))
+
+
+@given(LEAVES, st.sampled_from(TOTALS))
+def test_charges_round_up_and_capacity_down(promise: Guarantee, total: Guarantee) -> None:
+    budget = Budget(total)
+    price = promise.price(budget.currency)
+    if price is not None:
+        charge = budget.charge(promise)
+        assert all(number * UNITS <= units < number * UNITS + 1 for number, units in zip(price, charge, strict=True))
+    capacity = zip(total.price(budget.currency), budget.capacity, strict=True)
+    assert all(number * UNITS - 1 < units <= number * UNITS for number, units in capacity)
+
+
+def test_capacity_is_whole_units_rounded_down() -> None:
+    assert Budget(PureDP(2.7e-30)).capacity == (2,)
+    assert Budget(GaussianDP(1.1)).capacity == (121 * UNITS // 100,)
+    assert Budget(ZCDP(1.2345678901234567e-14)).capacity == (12345678901234567,)
+    assert Budget(ZCDP(1.2345678901234567e-15)).capacity == (1234567890123456,)
+
+
+@given(st.lists(st.floats(1e-35, 1), min_size=1, max_size=30))
+def test_the_sum_of_charges_is_never_below_the_sum_of_losses(losses: list[float]) -> None:
+    budget = Budget(PureDP(1.0))
+    charged = sum(budget.charge(PureDP(loss))[0] for loss in losses)
+    assert Fraction(charged, UNITS) >= sum(decimal(loss) for loss in losses)
+
+
+@pytest.mark.parametrize(
+    "promise", [PureDP(TINY), ZCDP(TINY), GaussianDP(TINY), ApproxDP(TINY, 0), ApproxDP(0.1, TINY)]
+)
+@pytest.mark.parametrize("total", TOTALS)
+def test_the_least_promise_costs_at_least_one_unit(promise: Guarantee, total: Guarantee) -> None:
+    budget = Budget(total)
+    if promise.price(budget.currency) is None:
+        return
+    assert all(
+        units >= 1
+        for units, number in zip(budget.charge(promise), promise.price(budget.currency), strict=True)
+        if number
+    )
+    assert max(budget.charge(promise)) >= 1
+
+
+@pytest.mark.parametrize("loss", [1e-17, 1e-100, TINY])
+def test_small_pure_losses_cost_a_gaussian_budget_something(loss: float) -> None:
+    assert Budget(GaussianDP(1.0)).charge(PureDP(loss)) >= (1,)
+
+
+PRICED = {
+    "pure": {"pure": 1, "approx": 0},
+    "approx": {"pure": 2, "approx": 2},
+    "zcdp": {"pure": 1, "zcdp": 1, "gaussian": 1},
+    "gaussian": {"pure": 1, "gaussian": 1},
+}
+PARTS = {"pure": PureDP(0.1), "approx": ApproxDP(0.1, 1e-9), "zcdp": ZCDP(0.01), "gaussian": GaussianDP(0.1)}
+
+
+@pytest.mark.parametrize("total", TOTALS)
+@pytest.mark.parametrize("kind", PARTS)
+def test_what_has_no_price_is_refused(total: Guarantee, kind: str) -> None:
+    budget = Budget(total)
+    if PRICED[budget.currency].get(kind):
+        assert len(budget.charge(PARTS[kind])) == len(budget.capacity)
+        return
+    for promise in (PARTS[kind], PARTS[kind] + PureDP(0.1), 2 * PARTS[kind]):
+        with pytest.raises(LedgerRefused, match="cannot be charged for"):
+            budget.charge(promise)
+
+
+def test_the_first_promise_with_a_price_is_charged() -> None:
+    assert Budget(PureDP(1)).charge(GaussianDP(0.1), PureDP(0.25), PureDP(0.5)) == (UNITS // 4,)
+    with pytest.raises(LedgerRefused, match="GaussianDP"):
+        Budget(PureDP(1)).charge(GaussianDP(0.1), ZCDP(0.1))
+
+
+def test_known_prices() -> None:
+    assert Budget(ZCDP(1)).charge(PureDP(1)) == (UNITS // 2,)
+    assert Budget(ZCDP(1)).charge(GaussianDP(1)) == (UNITS // 2,)
+    assert Budget(ApproxDP(1, 1e-6)).charge(PureDP(0.5)) == (UNITS // 2, 0)
+    assert Budget(ApproxDP(1, 1e-6)).charge(2 * ApproxDP(0.5, 1e-9)) == (UNITS, 2 * 10**21)
+
+
+def test_both_numbers_of_an_approximate_budget_must_fit() -> None:
+    budget = Budget(ApproxDP(1, 1e-6))
+    assert budget.admits(budget.nothing, budget.charge(ApproxDP(1, 1e-6)))
+    assert not budget.admits(budget.nothing, budget.charge(ApproxDP(0.1, 1.1e-6)))
+    assert not budget.admits(budget.nothing, budget.charge(ApproxDP(1.1, 1e-9)))
+
+
+@pytest.mark.parametrize(
+    "total", [PureDP(0), ZCDP(0), GaussianDP(0), ApproxDP(0, 1e-6), ApproxDP(1, 0), ApproxDP(0, 0)]
+)
+def test_empty_budgets_are_refused(total: Guarantee) -> None:
+    with pytest.raises(InvalidRequest, match="is empty"):
+        Budget(total)
+
+
+@pytest.mark.parametrize("total", [PureDP(1e-31), GaussianDP(1e-16), ApproxDP(1, 1e-31)])
+def test_budgets_below_one_unit_are_refused(total: Guarantee) -> None:
+    with pytest.raises(InvalidRequest, match="is empty"):
+        Budget(total)
+
+
+@pytest.mark.parametrize("total", [2 * PureDP(1), PureDP(1) + ZCDP(1)])
+def test_compositions_are_no_budget(total: Guarantee) -> None:
+    with pytest.raises(InvalidRequest, match="is not a budget"):
+        Budget(total)
+
+
+def numbers(promise: Guarantee, currency: str) -> tuple[Fraction, ...]:
+    return promise.price(currency)
+
+
+@given(st.sampled_from(TOTALS[:3]), st.integers(0, UNITS // 10**7))
+def test_spent_rounds_up_and_left_rounds_down(total: Guarantee, units: int) -> None:
+    check_rounding(total, units)
+
+
+def test_spent_rounds_up_and_left_rounds_down_for_gaussian_budgets() -> None:
+    for units in range(10**27 + 7, UNITS, 10**28 + 3):
+        check_rounding(GaussianDP(1.0), units)
+
+
+def check_rounding(total: Guarantee, units: int) -> None:
+    budget = Budget(total)
+    spent = tuple(min(units, capacity) for capacity in budget.capacity)
+    for number, shown in zip(spent, numbers(budget.promise(spent), budget.currency), strict=True):
+        assert shown >= Fraction(number, UNITS)
+    left = tuple(capacity - number for capacity, number in zip(budget.capacity, spent, strict=True))
+    for number, shown in zip(left, numbers(budget.left(spent), budget.currency), strict=True):
+        assert shown <= Fraction(number, UNITS)
+
+
+def test_nothing_is_left_after_too_much() -> None:
+    budget = Budget(PureDP(1))
+    assert budget.left((2 * UNITS,)) == PureDP(0)
+    assert math.isclose(Budget(GaussianDP(0.1)).left((0,)).mu, 0.1)

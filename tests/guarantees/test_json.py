@@ -1,0 +1,121 @@
+"""Promises as JSON: what was written reads back equal, and nothing else is read."""
+
+import json
+import math
+
+import pytest
+from hypothesis import strategies as st
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, from_dict, from_json, to_json
+from tests.guarantees.promises import ANY
+from tests.steady import given
+
+PURE = {"kind": "PureDP", "epsilon": 1}
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(), st.text(max_size=5))
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner)),
+    max_leaves=8,
+)
+KINDS = st.sampled_from(["PureDP", "ApproxDP", "ZCDP", "GaussianDP", "Composed", "RenyiDP", "purEDP", ""])
+
+
+@given(ANY)
+def test_what_was_written_reads_back_equal(promise: Guarantee) -> None:
+    assert from_json(to_json(promise)) == promise
+    assert from_dict(promise.to_dict()) == promise
+    assert to_json(from_json(to_json(promise))) == to_json(promise)
+
+
+@pytest.mark.parametrize(
+    "promise", [PureDP(5e-324), PureDP(1.7e308), ApproxDP(0.1, 1e-300), ZCDP(0.1), GaussianDP(1 / 3), PureDP(0)]
+)
+def test_awkward_numbers_read_back_equal(promise: Guarantee) -> None:
+    assert from_json(to_json(promise)) == promise
+
+
+def test_nested_compositions_read_back_equal() -> None:
+    promise = 3 * (2 * PureDP(0.1) + GaussianDP(0.5)) + 7 * ApproxDP(1, 1e-9)
+    assert from_json(to_json(promise)) == promise
+    inner = {"kind": "Composed", "parts": [[(2 * PureDP(0.1)).to_dict(), 3], [PureDP(0.1).to_dict(), 1]]}
+    assert from_dict(inner) == 7 * PureDP(0.1)
+
+
+def test_the_text_is_plain_and_sorted() -> None:
+    assert to_json(ApproxDP(1, 1e-6)) == '{"delta": 1e-06, "epsilon": 1.0, "kind": "ApproxDP"}'
+
+
+@given(st.text())
+def test_text_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        from_json(text)
+
+
+@given(VALUES)
+def test_json_is_refused(value: object) -> None:
+    with pytest.raises(InvalidRequest, match="describes no guarantee"):
+        from_json(json.dumps(value))
+
+
+@given(KINDS, st.dictionaries(st.sampled_from(["epsilon", "delta", "rho", "mu", "parts"]), VALUES), examples=60)
+def test_near_misses_are_refused_or_read_back_equal(kind: str, facts: dict[str, object]) -> None:
+    try:
+        promise = from_json(json.dumps({"kind": kind, **facts}))
+    except InvalidRequest:
+        return
+    assert from_json(to_json(promise)) == promise
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"kind": "PureDP"},
+        {"kind": "PureDP", "epsilon": -1},
+        {"kind": "PureDP", "epsilon": math.nan},
+        {"kind": "PureDP", "epsilon": math.inf},
+        {"kind": "PureDP", "epsilon": "1"},
+        {"kind": "PureDP", "epsilon": True},
+        {"kind": "PureDP", "epsilon": None},
+        {"kind": "ApproxDP", "epsilon": 1, "delta": 1},
+        {"kind": "ApproxDP", "epsilon": 1},
+        {"kind": ["PureDP"], "epsilon": 1},
+        {"kind": None},
+        {"epsilon": 1},
+        {"kind": "Composed"},
+        {"kind": "Composed", "parts": 3},
+        {"kind": "Composed", "parts": "ab"},
+        {"kind": "Composed", "parts": [PURE]},
+        {"kind": "Composed", "parts": [[PURE]]},
+        {"kind": "Composed", "parts": [[PURE, "2"]]},
+        {"kind": "Composed", "parts": [[PURE, None]]},
+        {"kind": "Composed", "parts": [[PURE, [2]]]},
+        {"kind": "Composed", "parts": [[3, 2]]},
+    ],
+)
+def test_wrong_facts_are_refused(facts: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequest, match="describes no guarantee"):
+        from_json(json.dumps(facts))
+
+
+@pytest.mark.parametrize("count", [-3, 2.5, True, math.nan, math.inf])
+def test_counts_that_are_no_whole_numbers_are_refused(count: object) -> None:
+    with pytest.raises(InvalidRequest):
+        from_json(json.dumps({"kind": "Composed", "parts": [[PURE, count]]}))
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        from_json("[" * 100_000)
+
+
+def test_very_long_numbers_are_refused() -> None:
+    try:
+        from_json('{"kind": "PureDP", "epsilon": ' + "1" * 5000 + "}")
+    except InvalidRequest:
+        return
+
+
+def test_numbers_beyond_the_floats_are_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        from_json('{"kind": "PureDP", "epsilon": 1' + "0" * 400 + "}")
