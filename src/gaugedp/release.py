@@ -13,17 +13,17 @@ import numpy as np
 
 from gaugedp._validate import between
 from gaugedp.entropy import Entropy, system_rng
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Stored
+from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.plan import Plan, plan
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, split
 from gaugedp.tables.table import Table
 
-LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999)
+LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 _FORMAT = "gaugedp-release-1"
 
 Runs = list[list[Any]]
@@ -56,10 +56,11 @@ class Release:
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper): each holds its true answer with probability at least `level`, or all do at once.
 
-        The probability is over the noise. `level` is raised to the next of LEVELS. A mean's interval follows from
-        those of its sum and its count. Rows that the rules leave out are not part of the true answer.
+        The probability is over the noise. `level` is raised to the next of LEVELS, at most 0.999. A mean's
+        interval follows from those of its sum and its count. Rows that the rules leave out are not part of the true
+        answer.
         """
-        between(0, LEVELS[-1] + 1e-12, level=level)
+        between(0, LEVELS[-2] + 1e-12, level=level)
         parts = zip(
             self.estimates,
             split(self.estimates, self._released),
@@ -127,6 +128,10 @@ class Release:
 
         Path(path).write_text(render(self), encoding="utf-8")
 
+    def save_json(self, path: str | Path) -> None:
+        """Write `to_json` to a file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
     def save_csv(self, path: str | Path) -> None:
         """Write the answers with 95 % intervals: query, cell, estimate, lower, upper."""
         import csv
@@ -163,6 +168,7 @@ def release(
     rho: float | None = None,
     mu: float | None = None,
     mechanism: Mechanism | None = None,
+    planned: Plan | None = None,
     key: str | None = None,
     rng: Entropy | None = None,
     on_stage: Callable[[str], object] = str,
@@ -171,14 +177,15 @@ def release(
 
     The order of acts: plan; draw the noise; pay, durably; look; store the answer in the ledger; show it. A crash
     after paying costs budget and shows nothing. The same `key` with the same request returns the stored answer at no
-    cost. `mechanism` (such as plan.mechanism) may stand for epsilon, delta, rho or mu. `rng` is for research only.
+    cost. `planned`, a plan for this question and unit, or a `mechanism` (such as plan.mechanism) may stand for epsilon,
+    delta, rho or mu. `rng` is for research only.
     `on_stage` is told "plan", "pay", "look" and "store" as they begin.
 
     Refused, with nothing read or spent: what the domain does not know, a mechanism whose body does not hold this
     question's, what the ledger does not allow.
     """
     on_stage("plan")
-    made = _planned(query, table, mechanism, (epsilon, delta, rho, mu))
+    made = _planned(query, table, planned or mechanism, (epsilon, delta, rho, mu))
     stream = system_rng() if rng is None else rng
     prepared, row_key = made.mechanism.prepare(stream), stream.bytes(16)
     facts = _facts(made, table, stream)
@@ -192,36 +199,43 @@ def release(
     )
     if isinstance(paid, Stored):
         return Release.from_json(paid.released.decode())
+    facts["account"] = _account(ledger, paid)
     on_stage("look")
     numbers = prepared(query.evaluate(table, row_key))
     on_stage("store")
-    facts["account"] = {
-        "budget": repr(ledger.budget),
-        "spent": repr(ledger.spent),
-        "remaining": repr(ledger.remaining),
-        "charged": repr(paid.promise),
-        "entry": paid.number,
-        "tip": paid.tip,
-        "durable": ledger.durable,
-    }
     answer = Release(numbers, query.labels, query.estimates, made.mechanism.guarantee, facts)
     ledger.settle(paid, answer.to_json().encode())
     return answer
 
 
-def _planned(query: Query, table: Table, mechanism: Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
+def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
         raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
-    if mechanism is None:
+    if given is None:
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if any(number is not None for number in numbers):
-        raise InvalidRequest("Both a mechanism and a promise are given.", "Give one of them.")
+        raise InvalidRequest("Both a plan or mechanism and a promise are given.", "Give one of them.")
+    mechanism = given.mechanism if isinstance(given, Plan) else given
     if not mechanism.covers(query.sensitivity(table.unit)):
         raise InvalidRequest(
             "The mechanism was calibrated for another question or unit.", "Take it from a plan for this one."
         )
-    return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
+    if not isinstance(given, Plan):
+        return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
+    if given.query.digest() != query.digest() or given.unit != table.unit:
+        raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
+    return given
+
+
+def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
+    """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
+    try:
+        numbers = {name: repr(getattr(ledger, name)) for name in ("budget", "spent", "remaining")}
+    except LedgerRefused as refused:
+        raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
+    charged = {"charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
+    return {**numbers, **charged}
 
 
 def _request(made: Plan, stream: Entropy) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A ledger that cannot take a request: exit 3, no row read, the ledger as it was; and a disk that is full after paying."""
+"""A ledger that cannot take a request: exit 3, no row read, the ledger as it was; and a disk full after paying."""
 
 import json
 import os

@@ -28,7 +28,7 @@ def check_refused(desk: Desk, *words: str, table: str = "people.csv", **chosen: 
 # -- ε, δ and their kin ----------------------------------------------------------------------------
 
 NUMBERS = ["0", "-1", "-0.0", "nan", "inf", "-inf", "1e999", "word", "", "0x1", "1,5", "½"]
-LATE = "the request is planned after the ledger is made, bound and charged for"
+LATE = "the ledger is made and bound before the request is planned"
 
 
 @pytest.mark.parametrize("text", [*NUMBERS, wrong("float() takes 1_0 for 10", "1_0")])
@@ -50,15 +50,16 @@ def test_a_promise_that_is_not_clear(desk: Desk, chosen: dict[str, str | None]) 
     check_refused(desk, "The promise is not clear.", "Give epsilon", **chosen)
 
 
+@pytest.mark.xfail(strict=True, reason=f"{LATE}; laws.py divides by the smallest rates")
 @pytest.mark.parametrize(
     "chosen",
     [
-        wrong(f"{LATE}: plan.py divides by 0", {"epsilon": "1e-320"}, raises=ZeroDivisionError),
-        wrong(f"{LATE}: plan.py divides by 0", {"epsilon": "1e-300"}, raises=ZeroDivisionError),
-        wrong(LATE, {"epsilon": "1e-30"}, raises=AssertionError),
-        wrong(LATE, {"epsilon": None, "rho": "1e-300"}, raises=AssertionError),
-        wrong(LATE, {"epsilon": None, "mu": "1e-300"}, raises=AssertionError),
-        wrong(LATE, {"epsilon": None, "mu": "1e300"}, raises=AssertionError),
+        {"epsilon": "1e-320"},
+        {"epsilon": "1e-300"},
+        {"epsilon": "1e-30"},
+        {"epsilon": None, "rho": "1e-300"},
+        {"epsilon": None, "mu": "1e-300"},
+        {"epsilon": None, "mu": "1e300"},
     ],
     ids=str,
 )
@@ -81,9 +82,6 @@ def test_a_wrong_error_to_plan_for(desk: Desk, text: str) -> None:
     check_sentence(done, 2, "error is", "Give error as a")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the search for an epsilon tries some whose noise overflows", raises=RuntimeWarning
-)
 def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--error", "1e-300")
     assert (done.code, done.err) == (0, "")
@@ -206,17 +204,12 @@ def test_a_column_of_the_wrong_type(desk: Desk, column: str, values: pa.Array, w
         ("[unit]\nneighbours = 'swap'", "Choose one of: 'add_remove', 'replace'"),
         ("[unit]\nmax_rows = 3", "Name the column"),
         ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "whole number of at least 1"),
-        wrong("domain.py takes any value for a list", "AGE = { values = 5 }", "Give", raises=TypeError),
-        wrong("attributes.py takes any value for a list", "AGE = { edges = 5 }", "Give", raises=TypeError),
-        wrong("a text is cut into categories of one letter", "AGE = { values = '12' }", "Give", raises=AssertionError),
-        wrong("'' is no column and yet not None", "[unit]\ncolumn = ''", "column", raises=KeyError),
-        wrong("PrivacyUnit takes any value for a name", "[unit]\ncolumn = ['PID']", "column", raises=TypeError),
-        wrong(
-            "isfinite() fails for a long integer",
-            f"AGE = {{ low = 0, high = 1{'0' * 400}, width = 10 }}",
-            "high",
-            raises=OverflowError,
-        ),
+        ("AGE = { values = 5 }", "Give"),
+        ("AGE = { edges = 5 }", "Give"),
+        ("AGE = { values = '12' }", "Give"),
+        ("[unit]\ncolumn = ''", "column"),
+        ("[unit]\ncolumn = ['PID']", "column"),
+        (f"AGE = {{ low = 0, high = 1{'0' * 400}, width = 10 }}", "high"),
         wrong(
             "tomllib raises a bare ValueError",
             f"AGE = {{ from = 0, to = 1{'0' * 5000} }}",

@@ -105,7 +105,6 @@ def test_pure_parts_are_never_below_the_exact_product() -> None:
         for epsilon in (0.3, 0.5 * found.epsilon(0)):
             assert found.delta(epsilon) >= finite.delta(together, epsilon)
         assert finite.delta(together, found.epsilon(0.1)) <= 0.1
-        assert found.renyi(2.5) >= finite.renyi(together, 2.5)
 
 
 def test_approximate_parts_are_never_below_the_exact_product() -> None:
@@ -127,6 +126,13 @@ def test_equal_mechanisms_are_never_below_the_exact_product() -> None:
         found, together = 3 * PureDP(finite.loss(one)), finite.product(one, one, one)
         for epsilon in (0.0, 0.4, 1.5):
             assert found.delta(epsilon) >= finite.delta(together, epsilon)
+
+
+def test_renyi_is_never_below_the_exact_product() -> None:
+    for mechanisms in exact_cases(40, 4):
+        together = finite.product(*mechanisms)
+        found = compose([(PureDP(finite.loss(each)), 1) for each in mechanisms])
+        assert all(found.renyi(order) >= finite.renyi(together, order) for order in (1.5, 2.0, 7.0))
 
 
 def test_the_comparison_would_notice_too_little() -> None:
@@ -168,9 +174,16 @@ def test_very_many_tiny_losses_add_up(exponent: int) -> None:
     assert found.delta(4.0) >= 0.999 * GaussianDP(1).delta(4.0)
 
 
-def test_an_underflow_is_no_promise() -> None:
-    assert (2 * GaussianDP(1e-170)).epsilon(0) == math.inf
-    assert (2 * PureDP(1e-170)).epsilon(0) >= 2e-170
+@pytest.mark.xfail(strict=True, reason="_wholes takes the root of a price that underflows to 0: GaussianDP(0) is found")
+@pytest.mark.parametrize("promise", [GaussianDP(1e-170), PureDP(1e-170)])
+def test_an_underflow_is_no_promise(promise: Guarantee) -> None:
+    assert (2 * promise).epsilon(0) >= 2e-170
+
+
+@pytest.mark.xfail(strict=True, raises=OverflowError, reason="float(Fraction) overflows in up_decimal and in _wholes")
+@pytest.mark.parametrize("promise", [GaussianDP(1e200), PureDP(1e308)])
+def test_huge_promises_do_not_overflow(promise: Guarantee) -> None:
+    assert (2 * promise).epsilon(1e-6) > 1e300
 
 
 @given(ANY, st.floats(0, 20), st.floats(0, 20), examples=50)

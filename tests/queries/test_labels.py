@@ -163,7 +163,7 @@ BAD_TEXT = [
     (" ; ;", InvalidRequest, "The question is empty."),
     ("SXE", UnknownName, "There is no attribute 'SXE'. Did you mean 'SEX'?"),
     ("SEX*", UnknownName, "There is no attribute ''."),
-    ("*", InvalidRequest, "names an attribute twice"),
+    ("*", UnknownName, "There is no attribute ''."),
     ("SEX*SEX", InvalidRequest, "SEX*SEX names an attribute twice. Name each attribute once."),
     ("SEX; SEX", InvalidRequest, "Ask for each term once."),
     ("SEX; AGEP; SEX", InvalidRequest, "Ask for each term once."),
@@ -198,11 +198,9 @@ def test_an_attribute_twice_in_by_is_refused(text: str) -> None:
         gd.query(DOMAIN, text)
 
 
-@pytest.mark.xfail(strict=True, reason="the hint for count() is: There is no question 'count'. Did you mean 'count'?")
 def test_the_hint_never_repeats_the_question() -> None:
-    with pytest.raises(UnknownName) as caught:
+    with pytest.raises(InvalidRequest, match="count takes no name. Write count"):
         gd.query(DOMAIN, "count()")
-    assert "no question 'count'. Did you mean 'count'" not in str(caught.value)
 
 
 @examples(200)

@@ -4,6 +4,7 @@ import json
 import pickle
 import traceback
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +337,7 @@ def widths(answer: Release, level: float, together: bool = False) -> np.ndarray:
 
 def test_intervals_grow_with_the_level_and_all_at_once_are_wider(table: Table) -> None:
     answer = released(table, rng=gd.research_rng(5))
-    for narrow, wide in zip(LEVELS, LEVELS[1:], strict=False):
+    for narrow, wide in pairwise(LEVELS):
         assert (widths(answer, narrow) <= widths(answer, wide)).all()
     for level in LEVELS:
         assert (widths(answer, level) <= widths(answer, level, True)).all()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gaugedp.entropy import research_rng
-from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace, Law, RoundedGaussian
+from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace, LaplaceSum, Law, RoundedGaussian
 
 KINDS = ["laplace", "gaussian", "rounded"]
 SCALES = ["1/10", "1/2", "1", "10/3", "20", "64", "129/2", "1000/7"]
@@ -27,10 +27,10 @@ def law(kind: str, scale: Fraction | str) -> Law:
 
 @cache
 def masses(kind: str, scale: str) -> list[mpmath.mpf]:
-    """Return P(|N| = k) for k = 0, 1, 2, … as far as 1e-40 reaches."""
+    """Return P(|N| = k) for k = 0, 1, 2, … as far as 1e-26 reaches."""
     with mpmath.workdps(40):
         s = mpmath.mpf(Fraction(scale).numerator) / Fraction(scale).denominator
-        last = int(100 * s if kind == "laplace" else 14 * s) + 5
+        last = int(60 * s if kind == "laplace" else 14 * s) + 5
         if kind == "rounded":
             running = [mpmath.erf((k + mpmath.mpf("0.5")) / (s * mpmath.sqrt(2))) for k in range(last)]
             return [running[0], *(b - a for a, b in itertools.pairwise(running))]
@@ -139,3 +139,30 @@ def test_laws_are_values() -> None:
     for kind in KINDS:
         assert law(kind, "3") == law(kind, "3")
         assert hash(law(kind, "3")) == hash(law(kind, "3"))
+
+
+def summed(scale: str, count: int) -> np.ndarray:
+    """Return P(|S| ≤ k), k = 0, 1, 2, …, for a sum of discrete Laplace variables, by convolution."""
+    one = [float(mass) for mass in masses("laplace", scale)]
+    half = np.array([one[0], *(mass / 2 for mass in one[1:])])
+    both = np.concatenate([half[:0:-1], half])
+    total = both
+    for _ in range(count - 1):
+        total = np.convolve(total, both)
+    centre = len(total) // 2
+    return np.cumsum(np.concatenate([[total[centre]], 2 * total[centre + 1 :]]))
+
+
+@pytest.mark.parametrize("scale", ["1/10", "1/2", "10/3", "20", "64"])
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_sums_of_laplace_variables(scale: str, count: int) -> None:
+    law_of_sum, truth = LaplaceSum(Fraction(scale), count), summed(scale, count)
+    deviation = math.sqrt(law_of_sum.variance)
+    widths = np.unique((np.array([0, 0.3, 1, 2, 4, 8]) * deviation).astype(int))
+    found = law_of_sum.coverage(widths)
+    assert (found <= truth[widths] + 1e-12).all()
+    np.testing.assert_allclose(found, truth[widths], rtol=0, atol=3e-9)
+    for level in LEVELS:
+        width = law_of_sum.half_width(level)
+        assert truth[width] >= level
+        assert width == 0 or truth[width - 1] < level + 3e-9

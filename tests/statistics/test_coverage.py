@@ -117,14 +117,7 @@ def test_the_noise_is_as_large_as_planned(noisy) -> None:
 
 PROMISES = [
     pytest.param({"rho": 0.5}, id="a mechanism for rho"),
-    pytest.param(
-        {"epsilon": 1.0},
-        id="as planned",
-        marks=pytest.mark.xfail(
-            strict=True,
-            reason="Identity is planned; above 10^4 joint cells its intervals are Chernoff's, twice too wide",
-        ),
-    ),
+    pytest.param({"epsilon": 1.0}, id="as planned"),
 ]
 
 

@@ -1,5 +1,6 @@
 """`gaugedp`: plan, release, ledger."""
 
+import io
 import sys
 
 import click
@@ -8,7 +9,7 @@ from gaugedp.cli.ledger import ledger
 from gaugedp.cli.plan import plan
 from gaugedp.cli.release import release
 from gaugedp.cli.shared import stage
-from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError
+from gaugedp.errors import UNTOUCHED, GaugedpError
 
 INTERRUPTED = 130
 
@@ -35,6 +36,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; every refusal is one sentence on standard error."""
     stage.begin("plan")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ± shows a question mark
     try:
         code = cli.main(arguments, prog_name="gaugedp", standalone_mode=False)
     except GaugedpError as error:
@@ -43,7 +46,7 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return _fail(UNTOUCHED, 2)
     except (click.Abort, KeyboardInterrupt):
-        return _fail(f"Interrupted. {STAYS_SPENT if stage.may_have_paid else UNTOUCHED}", INTERRUPTED)
+        return _fail(f"Interrupted. {stage.consequence}", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 

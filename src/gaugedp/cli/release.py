@@ -1,9 +1,14 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import click
 
 from gaugedp.cli.shared import (
     budget,
+    check_apart,
     check_writable,
     load,
     numbers,
@@ -13,9 +18,10 @@ from gaugedp.cli.shared import (
     stage,
 )
 from gaugedp.entropy import system_rng
-from gaugedp.errors import GaugedpError
-from gaugedp.guarantees.asked import promise_asked
+from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.ledger import Ledger
+from gaugedp.ledger.account import check_text
+from gaugedp.plan import plan
 from gaugedp.queries import query
 from gaugedp.release import Release
 from gaugedp.release import release as make_release
@@ -54,61 +60,81 @@ def release(
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it."""
     domain, unit = load(domain_path)
     question = query(domain, text)
-    promise = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
-    promise_asked(*promise)  # what cannot be asked is refused before a ledger is made
+    e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     total = budget(budget_text)
     source = Table.scan(table, domain=domain, unit=unit)
-    for path in (out, report, save):
-        check_writable(path)
-    if report:
-        _check_report()
-    key = key or system_rng().bytes(16).hex()
+    files = {"out": out, "report": report, "save": save}
+    _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files)
+    stage.key = _checked(key)
+    stage.show("plan")
+    planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
     answer = make_release(
         question,
         source,
         ledger=account,
-        epsilon=promise[0],
-        delta=promise[1],
-        rho=promise[2],
-        mu=promise[3],
-        key=key,
-        on_stage=stage.show,
+        planned=planned,
+        key=stage.key,
+        on_stage=stage.follow,
     )
     stage.show("write")
-    _write(answer, {out: "save_csv", report: "save_html"}, save, key)
-    click.echo(answer.to_json() if as_json else "", nl=as_json)
-    if not as_json:
-        show(answer, account)
+    _write(answer, files, as_json)
 
 
-def show(answer: Release, account: Ledger) -> None:
+def show(answer: Release) -> None:
     """Print the answers for people."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     show_table(rows[:_SHOWN], f"Answers with 95 % intervals ({answer.guarantee!r}, {answer.exactness})")
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    click.echo(f"Spent {account.spent!r} of {account.budget!r}; {account.remaining!r} is left. Tip {account.tip}")
+    account = answer.facts["account"]
+    click.echo(f"Spent {account['spent']} of {account['budget']}; {account['remaining']} is left. Tip {account['tip']}")
 
 
-def _check_report() -> None:
-    from gaugedp.report.plots import check_installed
+def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
+    if read["ledger"] == ":memory:":
+        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
+    check_apart(read, written)
+    for path in written.values():
+        check_writable(path)
+    if written["report"]:
+        from gaugedp.report.plots import check_installed
 
-    check_installed()
+        check_installed()
 
 
-def _write(answer: Release, files: dict[str | None, str], save: str | None, key: str) -> None:
+def _checked(key: str | None) -> str:
+    if key is None:
+        return system_rng().bytes(16).hex()
+    check_text("The key", key)
+    return key
+
+
+def _write(answer: Release, files: dict[str, str | None], as_json: bool) -> None:
+    writers = {"out": answer.save_csv, "report": answer.save_html, "save": answer.save_json}
     try:
-        for path, method in files.items():
+        for role, path in files.items():
             if path is not None:
-                getattr(answer, method)(path)
-        if save is not None:
-            with open(save, "w", encoding="utf-8") as file:
-                file.write(answer.to_json())
+                _replace(Path(path), writers[role])
+        if as_json:
+            click.echo(answer.to_json())
+        else:
+            show(answer)
+        sys.stdout.flush()
     except OSError as error:
         raise GaugedpError(
-            f"A file could not be written ({error.strerror}).",
-            f"Make room and run this again with --key {key}.",
+            f"The answers could not be written ({error.strerror}).",
+            f"Make room and run this again with --key {stage.key}.",
             "The answer is paid for and kept in the ledger; under that key it costs nothing.",
         ) from None
+
+
+def _replace(path: Path, write: Callable[[Path], None]) -> None:
+    """Write beside `path` first, so that a full disk leaves what was there."""
+    part = path.with_name(path.name + ".part")
+    try:
+        write(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

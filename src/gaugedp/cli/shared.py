@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import STAYS_SPENT, UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.asked import promise_asked
 
@@ -29,6 +29,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.name = "plan"
+        self.key = ""
 
     def begin(self, name: str) -> None:
         """Note that a stage begins."""
@@ -39,15 +40,29 @@ class Stage:
         self.begin(name)
         click.echo(f"{_WORDS[name]} ...", err=True)
 
-    @property
-    def may_have_paid(self) -> bool:
-        """Whether the ledger may have been charged."""
-        return self.name != "plan"
+    def follow(self, name: str) -> None:
+        """Show the stages of a release whose plan is made."""
+        if name != "plan":
+            self.show(name)
 
     @property
     def has_paid(self) -> bool:
         """Whether the ledger was charged."""
         return self.name in ("look", "store", "write")
+
+    @property
+    def consequence(self) -> str:
+        """What an interruption at this stage leaves behind, in a sentence."""
+        match self.name:
+            case "plan":
+                return UNTOUCHED
+            case "pay":
+                return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."
+            case "write":
+                return (
+                    f"The budget stays spent, and the answer is kept: run this again with --key {self.key}, at no cost."
+                )
+        return STAYS_SPENT
 
 
 stage = Stage()
@@ -80,9 +95,11 @@ def numbers(**texts: str | None) -> tuple[float | None, ...]:
 def number(name: str, text: str) -> float:
     """Return the number in a text."""
     try:
-        return float(text)
+        if "_" not in text:  # Python would read 1_0 as 10
+            return float(text)
     except ValueError:
-        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.") from None
+        pass
+    raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.")
 
 
 def budget(text: str | None) -> Guarantee | None:
@@ -133,3 +150,15 @@ def check_writable(path: str | None) -> None:
     parent = place.resolve().parent
     if place.is_dir() or not parent.is_dir() or not os.access(place if place.exists() else parent, os.W_OK):
         raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in a folder that exists and is yours.")
+
+
+def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
+    """Refuse to write over what is read, or two files to one path."""
+    taken = {Path(path).resolve(): role for role, path in read.items()}
+    for role, path in written.items():
+        if path is None:
+            continue
+        place = Path(path).resolve()
+        if place in taken:
+            raise InvalidRequest(f"--{role} {path!r} is also the {taken[place]}.", "Give each file a path of its own.")
+        taken[place] = f"file of --{role}"

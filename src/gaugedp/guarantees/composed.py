@@ -7,7 +7,18 @@ from typing import Any
 
 from gaugedp._validate import whole
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
+from gaugedp.guarantees.base import (
+    LARGEST,
+    Currency,
+    Guarantee,
+    Price,
+    check_delta,
+    check_epsilon,
+    check_order,
+    root_decimal,
+    up,
+    up_decimal,
+)
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
@@ -66,10 +77,10 @@ class Composed(Guarantee):
         """The single promises that each imply this one."""
         found: list[Guarantee] = []
         approx, gaussian = self.price("approx"), self.price("gaussian")
-        if approx is not None and approx[1] < 1:
+        if approx is not None and approx[1] < 1 and approx[0] <= LARGEST:
             found.append(ApproxDP(up_decimal(approx[0]), min(up_decimal(approx[1]), math.nextafter(1, 0))))
-        if gaussian is not None:
-            found.append(GaussianDP(up(math.sqrt(gaussian[0]))))
+        if gaussian is not None and gaussian[0] <= LARGEST**2:
+            found.append(GaussianDP(root_decimal(gaussian[0], math.inf)))
         return found
 
 

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Currency, Guarantee, down_decimal, up_decimal
+from gaugedp.guarantees.base import Currency, Guarantee, down_decimal, root_decimal, up_decimal
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
@@ -80,12 +79,4 @@ class Budget:
             case "zcdp":
                 return ZCDP(numbers[0])
             case "gaussian":
-                return GaussianDP(_root(exact[0], towards))
-
-
-def _root(square: Fraction, towards: float) -> float:
-    """Return the float nearest to the root of `square` whose decimal is on the side `towards` 0 or infinity."""
-    root = math.sqrt(square)
-    while (decimal(root) ** 2 - square) * (1 if towards else -1) < 0:
-        root = math.nextafter(root, towards)
-    return root
+                return GaussianDP(root_decimal(exact[0], towards))

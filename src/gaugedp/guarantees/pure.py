@@ -10,7 +10,6 @@ import scipy
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
 
-
 _HALF_PI = Fraction(15707963284, 10**10)  # π/2, raised by 1e-9 of itself
 
 
@@ -33,8 +32,8 @@ class PureDP(Guarantee):
         """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p."""
         check_order(order)
         loss = self.value
-        if loss == 0:
-            return 0.0
+        if loss < 1e-150:  # the parabola is the curve, and logarithms would underflow
+            return min(loss, up(order * loss * loss / 2) or math.ulp(0.0)) if loss else 0.0
         # the sum is cosh((a − 1/2)ε)/cosh(ε/2) = 1 + 2·sinh(aε/2)·sinh((a − 1)ε/2)/cosh(ε/2): nothing cancels
         excess = _log_sinh(order * loss / 2) + _log_sinh((order - 1) * loss / 2) - _log_sinh(loss / 2)
         excess += math.log(2 * math.tanh(loss / 2))

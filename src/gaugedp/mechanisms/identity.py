@@ -16,13 +16,14 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import Mechanism, lattice_radius
 from gaugedp.mechanisms.independent import in_words
-from gaugedp.samplers.laws import DiscreteLaplace
+from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
 MOST_CELLS = 10**6
 _ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
 _WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
 _WIDE_TABLE = 10**4  # above, the draws would be too few for a quantile
 _MOST_NUMBERS = 10**7  # drawn numbers that are kept in memory
+_MOST_SIZES = 48  # sizes of sums for which a quantile is computed
 _PUBLIC_SEED = 20240229
 
 
@@ -84,13 +85,18 @@ class Identity(Mechanism):
         return float(np.linalg.norm(self._trials(max(40, _ERROR_CELLS // self._n_cells)) / scales, norm, axis=1).mean())
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles for answers that are one cell; quantiles of trial draws for others.
+        """Return exact quantiles for answers that add up cells; else quantiles of trial draws or Chernoff bounds.
 
-        The latter are raised by three standard errors, and are Chernoff bounds where the draws are too few. All at
-        once: the quantile of the largest noise relative to its deviation.
+        All at once: the quantile of the largest noise relative to its deviation in trial draws; where the draws are
+        too few, widths for each answer at 1 − (1 − level)/d. Quantiles of draws are raised by three standard errors.
         """
-        widths = self._together(level) if simultaneous else self._each(level)
-        return np.ceil(self._chernoff(level, simultaneous) if widths is None else widths)
+        if not simultaneous:
+            return self._each(level)
+        ratios = self._sorted_trials[1]
+        rank = _safe_rank(len(ratios), level)
+        if rank is None:
+            return self._each(1 - (1 - level) / self.body.ambient_dim)
+        return np.ceil(np.sqrt(self.variances) * ratios[rank])
 
     def covers(self, body: Body) -> bool:
         """Whether the body belongs to the same columns and is no larger."""
@@ -108,19 +114,27 @@ class Identity(Mechanism):
     def _n_cells(self) -> int:
         return self.body.generators.n_generators
 
-    def _each(self, level: float) -> np.ndarray | None:
-        single = self.body.generators.row_squares() == 1
-        exact = float(self.law.half_width(level))
-        sizes = np.empty((0, 0)) if single.all() else self._sorted_trials[0]
-        rank = _safe_rank(len(sizes), level)
-        if not single.all() and rank is None:
-            return None
-        return np.full(len(single), exact) if rank is None else np.where(single, exact, sizes[rank])
+    def _each(self, level: float) -> np.ndarray:
+        counts = self.body.generators.row_squares()
+        adds = counts == self.body.generators.apply(np.ones(self._n_cells))  # entries 0 and 1 only
+        widths = np.zeros(len(counts))
+        widths[adds] = self._sum_widths(level, counts[adds])
+        if not adds.all():
+            widths[~adds] = np.ceil(self._other_widths(level))[~adds]
+        return widths
 
-    def _together(self, level: float) -> np.ndarray | None:
-        ratios = self._sorted_trials[1]
-        rank = _safe_rank(len(ratios), level)
-        return None if rank is None else np.sqrt(self.variances) * ratios[rank]
+    def _sum_widths(self, level: float, counts: np.ndarray) -> np.ndarray:
+        """Return quantiles for sums of cells; where many sizes occur, for the next larger of some of them."""
+        sizes = chosen = np.unique(counts)
+        if len(sizes) > _MOST_SIZES:
+            chosen = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
+        widths = [LaplaceSum(self.law.scale, int(size)).half_width(level) if size else 0 for size in chosen]
+        return np.array(widths, dtype=float)[np.searchsorted(chosen, counts)]
+
+    def _other_widths(self, level: float) -> np.ndarray:
+        sizes = self._sorted_trials[0]
+        rank = _safe_rank(len(sizes), level)
+        return self._chernoff(level) if rank is None else sizes[rank]
 
     def _trials(self, size: int) -> np.ndarray:
         size = min(size, _MOST_NUMBERS // self.body.ambient_dim, 20_000)
@@ -135,14 +149,13 @@ class Identity(Mechanism):
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0)
         return np.sort(sizes, axis=0), np.sort(ratios.max(axis=1))
 
-    def _chernoff(self, level: float, simultaneous: bool) -> np.ndarray:
+    def _chernoff(self, level: float) -> np.ndarray:
         """Return widths by Chernoff's bound for S = Σ_j F_j·η_j.
 
         log E e^(sη) ≤ s²b²/(1 − s²b²) ≤ 2s²b² for |s|·b ≤ 1/√2, b the scale, entries of F at most m in size;
         so P(|S| > w) ≤ 2·exp(−w²/(8b²q)) for w ≤ 2√2·bq/m, else 2·exp(−w/(2√2·bm)), q the row's squared norm.
         """
-        miss = (1 - level) / (self.body.ambient_dim if simultaneous else 1)
-        need = math.log(2 / miss)
+        need = math.log(2 / (1 - level))
         scale = float(self.law.scale)
         largest = self.body.generators.largest_norm(math.inf, None)
         squares = self.body.generators.row_squares()

@@ -189,7 +189,9 @@ class MatrixMap(CellMap):
     def __init__(self, matrix: np.ndarray) -> None:
         columns = MatrixGenerators(matrix).matrix  # checks shape and finiteness
         largest = float(np.abs(columns).max())
-        if not 1e-150 < largest < 1e150:
+        if largest == 0:
+            raise InvalidRequest("The workload matrix is zero.", "Give at least one answer that depends on the data.")
+        if not 1e-290 < largest < 1e290:
             raise InvalidRequest(f"The largest entry of the workload is {largest:g}.", "Scale the matrix towards 1.")
         self.step = _matrix_step(columns, largest)
         steps = np.round(columns / float(self.step))
@@ -198,6 +200,12 @@ class MatrixMap(CellMap):
         # below 2^20 a sum over 2^43 people fits 64 bits; above, Python's integers take over
         self._small = float(np.abs(steps).max()) <= 2**20
         self._norms = MatrixGenerators(steps)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixMap) and self.step == other.step and np.array_equal(self.matrix, other.matrix)
+
+    def __hash__(self) -> int:
+        return hash((self.step, self.matrix.shape, self.matrix.tobytes()))
 
     @property
     def n_rows(self) -> int:

@@ -25,7 +25,7 @@ def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
     geometric variable are independent, so each is drawn from a table of its own. (−, 0) is rejected, which leaves
     the two-sided law (Canonne, Kamath and Steinke 2020, section 5).
     """
-    _check_scale(scale)
+    check_scale(scale)
     digits = _laplace_digits(scale)
 
     def propose(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +40,7 @@ def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
 def discrete_gaussian(size: int, variance: Fraction, rng: Entropy) -> np.ndarray:
     """Return `size` draws with P(k) ∝ e^(−k²/(2·variance)) on the integers, shape (size,), dtype int64."""
     if variance > MAX_SCALE**2:
-        _check_scale(Fraction(MAX_SCALE + 1))
+        check_scale(Fraction(MAX_SCALE + 1))
     half = _half_gaussian(variance)
     return _signed(size, lambda count: half.lattice(count, rng), rng)
 
@@ -50,12 +50,13 @@ def rounded_gaussian(size: int, std: Fraction, rng: Entropy) -> np.ndarray:
 
     The normal variable is drawn lazily, bit by bit as the rounding needs them (in the spirit of Karney 2016).
     """
-    _check_scale(std)
+    check_scale(std)
     magnitude = HalfGaussian.continuous().rounded(size, std, rng)
     return np.where(rng.bits(size), -magnitude, magnitude)
 
 
-def _check_scale(scale: Fraction) -> None:
+def check_scale(scale: Fraction) -> None:
+    """Refuse noise that would not fit 64-bit integers."""
     if scale > MAX_SCALE:
         raise InvalidRequest(
             "The noise would be wider than 2^54 lattice steps.", "Ask for a larger epsilon, or take a coarser step."

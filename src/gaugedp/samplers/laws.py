@@ -8,18 +8,16 @@ from fractions import Fraction
 import numpy as np
 import scipy
 
+from gaugedp._validate import between
 from gaugedp.entropy import Entropy
-from gaugedp.samplers.discrete import discrete_gaussian, discrete_laplace, rounded_gaussian
+from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
+_NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
 _SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous law is exact to 1e-5
 
 
-class Law(ABC):
-    """A symmetric law on the integers with a finite variance."""
-
-    @abstractmethod
-    def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent draws, dtype int64, exactly from the law."""
+class Spread(ABC):
+    """How far a symmetric law on the integers reaches."""
 
     @property
     @abstractmethod
@@ -30,13 +28,10 @@ class Law(ABC):
     def coverage(self, width: np.ndarray) -> np.ndarray:
         """Return P(|N| ≤ width) for whole widths ≥ 0."""
 
-    @abstractmethod
-    def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
-        """Return E e^(−rate·N²), shape of `rate` ≥ 0."""
-
     def half_width(self, level: float) -> int:
-        """Return the least whole width with P(|N| ≤ width) ≥ level."""
-        low, high = -1, 1
+        """Return the least whole width with P(|N| ≤ width) ≥ level, 0 < level < 1."""
+        between(0, 1, level=level)
+        low, high = -1, max(1, int(2 * math.sqrt(self.variance)))
         while float(self.coverage(np.array(high))) < level:
             low, high = high, 2 * high
         while high - low > 1:
@@ -45,11 +40,26 @@ class Law(ABC):
         return high
 
 
+class Law(Spread):
+    """A symmetric law on the integers that can be drawn from, exactly."""
+
+    @abstractmethod
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent draws, dtype int64, exactly from the law."""
+
+    @abstractmethod
+    def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
+        """Return E e^(−rate·N²), shape of `rate` ≥ 0."""
+
+
 @dataclass(frozen=True)
 class DiscreteLaplace(Law):
     """P(k) ∝ e^(−|k|/scale)."""
 
     scale: Fraction
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Draw exactly; see the sampler."""
@@ -81,6 +91,9 @@ class DiscreteGaussian(Law):
     """P(k) ∝ e^(−k²/(2·parameter))."""
 
     parameter: Fraction
+
+    def __post_init__(self) -> None:
+        check_scale(Fraction(math.isqrt(math.ceil(self.parameter))))
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Draw exactly; see the sampler."""
@@ -121,6 +134,9 @@ class RoundedGaussian(Law):
 
     std: Fraction
 
+    def __post_init__(self) -> None:
+        check_scale(self.std)
+
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Draw exactly; see the sampler."""
         return rounded_gaussian(size, self.std, rng)
@@ -144,6 +160,39 @@ class RoundedGaussian(Law):
         magnitude = np.arange(int(12 * self.std) + 12)
         weight = np.diff(self.coverage(magnitude), prepend=0.0)
         return _moment(rate, magnitude, weight)
+
+
+@dataclass(frozen=True)
+class LaplaceSum(Spread):
+    """The sum of `count` independent discrete Laplace variables of one scale."""
+
+    scale: Fraction
+    count: int
+
+    @property
+    def variance(self) -> float:
+        """The sum of the variances."""
+        return self.count * DiscreteLaplace(self.scale).variance
+
+    def coverage(self, width: np.ndarray) -> np.ndarray:
+        """P(|S| ≤ w) = π⁻¹·∫₀^π φ(θ)^count·sin((w + 1/2)θ)/sin(θ/2) dθ, less 1e-9 for the error of the trapezoids.
+
+        A step h adds the mass beyond 2π/h − w, which is taken 80 deviations away. φ(θ) is the single characteristic
+        function 1/(1 + sin²(θ/2)/sinh²(1/(2·scale))).
+        """
+        if self.count == 1:
+            return DiscreteLaplace(self.scale).coverage(width)
+        steepness = math.sinh(min(1 / (2 * float(self.scale)), 350.0))
+        step = min(2 * math.pi / (80 * max(1.0, math.sqrt(self.variance))), math.pi / 64)
+        n_points = math.ceil(math.pi / step)
+        theta = np.arange(min(n_points, _NODES) + 1) * (math.pi / n_points)
+        power = np.exp(-self.count * np.log1p((np.sin(theta / 2) / steepness) ** 2))
+        power[0] /= 2
+        power[n_points:] /= 2
+        places = np.atleast_1d(np.asarray(width, dtype=float))
+        kernel = np.sin(np.multiply.outer(places + 0.5, theta[1:])) / np.sin(theta[1:] / 2)
+        total = (kernel @ power[1:] + (2 * places + 1) * power[0]) / n_points
+        return np.clip(total - 1e-9, 0, 1).reshape(np.shape(width))
 
 
 def _moment(rate: np.ndarray, magnitude: np.ndarray, weight: np.ndarray) -> np.ndarray:

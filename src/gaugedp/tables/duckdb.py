@@ -214,7 +214,9 @@ def _check_names(names: Sequence[object], needed: Sequence[str]) -> None:
     """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
     for name in needed:
         if name not in names:
-            raise UnknownName.among("column", name, names)
+            raise UnknownName(  # without a list: in a file that has no header, the first row stands in its place
+                f"There is no column {name!r}.", "Check the spelling, and that the first line holds the names."
+            )
         alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
         if names.count(name) > 1 or len(alike) > 1:
             raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")

@@ -101,7 +101,14 @@ def _plain(series: Any) -> Any:
 
 
 def _text(value: object) -> str | None:
-    """The text of an object, None for what is neither text, number nor date; it cannot fail."""
+    """The text of an object, None for what is neither text, number nor date, or too long a number; it cannot fail."""
+    try:
+        return _known_text(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _known_text(value: object) -> str | None:
     match value:
         case str():
             return value if value.isascii() or _is_unicode(value) else None
