@@ -205,6 +205,8 @@ def bounded(low: float, high: float, step: float = 1, missing: str | float = "dr
     positive(step=step)
     if not low < high:
         raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
+    if step < 1e-200 or max(abs(low), abs(high)) > 1e200:
+        raise InvalidRequest(f"The bounds {low!r}, {high!r} or the step {step!r} are extreme.", "Use another unit.")
     bottom, top, unit = decimal(low), decimal(high), decimal(step)
     if (bottom / unit).denominator != 1 or (top / unit).denominator != 1:
         raise InvalidRequest(

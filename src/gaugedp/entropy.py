@@ -1,6 +1,7 @@
 """Randomness: ChaCha20 keyed by the operating system; seeded only where a person asks for research."""
 
 import os
+import threading
 from typing import NoReturn
 
 import numpy as np
@@ -9,6 +10,16 @@ from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 
 _BLOCK_WORDS = 4096
+_forks = 0  # how often this process is a fork of another
+
+
+def _note_fork() -> None:
+    global _forks  # noqa: PLW0603 - the one fact about the process that all streams must see
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class Entropy:
@@ -42,10 +53,7 @@ class Entropy:
         """Return a uniform integer below 2^`n_bits`."""
         return int.from_bytes(self.bytes((n_bits + 7) // 8), "little") >> (-n_bits % 8)
 
-    def bytes(self, count: int) -> bytes:
-        """Return `count` uniform bytes."""
-        if self.seed is None and self._process != os.getpid():
-            self._rekey()
+    def _take(self, count: int) -> bytes:
         if count > 8 * _BLOCK_WORDS:
             return self._encryptor.update(bytes(count))
         if len(self._buffer) - self._used < count:
@@ -54,12 +62,20 @@ class Entropy:
         self._used += count
         return self._buffer[self._used - count : self._used]
 
+    def bytes(self, count: int) -> bytes:
+        """Return `count` uniform bytes, never the same twice, from any thread or process."""
+        if self.seed is None and self._generation != _forks:
+            self._rekey()
+        with self._lock:
+            return self._take(count)
+
     def _rekey(self) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
         key = os.urandom(32) if self.seed is None else self.seed.to_bytes(32, "little")
         self._encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
-        self._process = os.getpid()
+        self._generation = _forks
+        self._lock = threading.Lock()
         self._buffer, self._used = b"", 0
 
     def __reduce__(self) -> NoReturn:

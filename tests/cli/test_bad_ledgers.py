@@ -264,18 +264,7 @@ def check_paid_and_unseen(desk: Desk, done: Done) -> None:
     assert desk.ledger().verify().ok
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param(
-            0,
-            marks=pytest.mark.xfail(
-                strict=True, reason="release.py reads the account after looking, and passes on 'nothing was spent'"
-            ),
-        ),
-        33000,
-    ],
-)
+@pytest.mark.parametrize("size", [0, 33000])
 def test_a_full_disk_after_the_look_keeps_the_payment(forks: Nursery, desk: Desk, size: int) -> None:
     (desk.folder / "long.toml").write_text(DOMAIN.replace("low = 0, high = 100, width = 10", "from = 0, to = 99"))
     before = desk.files()
@@ -288,7 +277,6 @@ def test_a_full_disk_after_the_look_keeps_the_payment(forks: Nursery, desk: Desk
     }
 
 
-@pytest.mark.xfail(strict=True, reason="release.py reads the account after looking, and passes on 'nothing was spent'")
 def test_a_ledger_that_goes_away_after_the_look(forks: Nursery, desk: Desk) -> None:
     program = LIMITED.replace("limit(size)\n\n\nstage", "os.rename('people.ledger', 'away.ledger')\n\n\nstage")
     assert program != LIMITED
@@ -332,7 +320,6 @@ def test_a_full_disk_at_the_answers_keeps_a_key_of_ones_own(forks: Nursery, desk
     check_free_again(desk, done)
 
 
-@pytest.mark.xfail(strict=True, reason="show() reads the ledger again, and passes on 'nothing was spent'")
 def test_a_full_disk_after_the_answers_does_not_deny_the_payment(forks: Nursery, desk: Desk) -> None:
     done = limited(forks, desk.folder, size=10, at="write")
     assert desk.ledger().spent == PureDP(1)
@@ -340,7 +327,6 @@ def test_a_full_disk_after_the_answers_does_not_deny_the_payment(forks: Nursery,
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-@pytest.mark.xfail(strict=True, reason="only the files are written under a handler, not standard output")
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk, flags: list[str]) -> None:
     done = limited(forks, desk.folder, *flags, stdout="/dev/full")
@@ -348,9 +334,6 @@ def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk
     check_free_again(desk, done)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the file is opened for writing, and so emptied, before the answer is known to fit"
-)
 def test_a_full_disk_leaves_the_answers_of_an_earlier_run(forks: Nursery, desk: Desk) -> None:
     before = (desk.folder / "answers.csv").read_bytes()
     limited(forks, desk.folder, size=10, at="write", save="answers.csv")

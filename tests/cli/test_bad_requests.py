@@ -31,7 +31,7 @@ NUMBERS = ["0", "-1", "-0.0", "nan", "inf", "-inf", "1e999", "word", "", "0x1", 
 LATE = "the ledger is made and bound before the request is planned"
 
 
-@pytest.mark.parametrize("text", [*NUMBERS, wrong("float() takes 1_0 for 10", "1_0")])
+@pytest.mark.parametrize("text", [*NUMBERS, "1_0"])
 @pytest.mark.parametrize("name", ["epsilon", "rho", "mu"])
 def test_a_wrong_promise(desk: Desk, name: str, text: str) -> None:
     check_refused(desk, f"{name} is", f"Give {name} as a", **{"epsilon": None, name: text})
@@ -88,7 +88,7 @@ def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [wrong(LATE, "x" * 1001, raises=AssertionError), wrong(LATE, "a\0b", raises=AssertionError)], ids=len
+    "key", ["x" * 1001, "a\0b", ""], ids=len
 )
 def test_a_wrong_key(desk: Desk, key: str) -> None:
     check_refused(desk, "The key is not", "Give a short text", key=key)
@@ -154,7 +154,6 @@ def test_a_missing_person_column(desk: Desk) -> None:
     check_refused(desk, "There is no column 'WHO'", domain=domain)
 
 
-@pytest.mark.xfail(strict=True, reason="the names that are offered are the first row of a file without a header")
 def test_a_file_without_a_header_shows_no_row(desk: Desk) -> None:
     rows = (desk.folder / "people.csv").read_text().splitlines(keepends=True)[1:]
     (desk.folder / "bare.csv").write_text("".join(rows))
@@ -292,10 +291,7 @@ def test_a_wrong_command_line(desk: Desk, words: list[str]) -> None:
 
 # -- a file in two roles ---------------------------------------------------------------------------
 
-ROLES = "cli/release.py does not compare the paths that it writes with those that it reads"
 
-
-@pytest.mark.xfail(strict=True, reason=ROLES)
 @pytest.mark.parametrize("role", ["people.csv", "people.ledger", "domain.toml"])
 @pytest.mark.parametrize("name", ["out", "save"])
 def test_an_answer_is_not_written_over_what_it_comes_from(desk: Desk, name: str, role: str) -> None:
@@ -305,7 +301,6 @@ def test_an_answer_is_not_written_over_what_it_comes_from(desk: Desk, name: str,
     check_sentence(done, 2, role)
 
 
-@pytest.mark.xfail(strict=True, reason=ROLES)
 def test_two_files_are_not_written_to_one_path(desk: Desk) -> None:
     check_refused(desk, "answers.csv", out="answers.csv", save="./answers.csv")
 
@@ -316,7 +311,6 @@ def test_the_table_is_no_ledger(desk: Desk) -> None:
     assert desk.files() == before
 
 
-@pytest.mark.xfail(strict=True, reason="':memory:' is taken for a ledger that forgets, and nothing says so")
 def test_a_ledger_in_memory_is_no_account_of_a_command(desk: Desk) -> None:
     check_refused(desk, "memory", ledger=":memory:", budget="2")
 
@@ -324,7 +318,6 @@ def test_a_ledger_in_memory_is_no_account_of_a_command(desk: Desk) -> None:
 # -- what Python says is not what a shell can do ---------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="the advice of the library, budget=gd.PureDP(1.0), is not an option")
 def test_a_missing_ledger_names_the_option(desk: Desk) -> None:
     check_sentence(desk.release(ledger="absent.ledger"), 2, "There is no ledger 'absent.ledger'", "--budget")
 

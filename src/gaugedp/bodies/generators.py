@@ -104,7 +104,9 @@ class MatrixGenerators:
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
         """Return the largest norm of a column."""
-        return float(np.linalg.norm(self._weighted(weights), p, axis=0).max())
+        columns = self._weighted(weights)
+        largest = float(np.abs(columns).max())  # divided out, so that no square underflows
+        return largest * float(np.linalg.norm(columns / largest, p, axis=0).max()) if largest else 0.0
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
         """Return the largest distance between two columns; twice the largest norm where there are too many pairs."""

@@ -36,6 +36,10 @@ class Composed(Guarantee):
 
     parts: Parts
 
+    def __post_init__(self) -> None:
+        for _, count in self.parts:
+            whole(minimum=1, count=count)
+
     def renyi(self, order: float) -> float:
         """Return the sum of the parts' curves at the same order."""
         check_order(order)
@@ -93,6 +97,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
+        whole(minimum=0, count=count)
         for leaf, times in part.parts if isinstance(part, Composed) else ((part, 1),):
             counts[leaf] = counts.get(leaf, 0) + times * count
     kept = sorted(((leaf, n) for leaf, n in counts.items() if n and not _is_nothing(leaf)), key=_canonical)

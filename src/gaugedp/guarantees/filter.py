@@ -49,7 +49,7 @@ class Budget:
         """Return the charge of the first of `promises` that has a price in this budget's currency."""
         for promise in promises:
             price = promise.price(self.currency)
-            if price is not None:
+            if price is not None and min(price) >= 0:
                 return tuple(math.ceil(number * UNITS) for number in price)
         raise LedgerRefused(
             f"A budget of {self.total!r} cannot be charged for {promises[0]!r}.", f"{_ASK[self.currency]}."

@@ -3,11 +3,13 @@
 import os
 import re
 import stat
+import time
 from pathlib import Path
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 _MOUNTS = Path("/proc/mounts")
+_PATIENCE = 50
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|gfs2|ocfs2|"
     r"davfs2?|sshfs|s3fs|gcsfuse|rclone|webdav|curlftpfs"
@@ -98,3 +100,18 @@ def _check_local(path: Path, name: str) -> None:
             f"The ledger {name} lies on a network file system ({kind}); two machines could spend one budget.",
             "Put it on a local disk.",
         )
+
+
+def check_single(path: Path, name: str) -> None:
+    """Refuse a file with a second name: SQLite's log is found by name, so two names would spend the budget twice.
+
+    While another process creates the ledger, the file has two names for a moment.
+    """
+    for _ in range(_PATIENCE):
+        try:
+            if os.stat(path).st_nlink <= 1:
+                return
+        except OSError:
+            return  # what is wrong with the file is said when it is opened
+        time.sleep(0.02)
+    raise LedgerRefused(f"The ledger {name} has a second name (a hard link).", "Remove the other name.")

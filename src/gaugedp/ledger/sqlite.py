@@ -16,7 +16,7 @@ from typing import Any
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, Act, Head, Row, extend
-from gaugedp.ledger.place import check_path, check_place, is_gone
+from gaugedp.ledger.place import check_path, check_place, check_single, is_gone
 from gaugedp.ledger.store import T, no_ledger
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
@@ -57,6 +57,7 @@ class SqliteStore:
 
     def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
         """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
+        check_single(self._path, self.name)
         with _turn, closing(_connect(uri)) as connection:
             schema.check_mark(connection, self.name)
             schema.make_durable(connection, self.name)

@@ -77,24 +77,28 @@ class Prepared:
     """One draw of noise that waits for its answer: two answers under one draw would tell their difference."""
 
     def __init__(self, noise: np.ndarray) -> None:
-        self._noise: np.ndarray | None = noise
+        self._shape = noise.shape
+        self._noise = [noise]
 
     def __call__(self, answer: np.ndarray) -> np.ndarray:
         """Return `answer` (integers, in lattice steps) plus the noise, and forget the noise."""
-        if self._noise is None:
-            raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
-        if np.shape(answer) != self._noise.shape:
+        if np.shape(answer) != self._shape:
             raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, the noise {self._noise.shape}.", "Give one number a row."
+                f"The answer has shape {np.shape(answer)}, the noise {self._shape}.", "Give one number a row."
             )
-        noise, self._noise = self._noise, None
+        try:
+            noise = self._noise.pop()  # at once, so that no second thread can take it too
+        except IndexError:
+            raise InvalidRequest(
+                "This noise has been used.", "Prepare the mechanism again for another answer."
+            ) from None
         return answer + noise
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")
 
     def __repr__(self) -> str:
-        return f"Prepared({'used' if self._noise is None else 'unused'})"
+        return f"Prepared({'unused' if self._noise else 'used'})"
 
 
 def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fraction, Fraction]:
@@ -107,10 +111,11 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
     if not radius > 0:
         raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
     if is_integer(body):
-        return Fraction(1), _up(radius)
+        exact = weights is None and (p == 1 or math.isinf(p)) and radius < 2**53 and radius.is_integer()
+        return Fraction(1), Fraction(radius) if exact else _up(radius, body.ambient_dim)
     step = Fraction(2) ** math.floor(math.log2(radius / (body.ambient_dim * FINE_STEPS)))
     rounding = _cube_radius(body.ambient_dim, p, weights)
-    return step, _up(radius) / step + _up(rounding)
+    return step, _up(radius, body.ambient_dim) / step + _up(rounding, body.ambient_dim)
 
 
 def is_integer(body: Body) -> bool:
@@ -124,6 +129,6 @@ def _cube_radius(d: int, p: float, weights: np.ndarray | None) -> float:
     return float(np.linalg.norm(inverse, p))
 
 
-def _up(value: float) -> Fraction:
-    """Return a rational that covers the rounding of a few float operations; whole numbers stay as they are."""
-    return Fraction(value) if value.is_integer() else Fraction(value) * (1 + Fraction(1, 2**40))
+def _up(value: float, n_terms: int) -> Fraction:
+    """Return a rational that covers the rounding of a norm of `n_terms` floats."""
+    return Fraction(value) * (1 + Fraction(1, 2**40) + Fraction(n_terms, 2**51))

@@ -17,13 +17,14 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.identity import MOST_CELLS, Identity
 from gaugedp.mechanisms.laplace import Laplace
+from gaugedp.samplers.discrete import MAX_SCALE
 
 
 def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
     """Yield every mechanism that keeps the promise `asked`, for a body and relative widths of the noise."""
     pure = pure_within(asked)
     yield Laplace.calibrate(body, pure, weights)
-    if _has_table_of_its_own(body):
+    if _has_table_of_its_own(body, pure):
         yield Identity.calibrate(body, pure)
     if asked != pure:
         yield Gaussian.calibrate(body, asked, weights)
@@ -57,12 +58,14 @@ def choose(mechanisms: list[Mechanism], errors: list[float]) -> tuple[Mechanism,
     return mechanisms[best], reason + (f" (against {', '.join(others)})" if others else "")
 
 
-def _has_table_of_its_own(body: Body) -> bool:
+def _has_table_of_its_own(body: Body, pure: PureDP) -> bool:
     """Whether noise on the joint cells is possible, affordable, and not the same as noise on the answers."""
     if not isinstance(body, Polytope) or not body.generators.counting or body.generators.n_generators > MOST_CELLS:
         return False
-    same = body.ambient_dim == body.generators.n_generators and bool((body.generators.row_squares() == 1).all())
-    return not same
+    squares = body.generators.row_squares()
+    if body.coefficient_radius / pure.value * float(squares.max()) > MAX_SCALE / 2:
+        return False
+    return body.ambient_dim != body.generators.n_generators or bool((squares != 1).any())
 
 
 def _gap(mu: float) -> float:

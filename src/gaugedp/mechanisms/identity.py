@@ -16,6 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import Mechanism, lattice_radius
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
 MOST_CELLS = 10**6
@@ -61,7 +62,10 @@ class Identity(Mechanism):
                 f"The joint table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian."
             )
         lattice_radius(body, 1, None)  # refuses a body that is a point
-        return cls(body, guarantee, DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.value)))
+        law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.value))
+        if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
+            raise InvalidRequest("The noise on the cells would not fit 64-bit sums.", "Use Laplace or Gaussian.")
+        return cls(body, guarantee, law)
 
     @property
     def is_knorm(self) -> bool:

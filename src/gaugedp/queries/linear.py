@@ -87,11 +87,6 @@ class Workload(Query):
         """The bounded columns in use."""
         return tuple(dict.fromkeys(piece.column for piece in self.pieces if piece.column))
 
-    @property
-    def may_drop_rows(self) -> bool:
-        """Whether the rules can leave a row out."""
-        return any(self.domain.attribute(name).outside == "drop" for name in self.attributes)
-
     @cached_property
     def labels(self) -> list[tuple[str, str]]:
         """Pairs (term, cell), one for each answer."""
@@ -119,15 +114,15 @@ class Workload(Query):
         return np.concatenate([np.full(count, float(scale)) for scale, count in scales])
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′}, with ±v where rows can be missing).
+        """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
 
+        The ±v are there because a row may be left out: by a rule, or as a broken line of a text file.
         v runs over what one row can add. The radii are exact for marginals, prefix sums, ranges and sums alone, and
         for stacks of marginals; elsewhere they are upper bounds.
         """
         replace = unit.neighbours == "replace"
         columns = WorkloadColumns(self.domain, self.attributes, self.columns, self.pieces)
-        with_zero = replace and (unit.column is not None or self.may_drop_rows)
-        return Polytope(columns, unit.max_rows, differences=replace, with_zero=with_zero)
+        return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""

@@ -92,9 +92,14 @@ def read_person(column: Column, alias: str) -> Reading:
     """Return the reading of the person column: `inside` says that there is a person."""
     value = exp.column(alias)
     inside = exp.not_(value.is_(exp.null()))
-    if column.kind in {Kind.REAL, Kind.SHORT_REAL}:
-        return Reading({alias: _number(column)}, exp.and_(inside, exp.not_(exp.IsNan(this=value.copy()))), value)
-    return Reading({alias: _source(column) if column.kind is Kind.INTEGER else _text(column)}, inside, value)
+    match column.kind:
+        case Kind.INTEGER:
+            return Reading({alias: _source(column)}, inside, value)
+        case Kind.REAL | Kind.SHORT_REAL:
+            return Reading({alias: _number(column)}, exp.and_(inside, exp.not_(exp.IsNan(this=value.copy()))), value)
+    # as bytes: two people are the same only where every letter is, whatever the engine's rule for text
+    text = exp.Encode(this=_text(column), charset=exp.Literal.string("utf-8"))
+    return Reading({alias: text}, inside, value)
 
 
 def _categories(attribute: Categories, column: Column, alias: str) -> Reading:

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 KINDS = {
     **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
-    **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal", "double"), Kind.REAL),
+    **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal"), Kind.WIDE),
     **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),
     **dict.fromkeys(
         ("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL
     ),
+    "double": Kind.REAL,
     "float": Kind.SHORT_REAL,
 }
 PLAIN_WORDS = {
@@ -44,7 +45,8 @@ PLAIN_WORDS = {
 # one line of header, then rows that cannot make the reader fail
 TEXT_RULE = (
     "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', "
-    "strict_mode = false, ignore_errors = true, hive_partitioning = false"
+    "strict_mode = false, ignore_errors = true, hive_partitioning = false, "
+    "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
 )
 Attach = Callable[["duckdb.DuckDBPyConnection"], None]
 T = TypeVar("T")
@@ -226,7 +228,9 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: tuple[typ
     """Return what `work` gives, or raise the refusal, in which no trace of the engine's error is left."""
     import duckdb
 
-    expected: tuple[type[BaseException], ...] = (duckdb.Error, OSError, MemoryError, RuntimeError, *failures)
+    expected: tuple[type[BaseException], ...] = (
+        duckdb.Error, OSError, MemoryError, RuntimeError, ValueError, ArithmeticError, TypeError, *failures
+    )  # fmt: skip
     raised: BaseException = refusal  # outside the handler, so that the engine's error is not even its context
     try:
         return work()

@@ -16,6 +16,7 @@ class Kind(Enum):
 
     INTEGER = "whole numbers"  # that fit 64 bits with a sign
     REAL = "numbers"
+    WIDE = "wide numbers"  # beyond 64 bits, and decimals: 64-bit floats, but text where they name a person
     SHORT_REAL = "short numbers"  # 32-bit floats: 0.7 is the number that prints as 0.7
     TEXT = "text"
     LABEL = "labels"  # dates, times and booleans: compared by their text, never used as numbers

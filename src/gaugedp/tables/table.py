@@ -89,7 +89,7 @@ def _check_total(total: Total, domain: Domain) -> None:
 
 
 def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
-    accepted = {Kind.INTEGER, Kind.REAL, Kind.SHORT_REAL, Kind.TEXT}
+    accepted = {Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL, Kind.TEXT}
     if isinstance(fact, Categories):
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
     else:
