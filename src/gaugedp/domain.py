@@ -130,7 +130,7 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
         raise InvalidRequest(
             f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, numbers or nesting beyond all measure
         raise InvalidRequest(f"The domain file {str(path)!r} is not TOML: {error}.", "Mend that line.") from None
 
 

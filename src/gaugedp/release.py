@@ -199,8 +199,8 @@ def release(
     )
     if isinstance(paid, Stored):
         return Release.from_json(paid.released.decode())
-    facts["account"] = _account(ledger, paid)
     on_stage("look")
+    facts["account"] = _account(ledger, paid)
     numbers = prepared(query.evaluate(table, row_key))
     on_stage("store")
     answer = Release(numbers, query.labels, query.estimates, made.mechanism.guarantee, facts)

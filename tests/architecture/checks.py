@@ -144,9 +144,7 @@ def exact_samplers(place: str, source: str) -> list[str]:
     wanted = {f"{module}.{name}" for module in ("math", "numpy") for name in FLOAT_FUNCTIONS}
     lines = [f"{place}:{node.lineno}: {what} in an exact sampler." for node, what in found]
     return lines + [
-        f"{place}:{at}: {name} in an exact sampler."
-        for name, _, at in imports(place, source)
-        if name in wanted
+        f"{place}:{at}: {name} in an exact sampler." for name, _, at in imports(place, source) if name in wanted
     ]
 
 
@@ -215,9 +213,7 @@ def function_sizes(files: dict[str, str]) -> list[str]:
     found = [f"{name}: {size} lines, the most is 60." for name, size in sizes.items() if size > 60]
     if median(sizes.values()) > 8:
         found.append(f"The median function has {median(sizes.values())} lines, the most is 8.")
-    long = [
-        f"{name}: {size} lines; at most a tenth may pass 25." for name, size in sizes.items() if size > 25
-    ]
+    long = [f"{name}: {size} lines; at most a tenth may pass 25." for name, size in sizes.items() if size > 25]
     return found + (long if len(long) > max(1, len(sizes) // 10) else [])
 
 

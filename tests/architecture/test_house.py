@@ -11,9 +11,7 @@ from tests.architecture import checks
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "gaugedp"
-FILES = {
-    path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py"))
-}
+FILES = {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py"))}
 LOCKS = sorted(ROOT.glob("requirements*.lock"))
 NOT_AT_IMPORT = (
     "duckdb", "sqlglot", "matplotlib", "click", "rich", "cryptography", "pandas", "polars", "pyarrow",
@@ -89,9 +87,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("check", "place", "source"), PLANTED)
-def test_a_planted_violation_is_found(
-    check: Callable[[str, str], list[str]], place: str, source: str
-) -> None:
+def test_a_planted_violation_is_found(check: Callable[[str, str], list[str]], place: str, source: str) -> None:
     assert check(place, source)
 
 
@@ -187,21 +183,13 @@ def shipped_files() -> list[Path]:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
         paths = [ROOT / name for name in listed.split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        inside = [
-            path
-            for folder in SHIPPED
-            for path in (ROOT / folder).rglob("*")
-            if "__pycache__" not in path.parts
-        ]
+        inside = [path for folder in SHIPPED for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts]
         paths = [*ROOT.glob("*.*"), *inside]
     return [path for path in paths if path.is_file() and path.suffix not in (".pyc", ".png")]
 
 
 def test_no_file_names_the_machine_it_was_written_on() -> None:
-    texts = {
-        path.relative_to(ROOT).as_posix(): path.read_text("utf-8", errors="replace")
-        for path in shipped_files()
-    }
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8", errors="replace") for path in shipped_files()}
     assert "pyproject.toml" in texts
     assert not [line for place, text in texts.items() for line in checks.machine_paths(place, text)]
 

@@ -235,6 +235,15 @@ def test_a_read_only_folder_holds_no_new_ledger(forks: Nursery, public: Path) ->
     check_sentence(limited(forks, public, user=65534, save="new.json"), 2, "cannot be written")
 
 
+def test_a_read_only_folder_of_the_answers(forks: Nursery, public: Path) -> None:
+    (public / "folder").mkdir()
+    shutil.copyfile(public / "answers.csv", public / "folder" / "answers.csv")
+    (public / "folder" / "answers.csv").chmod(0o666)
+    (public / "folder").chmod(0o555)
+    done = limited(forks, public, user=65534, out="folder/answers.csv")
+    assert (done.code, Ledger.open(public / "people.ledger").spent) in {(0, PureDP(1)), (2, PureDP(0.5))}
+
+
 @pytest.mark.parametrize("size", [0, 5000, 30000])
 def test_a_full_disk_holds_no_new_ledger(forks: Nursery, desk: Desk, size: int) -> None:
     before = desk.files()
@@ -281,6 +290,18 @@ def test_a_ledger_that_goes_away_after_the_look(forks: Nursery, desk: Desk) -> N
     program = LIMITED.replace("limit(size)\n\n\nstage", "os.rename('people.ledger', 'away.ledger')\n\n\nstage")
     assert program != LIMITED
     names = {"size": -1, "at": "store", "user": 0, "words": ["release", "people.csv", *options()]}
+    done = forks.run(program, desk.folder, **names)
+    os.rename(desk.folder / "away.ledger", desk.folder / "people.ledger")
+    check_paid_and_unseen(desk, done)
+
+
+def test_a_ledger_that_goes_away_after_paying(forks: Nursery, desk: Desk) -> None:
+    away = (
+        "\nfrom gaugedp.ledger import Ledger\nreserve = Ledger.reserve\n"
+        "Ledger.reserve = lambda *a, **b: (reserve(*a, **b), os.rename('people.ledger', 'away.ledger'))[0]\n"
+    )
+    program = LIMITED.replace("\nstage.show = show\n", away)
+    names = {"size": -1, "at": "none", "user": 0, "words": ["release", "people.csv", *options()]}
     done = forks.run(program, desk.folder, **names)
     os.rename(desk.folder / "away.ledger", desk.folder / "people.ledger")
     check_paid_and_unseen(desk, done)

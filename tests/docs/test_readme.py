@@ -73,9 +73,7 @@ def test_blocks_are_found_and_the_marker_is_obeyed() -> None:
     first, second, third = blocks(PLANTED_PAGE)
     assert (first.code, first.line, first.exit_code) == ("x = 1\n", 3, 0)
     assert second.code == "y = x + 1\n"
-    assert [" ".join(command.split()) for command in third.commands] == [
-        "gaugedp release nothing.csv --epsilon 1"
-    ]
+    assert [" ".join(command.split()) for command in third.commands] == ["gaugedp release nothing.csv --epsilon 1"]
     assert third.exit_code == 2
 
 

@@ -96,7 +96,6 @@ def test_renyi_of_tiny_losses(loss: float, order: float) -> None:
     assert 0 <= PureDP(loss).renyi(order) <= loss
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="_log_sinh takes the logarithm of 0 where x underflows")
 @pytest.mark.parametrize(("loss", "order"), [(5e-324, 2.0), (5e-324, 1e6), (1e-310, 1 + 2.0**-52)])
 def test_renyi_of_the_smallest_losses(loss: float, order: float) -> None:
     assert 0 <= PureDP(loss).renyi(order) <= loss

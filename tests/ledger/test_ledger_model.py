@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.guarantees.base import up_decimal
 from gaugedp.ledger import Ledger, Reservation, Stored
 from tests.ledger.kit import UNIT
 
@@ -68,7 +69,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def it_agrees(self) -> None:
-        assert self.ledger.spent == PureDP(float(self.spent))
+        assert self.ledger.spent == PureDP(up_decimal(self.spent))
         report = self.ledger.verify()
         assert report.ok
         assert set(report.unsettled) == set(self.open)

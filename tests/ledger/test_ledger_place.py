@@ -1,9 +1,11 @@
 """Network file systems, read off the text of the mounts."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger, place
 from tests.ledger.kit import refused
@@ -63,3 +65,14 @@ def test_a_network_folder_is_refused(path: Path, tmp_path: Path, monkeypatch: py
             Ledger.open(at, PureDP(1))
     monkeypatch.setattr(place, "_MOUNTS", tmp_path / "absent")
     assert Ledger.open(path).budget == PureDP(1)
+
+
+def test_a_ledger_with_a_second_name_is_refused(tmp_path: Path) -> None:
+    """SQLite's log is found by name: under two names the budget would be spent twice."""
+    ledger = Ledger.open(tmp_path / "a.ledger", PureDP(1))
+    os.link(tmp_path / "a.ledger", tmp_path / "b.ledger")
+    for path in ("a.ledger", "b.ledger"):
+        with pytest.raises(LedgerRefused, match="second name"):
+            Ledger.open(tmp_path / path)
+    os.unlink(tmp_path / "b.ledger")
+    assert ledger.spent == PureDP(0)

@@ -185,9 +185,8 @@ def test_an_unclear_promise_is_refused(asked, words: str) -> None:
         planned("a", **asked)
 
 
-def test_what_nobody_can_change_is_not_planned() -> None:
-    with pytest.raises(InvalidRequest, match="No unit can change this answer"):
-        planned("count", REPLACED, epsilon=1)
+def test_a_count_is_noisy_under_replace_too() -> None:
+    assert planned("count", REPLACED, epsilon=1).error > 0  # a line of a text file may be broken
     assert planned("count", gd.PrivacyUnit("pid", "replace"), epsilon=1).error > 0  # a person may have no rows
     assert planned("count; b", REPLACED, epsilon=1).error > 0  # a row may be left out
 

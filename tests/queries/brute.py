@@ -28,6 +28,7 @@ def differences(query, unit) -> np.ndarray:
         points = persons(points, unit.max_rows)
     if unit.neighbours == "add_remove":
         return np.vstack([points, -points])
+    points = np.vstack([points, np.zeros_like(points[:1])])  # a line that a text file breaks is left out
     return (points[:, None] - points[None]).reshape(-1, points.shape[1])
 
 

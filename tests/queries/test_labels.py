@@ -199,7 +199,7 @@ def test_an_attribute_twice_in_by_is_refused(text: str) -> None:
 
 
 def test_the_hint_never_repeats_the_question() -> None:
-    with pytest.raises(InvalidRequest, match="count takes no name. Write count"):
+    with pytest.raises(InvalidRequest, match=r"count takes no name\. Write count"):
         gd.query(DOMAIN, "count()")
 
 

@@ -31,9 +31,7 @@ def report(tmp_path: Path) -> Path:
 @pytest.fixture
 def page() -> Iterator[Any]:
     """A page of an offline browser; `page.errors` and `page.addresses` collect what must not happen."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: make browser"
-    )
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make browser")
     if BROWSER is None:
         pytest.skip("no chromium-headless-shell on this machine")
     with playwright.sync_playwright() as started:

@@ -1,6 +1,8 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,10 +133,23 @@ def _write(answer: Release, files: dict[str, str | None], as_json: bool) -> None
 
 
 def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside `path` first, so that a full disk leaves what was there."""
-    part = path.with_name(path.name + ".part")
+    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        write(target)
+        return
+    descriptor, name = tempfile.mkstemp(prefix=".gaugedp-", dir=target.parent)
+    os.close(descriptor)
+    part = Path(name)
     try:
         write(part)
-        part.replace(path)
+        part.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -146,10 +146,22 @@ def check_writable(path: str | None) -> None:
     """Refuse, before anything is spent, a file that could not be written."""
     if path is None:
         return
-    place = Path(path)
-    parent = place.resolve().parent
-    if place.is_dir() or not parent.is_dir() or not os.access(place if place.exists() else parent, os.W_OK):
+    try:
+        fit = _is_writable(Path(path).resolve())
+    except OSError:  # such as a name that is too long
+        fit = False
+    if not fit:
         raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in a folder that exists and is yours.")
+
+
+def _is_writable(place: Path) -> bool:
+    if place.exists() and not place.is_file():  # a pipe or a device is written as it is, a folder not at all
+        return not place.is_dir() and os.access(place, os.W_OK)
+    return (
+        place.parent.is_dir()
+        and os.access(place.parent, os.W_OK | os.X_OK)
+        and (not place.exists() or os.access(place, os.W_OK))
+    )
 
 
 def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:

@@ -59,7 +59,8 @@ def check_scale(scale: Fraction) -> None:
     """Refuse noise that would not fit 64-bit integers."""
     if scale > MAX_SCALE:
         raise InvalidRequest(
-            "The noise would be wider than 2^54 lattice steps.", "Ask for a larger epsilon, or take a coarser step."
+            "The noise would be wider than 2^54 lattice steps.",
+            "Give a larger epsilon, rho or mu, or a coarser step.",
         )
 
 

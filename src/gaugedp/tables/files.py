@@ -3,6 +3,7 @@
 import csv
 import gzip
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +29,9 @@ class File:
             raise UnreadableTable(
                 f"{str(path)!r} is of no known format.", f"Give a file ending in {', '.join(FORMATS)}."
             )
-        if path.is_dir():
+        if _is(path, Path.is_dir):
             raise UnreadableTable(f"{str(path)!r} is a folder.", "Give one file.")
-        if not path.is_file():
+        if not _is(path, Path.is_file):
             raise UnreadableTable(f"There is no file {str(path)!r}.", "Check the path.")
         return cls(path.resolve(), FORMATS[suffix])
 
@@ -69,3 +70,10 @@ class File:
             return start.splitlines()[0].decode("utf-8-sig") if start else ""
         except UnicodeDecodeError:
             return None
+
+
+def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
+    try:
+        return kind(path)
+    except OSError:  # such as a name that is too long
+        return False
