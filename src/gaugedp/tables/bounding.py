@@ -6,7 +6,7 @@ as any other under a random key, whatever the contents, and nothing depends on t
 
 That at most `max_rows` rows stay, and that they depend on no other person, holds for every key and every hash;
 only the evenness of the choice rests on the hash. It is a polynomial over a prime field, made of a line in (person,
-number) and three cubes: integer arithmetic below 2^63, equal on every engine.
+number) and two cubes: integer arithmetic below 2^63, equal on every engine.
 """
 
 import hashlib
@@ -104,8 +104,8 @@ def _row_number(order: list[str]) -> Sql:
 
 
 def _constants(row_key: bytes) -> list[int]:
-    """Six numbers 1 … PRIME − 1 made from the key: three for the line, one for each cube."""
-    digests = (hashlib.sha256(row_key + bytes([i])).digest() for i in range(6))
+    """Five numbers 1 … PRIME − 1 made from the key: three for the line, one for each cube."""
+    digests = (hashlib.sha256(row_key + bytes([i])).digest() for i in range(5))
     return [1 + int.from_bytes(digest[:16], "big") % (PRIME - 1) for digest in digests]
 
 
@@ -113,7 +113,7 @@ def _hashed(rows: Sql, names: list[str], kind: Kind, constants: list[int]) -> Sq
     carried = [*names, PERSON, POSITION]
     start = _line(_person_number(kind), constants[:3])
     rows = _over(rows, *carried, start.as_(HASH))
-    for shift in constants[3:]:  # a query for each cube: written out in one, the expression would be 27 times as long
+    for shift in constants[3:]:  # a query for each cube: written out in one, the expression would be 9 times as long
         value = exp.cast(exp.column(HASH), "BIGINT") + shift
         cube = (value * value % PRIME) * value % PRIME
         rows = _over(rows, *carried, exp.cast(cube, "INT").as_(HASH))
