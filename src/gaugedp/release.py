@@ -14,7 +14,7 @@ import numpy as np
 from gaugedp._validate import between
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.guarantees import ApproxDP, Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import Mechanism
@@ -225,6 +225,9 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if given.query.digest() != query.digest() or given.unit != table.unit:
         raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
+    asked = given.asked  # what may be charged for: a plan that was put together by hand must not promise too much
+    if isinstance(asked, ApproxDP) and mechanism.guarantee.delta(asked.epsilon_value) > asked.delta_value:
+        raise InvalidRequest(f"{mechanism.guarantee!r} does not imply {asked!r}.", "Take the plan as it was made.")
     return given
 
 

@@ -1,5 +1,6 @@
 """The one door: what happens in which order, what is kept, and what is refused."""
 
+import dataclasses
 import json
 import pickle
 import traceback
@@ -394,3 +395,16 @@ def test_an_empty_table_is_answered(tmp_path: Path) -> None:
 
 def test_errors_of_the_door_are_of_one_kind() -> None:
     assert all(issubclass(kind, GaugedpError) for kind in (InvalidRequest, LedgerRefused, UnreadableTable))
+
+
+def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
+    ledger = Ledger.in_memory(gd.ApproxDP(1, 1e-3))
+    made = gd.plan(QUERY, UNIT, epsilon=0.5, delta=1e-6)
+    gaussian = next(one.mechanism for one in made.candidates if one.mechanism.name == "Gaussian")
+    honest = dataclasses.replace(made, mechanism=gaussian)
+    cheap = dataclasses.replace(honest, asked=gd.ApproxDP(0.001, 1e-9))
+    with pytest.raises(InvalidRequest, match="does not imply"):
+        gd.release(QUERY, table, ledger=ledger, planned=cheap)
+    assert ledger.spent == gd.ApproxDP(0, 0)
+    gd.release(QUERY, table, ledger=ledger, planned=honest)
+    assert ledger.spent == gd.ApproxDP(0.5, 1e-6)
