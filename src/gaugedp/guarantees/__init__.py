@@ -1,25 +1,61 @@
 """Upper bounds on what leaks: promises, their composition, and budgets."""
 
+from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.best_order import BestOrder
+from gaugedp.guarantees.bound import Bound
+from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.calibrate import (
+    discrete_gaussian_std,
+    discrete_laplace_scale,
+    gaussian_std,
+    laplace_scale,
+    subsampled_noise_multiplier,
+)
 from gaugedp.guarantees.composed import Composed, compose
-from gaugedp.guarantees.filter import Budget
-from gaugedp.guarantees.gaussian import GaussianDP, gaussian_std
+from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
+from gaugedp.guarantees.filter import Budget, Filter
+from gaugedp.guarantees.finite import FiniteLoss
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.groups import Grouped, group_factor
 from gaugedp.guarantees.json import from_dict, from_json, to_json
+from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.renyi import RenyiDP
+from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
 
 __all__ = [
     "ZCDP",
     "ApproxDP",
+    "BestOrder",
+    "Bound",
     "Budget",
     "Composed",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
+    "ExponentialLoss",
+    "Filter",
+    "FiniteLoss",
     "GaussianDP",
+    "Grouped",
     "Guarantee",
+    "LaplaceLoss",
     "PureDP",
+    "RandomizedResponseLoss",
+    "RenyiDP",
+    "SubsampledGaussian",
     "compose",
+    "discrete_gaussian_std",
+    "discrete_laplace_scale",
+    "divergences",
     "from_dict",
     "from_json",
     "gaussian_std",
+    "group_factor",
+    "laplace_scale",
+    "subsampled_noise_multiplier",
     "to_json",
 ]

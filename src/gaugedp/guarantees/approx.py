@@ -4,10 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gaugedp._validate import decimal, non_negative, whole
+from gaugedp._validate import between, decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
+from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import up, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -20,7 +23,8 @@ class ApproxDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value, delta=self.delta_value)
-        check_delta(self.delta_value)
+        if self.delta_value > 0:
+            between(0, 1, delta=self.delta_value)
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
         object.__setattr__(self, "delta_value", float(self.delta_value))
 
@@ -29,19 +33,22 @@ class ApproxDP(Guarantee):
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
-    def delta(self, epsilon: float) -> float:
+    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+        """Return randomized response that, with probability δ, tells all (Kairouz, Oh and Viswanath 2015)."""
+        known = self.epsilon_value <= LARGEST_LOSS
+        return Pair(ResponseLosses, (self.epsilon_value,), self.delta_value) if known else None
+
+    def exact_delta(self, epsilon: float) -> float:
         """Return δ + (1−δ)·(pure profile at `epsilon`): the profile of the pair that dominates (ε, δ)-DP."""
-        check_epsilon(epsilon)
-        pure = PureDP(self.epsilon_value).delta(epsilon)
+        pure = PureDP(self.epsilon_value).exact_delta(epsilon)
         return self.delta_value if pure == 0 else min(1.0, up(self.delta_value + (1 - self.delta_value) * pure))
 
-    def epsilon(self, delta: float) -> float:
+    def exact_epsilon(self, delta: float) -> float:
         """Return infinity below δ, else the least ε of the dominating pair."""
-        check_delta(delta)
         if delta < self.delta_value:
             return math.inf
         spare = (delta - self.delta_value) / (1 - self.delta_value)
-        return PureDP(self.epsilon_value).epsilon(max(0.0, spare * (1 - 2.0**-48)))
+        return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def price(self, currency: Currency) -> Price | None:
         """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""
@@ -55,9 +62,10 @@ class ApproxDP(Guarantee):
         grown_epsilon = up_decimal(size * decimal(self.epsilon_value))
         if self.delta_value == 0:
             return ApproxDP(grown_epsilon, 0.0)
-        if (size - 1) * self.epsilon_value > 700:
+        growth = _geometric_sum(self.epsilon_value, size)
+        if math.log(self.delta_value) + growth >= 0:
             raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
-        grown = up(self.delta_value * math.fsum(math.exp(j * self.epsilon_value) for j in range(size)))
+        grown = up(self.delta_value * math.exp(growth), relative=2.0**-40)
         if grown >= 1:
             raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
         return ApproxDP(grown_epsilon, grown)
@@ -68,3 +76,10 @@ class ApproxDP(Guarantee):
 
     def __repr__(self) -> str:
         return f"ApproxDP({self.epsilon_value:.12g}, {self.delta_value:.12g})"
+
+
+def _geometric_sum(epsilon: float, size: int) -> float:
+    """Return log of Σ_{j < size} e^{jε}."""
+    if epsilon * size < 1e-9:
+        return math.log(size) + epsilon * size
+    return (size - 1) * epsilon + math.log(-math.expm1(-size * epsilon)) - math.log(-math.expm1(-epsilon))

@@ -2,15 +2,20 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from gaugedp._validate import between, decimal, non_negative, whole
+from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.bound import Bound
+from gaugedp.guarantees.losses.base import Pair
 
-Currency = Literal["pure", "approx", "zcdp", "gaussian"]
+Currency = Literal["pure", "approx", "zcdp", "gaussian", "renyi", "best_order"]
 Price = tuple[Fraction, ...]
-LARGEST = Fraction(math.nextafter(math.inf, 0))
-_ROOT_BITS = 1200  # roots of the least floats keep all their digits
+Method = Literal["basic", "advanced", "rdp", "tight"]
+METHODS = ("basic", "advanced", "rdp", "tight")
 
 
 class Guarantee(ABC):
@@ -23,18 +28,19 @@ class Guarantee(ABC):
     """
 
     currency: ClassVar[Currency | None] = None
+    pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the promise's own
 
     @abstractmethod
     def renyi(self, order: float) -> float:
-        """Return an upper bound on the Rényi divergence of `order` > 1, in nats (infinity where there is none)."""
+        """Return an upper bound on the Rényi divergence of `order` in [1, ∞], in nats; infinity where there is none."""
 
     @abstractmethod
-    def delta(self, epsilon: float) -> float:
-        """Return a δ such that the release is (`epsilon`, δ)-DP, for `epsilon` ≥ 0."""
+    def pair(self, remove: bool) -> Pair | None:
+        """Return the pair of laws that dominates the mechanism; None where only the Rényi curve is known.
 
-    @abstractmethod
-    def epsilon(self, delta: float) -> float:
-        """Return an ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` < 1; infinity where there is none."""
+        `remove`: P is the law with the unit, Q without; else the reverse. Where neighbours are symmetric both are
+        the same pair.
+        """
 
     @abstractmethod
     def price(self, currency: Currency) -> Price | None:
@@ -52,10 +58,52 @@ class Guarantee(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
 
+    def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
+        """Return the profile of a single release where it has a closed form, rounded up."""
+        return None
+
+    def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
+        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
+        return None
+
+    def leaves(self) -> "Iterable[tuple[Guarantee, int]]":
+        """Return the single promises and how often each is made."""
+        return ((self, 1),)
+
+    def delta(self, epsilon: float, method: Method | None = None) -> Bound:
+        """Return the least provable δ such that the release is (`epsilon`, δ)-DP, for `epsilon` ≥ 0.
+
+        `method` is "basic", "advanced", "rdp" or "tight"; None takes the least. The answer names the method that won.
+        """
+        from gaugedp.guarantees.accountant.rules import least_delta
+
+        check_epsilon(epsilon)
+        check_method(method)
+        return least_delta(self, float(epsilon), method)
+
+    def epsilon(self, delta: float, method: Method | None = None) -> Bound:
+        """Return the least provable ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` ≤ 1.
+
+        Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi curve
+        only, and says so.
+        """
+        from gaugedp.guarantees.accountant.rules import least_epsilon
+
+        check_delta(delta)
+        check_method(method)
+        return least_epsilon(self, float(delta), method)
+
     def __add__(self, other: "Guarantee") -> "Guarantee":
         from gaugedp.guarantees.composed import compose
 
+        if not isinstance(other, Guarantee):
+            return NotImplemented
         return compose([(self, 1), (other, 1)])
+
+    def __radd__(self, other: object) -> "Guarantee":
+        if other == 0 and not isinstance(other, Guarantee):  # the start of sum()
+            return self
+        return NotImplemented
 
     def __mul__(self, count: int) -> "Guarantee":
         from gaugedp.guarantees.composed import compose
@@ -72,38 +120,28 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1)."""
-    if delta != 0:
+    """Refuse a δ outside [0, 1]."""
+    if delta not in (0, 1) or isinstance(delta, bool):
         between(0, 1, delta=delta)
 
 
 def check_order(order: float) -> None:
     """Refuse an order at which the Rényi divergence is not defined here."""
-    between(1, math.inf, order=order)
+    if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:
+        raise InvalidRequest(f"order is {order!r}.", "Give order as a number of at least 1, or infinity.")
 
 
-def up(value: float, relative: float = 2.0**-48) -> float:
-    """Return `value` raised by a `relative` slack that covers the rounding of a few operations."""
-    return value if value == 0 else math.nextafter(value * (1 + relative), math.inf)
+def check_method(method: str | None) -> None:
+    """Refuse a method that does not exist."""
+    if method is not None:
+        one_of(METHODS, method=method)
 
 
-def up_decimal(exact: Fraction) -> float:
-    """Return the least float whose decimal is at least `exact` (a float means the decimal that prints as it)."""
-    if exact > LARGEST:
-        return math.inf
-    value = float(exact)
-    return value if decimal(value) >= exact else math.nextafter(value, math.inf)
-
-
-def down_decimal(exact: Fraction) -> float:
-    """Return the largest float whose decimal is at most `exact`."""
-    value = float(min(exact, LARGEST))
-    return value if decimal(value) <= exact else math.nextafter(value, -math.inf)
-
-
-def root_decimal(square: Fraction, towards: float) -> float:
-    """Return the float nearest to the root of `square` whose decimal lies on the side `towards`: 0 or infinity."""
-    root = float(min(Fraction(math.isqrt(int(square * 4**_ROOT_BITS)), 2**_ROOT_BITS), LARGEST))
-    while (decimal(root) ** 2 - square) * (1 if towards else -1) < 0:
-        root = math.nextafter(root, towards)
-    return root
+def at_order(order: float, first: float, last: float, between_them: float | None = None) -> float:
+    """Return what stands at order 1, at infinity, or in between."""
+    if order == 1:
+        return first
+    if math.isinf(order):
+        return last
+    assert between_them is not None
+    return between_them

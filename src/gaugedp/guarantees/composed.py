@@ -5,33 +5,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gaugedp._validate import whole
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import (
-    LARGEST,
-    Currency,
-    Guarantee,
-    Price,
-    check_delta,
-    check_epsilon,
-    check_order,
-    root_decimal,
-    up,
-    up_decimal,
-)
-from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
-from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import up
 
 Parts = tuple[tuple[Guarantee, int], ...]
+_MANY = 64  # parts, from which on their curves are taken together
 
 
 @dataclass(frozen=True, eq=True)
 class Composed(Guarantee):
     """Several releases of the same rows: `parts` are pairs (promise, how often), in a canonical order.
 
-    Three rules are tried and the least answer is returned: the sums of the (ε, δ) prices (basic composition), the
-    sum of the Rényi curves, and, where every part has a Gaussian price, the Gaussian curve of their sum.
+    `epsilon` and `delta` try the rules in gaugedp.guarantees.accountant and return the least answer.
     """
 
     parts: Parts
@@ -41,21 +31,23 @@ class Composed(Guarantee):
             whole(minimum=1, count=count)
 
     def renyi(self, order: float) -> float:
-        """Return the sum of the parts' curves at the same order."""
+        """Return the sum of the parts' curves at the same order, all seen in the same direction."""
         check_order(order)
-        return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
+        if order == 1 or math.isinf(order) or len(self.parts) < _MANY:
+            return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
+        shift = np.array([order - 1.0])
+        totals = [Total(self.parts, remove=remove, curves=True) for remove in (True, False)]
+        if any(total.impossible > 0 for total in totals):
+            return math.inf
+        return up(max(float(total.log_moment_up(shift)[0]) for total in totals) / (order - 1), relative=2.0**-40)
 
-    def delta(self, epsilon: float) -> float:
-        """Return the least δ of the three rules."""
-        check_epsilon(epsilon)
-        wholes = [promise.delta(epsilon) for promise in self._wholes()]
-        return min([renyi_to_delta(self.renyi, epsilon), *wholes])
+    def pair(self, remove: bool) -> None:  # noqa: ARG002
+        """Return nothing: the accountant looks at the parts."""
+        return
 
-    def epsilon(self, delta: float) -> float:
-        """Return the least ε of the three rules."""
-        check_delta(delta)
-        wholes = [promise.epsilon(delta) for promise in self._wholes()]
-        return min([renyi_to_epsilon(self.renyi, delta), *wholes])
+    def leaves(self) -> Parts:
+        """Return the parts."""
+        return self.parts
 
     def price(self, currency: Currency) -> Price | None:
         """Return the sum of the parts' prices, None where one of them has none."""
@@ -77,16 +69,6 @@ class Composed(Guarantee):
     def __repr__(self) -> str:
         return " + ".join(f"{count} * {part!r}" if count > 1 else repr(part) for part, count in self.parts)
 
-    def _wholes(self) -> list[Guarantee]:
-        """The single promises that each imply this one."""
-        found: list[Guarantee] = []
-        approx, gaussian = self.price("approx"), self.price("gaussian")
-        if approx is not None and approx[1] < 1 and approx[0] <= LARGEST:
-            found.append(ApproxDP(up_decimal(approx[0]), min(up_decimal(approx[1]), math.nextafter(1, 0))))
-        if gaussian is not None and gaussian[0] <= LARGEST**2:
-            found.append(GaussianDP(root_decimal(gaussian[0], math.inf)))
-        return found
-
 
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     """Return the promise of all `parts` (promise, how often) together.
@@ -98,18 +80,18 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
         whole(minimum=0, count=count)
-        for leaf, times in part.parts if isinstance(part, Composed) else ((part, 1),):
-            counts[leaf] = counts.get(leaf, 0) + times * count
-    kept = sorted(((leaf, n) for leaf, n in counts.items() if n and not _is_nothing(leaf)), key=_canonical)
+        for leaf, times in part.leaves():
+            counts[leaf] = counts.get(leaf, 0) + times * int(count)
+    kept = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
     if not kept:
         return PureDP(0.0)
     return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Composed(tuple(kept))
 
 
-def _canonical(part: tuple[Guarantee, int]) -> str:
-    return str(sorted(part[0].to_dict().items(), key=str))
+def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
+    return (type(part[0]).__name__, *_numbers(part[0]))
 
 
-def _is_nothing(leaf: Guarantee) -> bool:
-    price = leaf.price("approx")
-    return price is not None and not any(price)
+def _numbers(leaf: Guarantee) -> Iterable[Any]:
+    """Return the numbers of a promise; it says nothing where all are zero."""
+    return vars(leaf).values()

@@ -1,45 +1,55 @@
 """From a Rényi curve to (ε, δ). The one place where this conversion stands."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from gaugedp.guarantees.base import up
+import numpy as np
 
-RenyiCurve = Callable[[float], float]
+from gaugedp.guarantees.accountant.contour import log_chernoff
+from gaugedp.guarantees.losses.base import Array
+from gaugedp.guarantees.rounding import up
+
+LogMoment = Callable[[Array], Array]  # at c = order − 1: c·D_order
+_RANGE = (-25.0, 45.0)  # of log c
 
 
-def renyi_to_epsilon(curve: RenyiCurve, delta: float) -> float:
+def renyi_to_epsilon(log_moment: LogMoment, delta: float, knots: Sequence[float] = ()) -> float:
     """Return min over orders a of R(a) + log(1 − 1/a) − (log δ + log a)/(a − 1), at least 0; infinity at δ = 0.
 
-    Canonne, Kamath and Steinke 2020, proposition 12. Every order gives a valid ε, so the search cannot err unsafely.
+    Canonne, Kamath and Steinke 2020, proposition 12, with c = a − 1 and c·R(a) = `log_moment`(c). Every order gives
+    a valid ε, so the search cannot err unsafely. `knots` are orders minus 1 that are tried as well.
     """
     if delta == 0:
         return math.inf
 
-    def at(order: float) -> float:
-        return curve(order) + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    def at(orders: Array) -> Array:
+        return (log_moment(orders) + log_chernoff(orders) - math.log(delta)) / orders
 
-    return max(0.0, up(_minimum_over_orders(at), relative=1e-12))
+    return max(0.0, up(_minimum(at, knots), relative=2e-13))
 
 
-def renyi_to_delta(curve: RenyiCurve, epsilon: float) -> float:
+def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float] = ()) -> float:
     """Return min over orders a of exp((a − 1)(R(a) − ε) + (a − 1) log(1 − 1/a) − log a), at most 1."""
 
-    def at(order: float) -> float:
-        return (order - 1) * (curve(order) - epsilon + math.log1p(-1 / order)) - math.log(order)
+    def at(orders: Array) -> Array:
+        return log_moment(orders) + log_chernoff(orders) - orders * epsilon
 
-    best = up(math.exp(min(0.0, _minimum_over_orders(at))), relative=1e-9)
+    exponent = min(0.0, _minimum(at, knots))
+    best = up(math.exp(exponent), relative=2.0**-48 * (8 - 4 * exponent))
     return min(1.0, max(best, math.ulp(0.0)))  # an underflow is not a promise of pure privacy
 
 
-def _minimum_over_orders(objective: Callable[[float], float]) -> float:
-    """Return the least value met by a search on a logarithmic scale of order − 1, refined around the best."""
-    low, high = -7.0, 14.0
-    best = math.inf
-    for _ in range(6):
-        points = [low + (high - low) * i / 40 for i in range(41)]
-        values = [objective(1 + math.exp(point)) for point in points]
-        best = min(best, *values)
-        centre, width = points[values.index(min(values))], (high - low) / 20
-        low, high = centre - width, centre + width
+def _minimum(objective: Callable[[Array], Array], knots: Sequence[float]) -> float:
+    """Return the least value met on a logarithmic scale of c, refined around the best until nothing moves."""
+    low, high = _RANGE
+    best, points = math.inf, np.linspace(low, high, 71)
+    if len(knots):
+        best = float(objective(np.array(knots)).min())
+    while high - low > 1e-8:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.nan_to_num(objective(np.exp(points)), nan=math.inf, posinf=math.inf)
+        at = int(np.argmin(values))
+        best = min(best, float(values[at]))
+        low, high = points[max(at - 1, 0)], points[min(at + 1, len(points) - 1)]
+        points = np.linspace(low, high, 17)
     return best

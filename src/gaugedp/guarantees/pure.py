@@ -8,7 +8,10 @@ from typing import Any, ClassVar
 import scipy
 
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
+from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.guarantees.rounding import up, up_decimal
 
 _HALF_PI = Fraction(15707963284, 10**10)  # π/2, raised by 1e-9 of itself
 
@@ -29,9 +32,13 @@ class PureDP(Guarantee):
         object.__setattr__(self, "value", float(self.value))
 
     def renyi(self, order: float) -> float:
-        """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p."""
+        """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p; ε·tanh(ε/2) at 1."""
         check_order(order)
         loss = self.value
+        if order == 1:
+            return min(loss, up(loss * math.tanh(loss / 2)) or math.ulp(0.0)) if loss else 0.0
+        if math.isinf(order):
+            return loss
         if loss < 1e-150:  # the parabola is the curve, and logarithms would underflow
             return min(loss, up(order * loss * loss / 2) or math.ulp(0.0)) if loss else 0.0
         # the sum is cosh((a − 1/2)ε)/cosh(ε/2) = 1 + 2·sinh(aε/2)·sinh((a − 1)ε/2)/cosh(ε/2): nothing cancels
@@ -40,16 +47,18 @@ class PureDP(Guarantee):
         total = math.log1p(math.exp(excess)) if excess < 30 else excess + math.exp(-excess)
         return min(loss, up(order * loss * loss / 2), up(total / (order - 1), relative=2.0**-41))
 
-    def delta(self, epsilon: float) -> float:
+    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+        """Return randomized response."""
+        return Pair(ResponseLosses, (self.value,)) if self.value <= LARGEST_LOSS else None
+
+    def exact_delta(self, epsilon: float) -> float:
         """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
-        check_epsilon(epsilon)
         if epsilon >= self.value:
             return 0.0
         return min(1.0, up(-math.expm1(epsilon - self.value) / (1 + math.exp(-self.value))))
 
-    def epsilon(self, delta: float) -> float:
+    def exact_epsilon(self, delta: float) -> float:
         """Return the least ε at `delta`: log(e^ε − delta·(1 + e^ε)), or 0."""
-        check_delta(delta)
         if delta == 0:
             return self.value
         taken = delta * math.exp(-self.value)

@@ -1,12 +1,13 @@
 """Zero-concentrated differential privacy."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_delta, check_epsilon, check_order, up, up_decimal
-from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.rounding import up, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -23,17 +24,19 @@ class ZCDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return ρ·order."""
         check_order(order)
-        return up(self.rho * order)
+        return up(self.rho * order) or math.ulp(0.0) if self.rho else 0.0
 
-    def delta(self, epsilon: float) -> float:
-        """Return the best δ over all real orders."""
-        check_epsilon(epsilon)
-        return 0.0 if self.rho == 0 else renyi_to_delta(self.renyi, epsilon)
+    def pair(self, remove: bool) -> None:  # noqa: ARG002
+        """Return nothing: the curve alone names no pair."""
+        return
 
-    def epsilon(self, delta: float) -> float:
-        """Return the best ε over all real orders."""
-        check_delta(delta)
-        return 0.0 if self.rho == 0 else renyi_to_epsilon(self.renyi, delta)
+    def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
+        """Return 0 at ρ = 0."""
+        return None if self.rho else 0.0
+
+    def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
+        """Return 0 at ρ = 0."""
+        return None if self.rho else 0.0
 
     def price(self, currency: Currency) -> Price | None:
         """Return ρ in "zcdp"; nothing else is implied for ρ > 0."""

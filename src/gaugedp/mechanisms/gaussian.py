@@ -11,7 +11,8 @@ from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP, gaussian_mu
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.independent import IndependentNoise, in_words, laws_for

@@ -1,0 +1,98 @@
+"""The profile of finitely many losses, by writing all of them out."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.guarantees.accountant.contour import Bracket
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.losses.base import UNIT, Array
+from gaugedp.guarantees.losses.finite import FiniteLosses
+from gaugedp.guarantees.losses.response import ResponseLosses
+
+_MOST = 2**20  # losses written out
+_LONGEST = 200  # releases of one kind: more lose too many digits
+
+
+@dataclass(frozen=True)
+class WrittenOut:
+    """All `losses`, descending, and their `weights`; `lost` bounds relative errors, in units of rounding."""
+
+    losses: Array
+    weights: Array
+    lost: float
+
+    def log_delta(self, epsilon: float) -> Bracket:
+        """Return log δ at `epsilon`: Σ w·(1 − e^{ε−x}) over x > ε, with its rounding."""
+        above = int(np.searchsorted(-self.losses, -epsilon))
+        weights, losses = self.weights[:above], self.losses[:above]
+        delta = float(weights @ -np.expm1(epsilon - losses))
+        rounding = UNIT * self.lost * float(weights.sum()) * (1 + abs(epsilon))
+        return Bracket(_log(delta - rounding), _log(delta + rounding))
+
+    @property
+    def largest(self) -> float:
+        """Return the largest loss, above which δ is 0."""
+        return float(self.losses[0])
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def written_out(total: Total) -> WrittenOut | None:
+    """Return all losses of the total; None where one is not finite, or they are too many."""
+    if not all(isinstance(family, ResponseLosses | FiniteLosses) for family in total.families):
+        return None
+    rows = list(_rows(total))
+    if any(count > _LONGEST for _, _, count in rows):
+        return None
+    sizes = [math.comb(count + len(values) - 1, count) for values, _, count in rows]
+    if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
+        return None
+    losses, weights = np.zeros(1), np.ones(1)
+    for values, probabilities, count in rows:
+        more, theirs = _repeated(values, probabilities, count)
+        losses = np.add.outer(losses, more).ravel()
+        weights = np.multiply.outer(weights, theirs).ravel()
+    order = np.argsort(-losses, kind="stable")
+    releases = sum(count for _, _, count in rows)
+    return WrittenOut(losses[order], weights[order], 8.0 * (releases + 4))
+
+
+def _rows(total: Total) -> list[tuple[Array, Array, int]]:
+    found: list[tuple[Array, Array, int]] = []
+    for family in total.families:
+        if isinstance(family, ResponseLosses):
+            for loss, count in zip(family.epsilon, family.counts, strict=True):
+                weights = np.array([1.0, math.exp(-loss)]) / (1 + math.exp(-loss))
+                found.append((np.array([loss, -loss]), weights, int(count)))
+        elif isinstance(family, FiniteLosses):
+            found += [(*atoms, int(count)) for atoms, count in zip(family.atoms, family.counts, strict=True)]
+    return found
+
+
+def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
+    """Return the losses and weights of `count` independent copies, by how often each value occurs."""
+    if count == 1:
+        return values, weights
+    times = np.array(list(_compositions(count, len(values))))
+    ways = np.array([_ways(row) for row in times.tolist()])
+    return times @ values, ways * np.prod(weights**times, axis=1)
+
+
+def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:
+    """Return all ways to write `count` as an ordered sum of `n_values` whole numbers."""
+    bars = itertools.combinations(range(count + n_values - 1), n_values - 1)
+    ends = ((-1, *chosen, count + n_values - 1) for chosen in bars)
+    return [tuple(high - low - 1 for low, high in itertools.pairwise(row)) for row in ends]
+
+
+def _ways(times: list[int]) -> float:
+    ways, left = 1, sum(times)
+    for number in times:
+        ways *= math.comb(left, number)
+        left -= number
+    return float(ways)

@@ -1,0 +1,170 @@
+"""The profile by an integral over complex orders, with both ends of a bracket.
+
+With M(z) = E_P[e^{zL}] and any c > 0, δ(ε) = (1/2πi)∫ M(z)·e^{−εz}/(z(z + 1)) dz over Re z = c (Alghamdi et al. 2023,
+theorem 3.1). The trapezoid rule of step h gives Σ_n δ(ε + 2πn/h)·e^{2πnc/h} ≥ δ(ε); docs/theory/accountant.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.losses.base import UNIT, Array
+
+_PROBES = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # orders beyond c, for the Chernoff bounds
+_PRECISION = 37.0  # what is cut off or folded in is below e^−37 of the answer
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """log δ at one ε: the truth lies between `low` (−∞ where nothing is known) and `high`."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Contour:
+    """Nodes c + ijh and all that the sums over them need, for any ε.
+
+    `span` is None on the whole line, where the values hold 1/(z(z + 1)) too; else the losses lie on `offset` + integers·`span`, the line is one period, and
+    nothing is cut off.
+    """
+
+    order: float
+    step: float
+    probes: "Probes"
+    heights: Array
+    log_values: Array
+    phases: Array
+    rounding: Array
+    log_cut: float
+    padding: float = 0.0
+    span: float | None = None
+    offset: float = 0.0
+
+    def log_delta(self, epsilon: float) -> Bracket:
+        """Return the bracket of log δ at `epsilon`."""
+        log_size, ratio, lost = self._sum(epsilon)
+        cut = math.exp(min(700.0, self.log_cut - self.order * epsilon - log_size))
+        high = ratio + lost + cut
+        low = ratio - lost - cut - math.exp(min(700.0, self._log_folded(epsilon) - log_size))
+        return Bracket(_log(low) + log_size, _log(high) + log_size)
+
+    def _sum(self, epsilon: float) -> tuple[float, float, float]:
+        """Return log of the size at the axis, and the sum and its rounding in units of that size."""
+        logs = self.log_values - self.order * epsilon
+        turned = self.phases - epsilon * self.heights
+        if self.span is not None:
+            kernel, angle = self._kernel(self.span, epsilon)
+            logs, turned = logs + kernel, turned + angle
+        sizes = np.exp(logs - logs[0])
+        sizes[0] /= 2
+        if self.span is not None:
+            sizes[-1] /= 2
+        weight = self.step / math.pi
+        lost = sizes @ (self.rounding + 8 * UNIT * (2 + np.abs(turned) + abs(epsilon) * (self.heights + self.order)))
+        return float(logs[0]), weight * float(sizes @ np.cos(turned)), weight * float(lost)
+
+    def _kernel(self, span: float, epsilon: float) -> tuple[Array, Array]:
+        """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to the lattice beyond it."""
+        first = span * (math.floor((epsilon - self.offset) / span) + 1) + self.offset - epsilon
+        z = self.order + 1j * self.heights
+        found = np.exp(-z * first) / -np.expm1(-z * span)
+        found -= np.exp(-(1 + z) * first) / -np.expm1(-(1 + z) * span)
+        return np.log(np.maximum(np.abs(found) * span, 1e-300)), np.angle(found)
+
+    def _log_folded(self, epsilon: float) -> float:
+        """Return log of a bound on what the trapezoid rule adds: replicas from below, at most 1, and from above."""
+        period = 2 * math.pi / self.step
+        below = -period * self.order - math.log(-math.expm1(-period * self.order))
+        gaps = period * (self.probes.orders - self.order)
+        above = float((self.probes.log_chernoff(epsilon) - gaps - np.log(-np.expm1(-gaps))).min())
+        return float(np.logaddexp(below, above))
+
+
+class Probes:
+    """Chernoff bounds from a few orders beyond c = `order`: log δ(ε) ≤ log M(c′) + κ(c′) − c′ε for each."""
+
+    def __init__(self, total: Total, order: float) -> None:
+        self.orders = order * np.array([1.0, *_PROBES])
+        moments = total.log_moment(self.orders)
+        self.log_moment = float(moments[0])
+        self.orders, self._bounds = self.orders[1:], moments[1:] + log_chernoff(self.orders[1:])
+
+    def log_chernoff(self, epsilon: float) -> Array:
+        """Return the bound at each order."""
+        return self._bounds - self.orders * epsilon
+
+    def best_step(self, order: float, epsilon: float, log_delta: float) -> float:
+        """Return a step at which the replicas are below e^−37 of δ: from below by its size, from above by Chernoff."""
+        above = (self.orders - order) / np.maximum(self.log_chernoff(epsilon) - log_delta + _PRECISION, 1.0)
+        return 2 * math.pi * min(order / (_PRECISION - log_delta), float(above.max()))
+
+
+def log_chernoff(orders: Array) -> Array:
+    """Return log of max over x ≥ 0 of (1 − e^{−x})·e^{−cx}: c·log c − (c + 1)·log(c + 1)."""
+    return -np.log1p(orders) - orders * np.log1p(1 / orders)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_largest: int) -> Contour:
+    """Return the contour for answers near (ε, δ): cut off where the tail bound allows, else padded until it does.
+
+    Padding adds a fictitious Gaussian release, so that what is returned stays an upper bound.
+    """
+    probes = Probes(total, order)
+    step = probes.best_step(order, epsilon, log_delta)
+
+    def excess(n_nodes: int, until: float = math.inf) -> float:
+        """Return by how much, as a logarithm, the part from n_nodes·step on is too large to be cut off."""
+        height = n_nodes * step
+        size = probes.log_moment - order * epsilon + total.log_tail(order, height, until)
+        return size - math.log(math.pi * height) - log_delta + _PRECISION
+
+    n_nodes = _first(lambda n: excess(n) <= 0, n_largest)
+    if excess(n_nodes) <= 0:
+        return _sampled(total, order, probes, step, n_nodes, total.log_tail(order, n_nodes * step))
+    until = n_nodes * step
+    for reach in (4.0**7, 4.0**5, 4.0**3):
+        shorter = _first(lambda n, reach=reach: excess(n, reach * n * step) <= 0, n_largest)  # type: ignore[misc]
+        if excess(shorter, reach * shorter * step) <= 0:
+            n_nodes, until = shorter, reach * shorter * step
+            break
+    square = 2 * excess(math.ceil(until / step)) / until**2
+    padded = total.padded(square)
+    log_cut = np.logaddexp(padded.log_tail(order, n_nodes * step, until), padded.log_tail(order, until))
+    return _sampled(padded, order, Probes(padded, order), step, n_nodes, float(log_cut), padding=square)
+
+
+def _first(enough: Callable[[int], bool], n_largest: int) -> int:
+    """Return the first of a growing sequence of numbers of nodes that is enough, or the largest."""
+    n_nodes = 32
+    while n_nodes < n_largest and not enough(n_nodes):
+        n_nodes = min(n_largest, n_nodes + n_nodes // 2)
+    return n_nodes
+
+
+def on_a_lattice(total: Total, order: float, probes: Probes, span: float, offset: float, n_nodes: int) -> Contour:
+    """Return the contour over one period of a total whose losses are `offset` + integers·`span`, with 2·`n_nodes`."""
+    step = math.pi / span / n_nodes
+    return _sampled(total, order, probes, step, n_nodes, -math.inf, span=span, offset=offset)
+
+
+def _sampled(
+    total: Total, order: float, probes: Probes, step: float, n_nodes: int, log_tail: float, **facts: float
+) -> Contour:
+    heights = step * np.arange(n_nodes + 1)
+    line = total.line(order, heights)
+    rounding = line.rounding + total.rounding(order)
+    log_cut = probes.log_moment + log_tail - math.log(math.pi * n_nodes * step)
+    values, phases = line.real + probes.log_moment, line.imaginary
+    if "span" not in facts:
+        values = values - np.log(np.hypot(order, heights) * np.hypot(order + 1, heights))
+        phases = phases - np.arctan2(heights, order) - np.arctan2(heights, order + 1)
+    return Contour(order, step, probes, heights, values, phases, rounding, log_cut, **facts)

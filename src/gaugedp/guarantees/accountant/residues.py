@@ -1,0 +1,156 @@
+"""The profile of a few Laplace losses, with or without finitely many others: a sum of residues in exact decimals.
+
+With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n, so for x = location − ε > 0
+each contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. docs/theory/accountant.md.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, localcontext
+from functools import cached_property
+
+from gaugedp.guarantees.accountant.atoms import WrittenOut, written_out
+from gaugedp.guarantees.accountant.contour import Bracket
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.losses.base import UNIT
+from gaugedp.guarantees.losses.laplace import LaplaceLosses
+
+_MOST = 45_000  # terms times the order of the pole
+_SPARE = 22  # digits that the answer keeps
+
+
+@dataclass
+class Residues:
+    """Laplace losses `shifts` (distance, how often) beside the `finite` ones."""
+
+    shifts: list[tuple[float, int]]
+    finite: WrittenOut
+    digits: int = 0
+    _terms: dict[int, list[tuple[Decimal, Decimal, int]]] = field(default_factory=dict)
+    _series: dict[int, list[list[Decimal]]] = field(default_factory=dict)
+
+    @cached_property
+    def n_laplace(self) -> int:
+        """Return the order of the pole at −½."""
+        return sum(count for _, count in self.shifts)
+
+    @property
+    def largest(self) -> float:
+        """Return the largest loss, above which δ is 0."""
+        return self.finite.largest + math.fsum(shift * count for shift, count in self.shifts)
+
+    def log_delta(self, epsilon: float) -> Bracket:
+        """Return log δ at `epsilon`, with as many digits as the residues cancel."""
+        self.digits = self.digits or 40 + self.n_laplace
+        while True:
+            digits = self.digits
+            with localcontext(Context(prec=digits, Emin=-(10**9), Emax=10**9)):
+                total, sizes = self._sum(Decimal(epsilon), digits)
+                if total <= 0 and sizes == 0:
+                    return Bracket(-math.inf, -math.inf)
+                if total > sizes.scaleb(_SPARE - digits):
+                    return self._bracket(float(total.ln()), epsilon)
+            if digits > 4000:
+                return Bracket(-math.inf, float(sizes.ln()) + 1)
+            self.digits = digits * 3 // 2
+
+    def _bracket(self, log_delta: float, epsilon: float) -> Bracket:
+        """Parameters are floats: their last place moves the losses by as much, and δ by (1 + order) times that."""
+        lost = UNIT * (8 * (1 + abs(epsilon)) * (2 + abs(log_delta)) + 2 * self.finite.lost)
+        return Bracket(log_delta - lost, log_delta + lost)
+
+    def _sum(self, epsilon: Decimal, digits: int) -> tuple[Decimal, Decimal]:
+        """Return the sum of all residues and the sum of their absolute values."""
+        coefficients = self._coefficients(digits)
+        total = sizes = Decimal(0)
+        for location, weight, j in self._located(digits):
+            x = location - epsilon
+            if x <= 0:
+                continue
+            value = size = Decimal(0)
+            for coefficient in coefficients[j]:
+                value = value * x + coefficient
+                size = size * x + abs(coefficient)
+            fall = (-x / 2).exp()
+            ends = (1 if j == self.n_laplace else 0) - ((-x).exp() if j == 0 else 0)
+            total += weight * (fall * value + ends)
+            sizes += weight * (fall * size + abs(ends))
+        return total, sizes
+
+    def _coefficients(self, digits: int) -> list[list[Decimal]]:
+        """Return, for each j, a_m/(n−1−m)!/2^n for m < n, a_m the coefficients of (w + ½)^{j−1}(w − ½)^{n−j−1} at 0.
+
+        From j to j + 1 the series is multiplied by (w + ½)/(w − ½).
+        """
+        if digits not in self._series:
+            n, half = self.n_laplace, Decimal("0.5")
+            scales = [1 / Decimal(math.factorial(n - 1 - m)) / 2**n for m in range(n)]
+            series = _product(_powers(half, -1, n), _powers(-half, n - 1, n))
+            found = []
+            for _ in range(n + 1):
+                found.append([a * scale for a, scale in zip(series, scales, strict=True)])
+                series = _turned(series)
+            self._series[digits] = found
+        return self._series[digits]
+
+    def _located(self, digits: int) -> list[tuple[Decimal, Decimal, int]]:
+        """Return all terms (location, weight, j), those at the same place together."""
+        if digits not in self._terms:
+            terms = {
+                (Decimal(float(loss)), 0): Decimal(float(weight))
+                for loss, weight in zip(self.finite.losses, self.finite.weights, strict=True)
+            }
+            for shift, count in self.shifts:
+                terms = _joined(terms, Decimal(shift), count)
+            self._terms[digits] = [(place, weight, j) for (place, j), weight in terms.items()]
+        return self._terms[digits]
+
+
+def _joined(
+    terms: dict[tuple[Decimal, int], Decimal], shift: Decimal, count: int
+) -> dict[tuple[Decimal, int], Decimal]:
+    found: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
+    for (place, j), weight in terms.items():
+        for ups in range(count + 1):
+            down = count - ups
+            share = math.comb(count, ups) * (-down * shift).exp()
+            found[place + (ups - down) * shift, j + ups] += weight * share
+    return found
+
+
+def _powers(base: Decimal, exponent: int, n: int) -> list[Decimal]:
+    """Return the first n coefficients of (w + base)^exponent, the exponent being −1 or more."""
+    found = [base**exponent]
+    for m in range(1, n):
+        found.append(found[-1] * (exponent - m + 1) / (m * base))
+    return found
+
+
+def _product(one: list[Decimal], other: list[Decimal]) -> list[Decimal]:
+    return [sum((one[i] * other[m - i] for i in range(m + 1)), Decimal(0)) for m in range(len(one))]
+
+
+def _turned(series: list[Decimal]) -> list[Decimal]:
+    """Return the series times (w + ½)/(w − ½) = −(1 + 2w)/(1 − 2w)."""
+    found: list[Decimal] = []
+    for m, a in enumerate(series):
+        before = 2 * (series[m - 1] + found[m - 1] * -1) if m else Decimal(0)
+        found.append(-a - before)
+    return found
+
+
+def residues(total: Total) -> Residues | None:
+    """Return the residues of a few Laplace and finite losses; None for other kinds, or too many."""
+    laplace = [family for family in total.families if isinstance(family, LaplaceLosses)]
+    rest = Total([])
+    rest.families = [family for family in total.families if not isinstance(family, LaplaceLosses)]
+    n_laplace = sum(float(family.counts.sum()) for family in laplace)
+    kinds = [int(count) for family in laplace for count in family.counts]
+    if not laplace or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
+        return None
+    finite = written_out(rest)
+    if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST:
+        return None
+    shifts = [(float(s), int(n)) for family in laplace for s, n in zip(family.shift, family.counts, strict=True)]
+    return Residues(shifts, finite)

@@ -1,0 +1,212 @@
+"""The four rules of composition, and the least of them. The one place where (ε, δ) is read off a promise."""
+
+import math
+from collections.abc import Callable
+
+from gaugedp.guarantees.accountant.tight import Found, tight_delta, tight_epsilon
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.base import METHODS, Guarantee, Method, Price
+from gaugedp.guarantees.bound import Bound
+from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
+from gaugedp.guarantees.rounding import LARGEST, up, up_decimal
+
+_FEW = 32  # different promises, up to which each may be asked by itself
+_NEAR = 1 - 1e-11  # closed forms are within this of the truth
+
+
+def least_epsilon(promise: Guarantee, delta: float, method: Method | None) -> Bound:
+    """Return the ε of the `method`, or the least of all."""
+    if delta == 1:
+        return Bound(0.0, method or "basic")
+    if method is not None:
+        return _EPSILONS[method](promise, delta)
+    return _least(promise, lambda rule: _EPSILONS[rule](promise, delta))
+
+
+def least_delta(promise: Guarantee, epsilon: float, method: Method | None) -> Bound:
+    """Return the δ of the `method`, or the least of all."""
+    if method is not None:
+        return _DELTAS[method](promise, epsilon)
+    return _least(promise, lambda rule: _DELTAS[rule](promise, epsilon))
+
+
+def _least(promise: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
+    """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
+    tight = rule("tight")
+    if tight.method == "tight" and tight.low >= tight * (1 - 1e-9):
+        return tight
+    others = [rule("rdp")]
+    if promise.price("approx") is not None or len(tuple(promise.leaves())) <= _FEW:
+        others += [rule("basic"), rule("advanced")]
+    return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
+
+
+# -- tight -----------------------------------------------------------------------------------------
+
+
+def _totals(promise: Guarantee) -> list[Total]:
+    """Return the total in both directions, once where they are the same."""
+    removed = Total(promise.leaves(), remove=True)
+    return [removed] if removed.symmetric else [removed, Total(promise.leaves(), remove=False)]
+
+
+def _tight_epsilon(promise: Guarantee, delta: float) -> Bound:
+    closed = promise.exact_epsilon(delta)
+    if closed is not None:
+        return Bound(closed, "tight", closed * _NEAR)
+    totals = _totals(promise)
+    if any(total.others for total in totals):
+        return _rdp_epsilon(promise, delta)
+    if delta == 0:
+        return Bound(promise.renyi(math.inf), "tight")
+    found = _conditional_epsilon(totals[0], delta)
+    for total in totals[1:]:
+        if total.impossible > 0 or total.largest > found.high:  # else this direction never needs more
+            found = Found(*map(max, found, _conditional_epsilon(total, delta)))
+    return Bound(found.high, "tight", found.low)
+
+
+def _conditional_epsilon(total: Total, delta: float) -> Found:
+    left = _left(total, delta)
+    if left <= 0:
+        return Found(math.inf, math.inf)
+    found = tight_epsilon(total, left)
+    return Found(min(found.high, total.largest), found.low)
+
+
+def _left(total: Total, delta: float) -> float:
+    """Return the δ that is left for the finite losses, rounded down."""
+    if total.impossible == 0:
+        return delta
+    return (delta - total.impossible) / (1 - total.impossible) * (1 - 2.0**-48) if total.impossible < 1 else -1.0
+
+
+def _tight_delta(promise: Guarantee, epsilon: float) -> Bound:
+    closed = promise.exact_delta(epsilon)
+    if closed is not None:
+        return Bound(closed, "tight", closed * _NEAR)
+    totals = _totals(promise)
+    if any(total.others for total in totals):
+        return _rdp_delta(promise, epsilon)
+    found = [_with_impossible(total, tight_delta(total, epsilon)) for total in totals]
+    return Bound(max(each.high for each in found), "tight", max(each.low for each in found))
+
+
+def _with_impossible(total: Total, found: Found) -> Found:
+    if total.impossible == 0:
+        return found
+    high, low = (total.impossible + (1 - total.impossible) * number for number in found)
+    return Found(min(1.0, up(high)), low)
+
+
+# -- Rényi -----------------------------------------------------------------------------------------
+
+
+def _curves(promise: Guarantee) -> list[Total]:
+    parts = list(promise.leaves())
+    removed = Total(parts, remove=True, curves=True)
+    return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=True)]
+
+
+def _rdp_epsilon(promise: Guarantee, delta: float) -> Bound:
+    found = []
+    for total in _curves(promise):
+        left = _left(total, delta)
+        found.append(renyi_to_epsilon(total.log_moment_up, left, total.knots) if left > 0 else math.inf)
+    return Bound(max(found), "rdp")
+
+
+def _rdp_delta(promise: Guarantee, epsilon: float) -> Bound:
+    found = []
+    for total in _curves(promise):
+        high = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
+        found.append(_with_impossible(total, Found(high, 0.0)).high)
+    return Bound(max(found), "rdp")
+
+
+# -- basic and advanced ----------------------------------------------------------------------------
+
+
+def _split(promise: Guarantee) -> tuple[list[tuple[Price, int]], list[tuple[Guarantee, int]]]:
+    """Return the parts that are (ε, δ) by themselves, and the others."""
+    priced, others = [], []
+    for part, count in promise.leaves():
+        price = part.price("approx")
+        if price is None:
+            others.append((part, count))
+        else:
+            priced.append((price, count))
+    return priced, others
+
+
+def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
+    """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly."""
+    priced, others = _split(promise)
+    spent = sum(count * price[1] for price, count in priced)
+    epsilon = sum(count * price[0] for price, count in priced)
+    left = delta - up_decimal(spent) if spent < 1 else -1.0
+    if left < 0 or epsilon > LARGEST or (others and left == 0):
+        return Bound(math.inf, "basic")
+    if not others:
+        return Bound(up_decimal(epsilon), "basic")
+    share = left / sum(count for _, count in others) * (1 - 2.0**-50)
+    rest = math.fsum(count * part.epsilon(share, "tight") for part, count in others)
+    return Bound(up(up_decimal(epsilon) + rest), "basic")
+
+
+def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
+    """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the ε that is left evenly."""
+    priced, others = _split(promise)
+    delta = sum(count * price[1] for price, count in priced)
+    left = epsilon - up_decimal(min(sum(count * price[0] for price, count in priced), LARGEST))
+    if left < 0 or delta >= 1:
+        return Bound(1.0, "basic")
+    if not others:
+        return Bound(up_decimal(delta), "basic")
+    share = left / sum(count for _, count in others) * (1 - 2.0**-50)
+    rest = math.fsum(count * part.delta(share, "tight") for part, count in others)
+    return Bound(min(1.0, up(up_decimal(delta) + rest)), "basic")
+
+
+def _moments(priced: list[tuple[Price, int]]) -> tuple[float, float, float]:
+    """Return Σε·tanh(ε/2), Σε² and Σδ."""
+    drift = math.fsum(count * float(price[0]) * math.tanh(float(price[0]) / 2) for price, count in priced)
+    square = math.fsum(count * float(price[0]) ** 2 for price, count in priced)
+    return drift, square, up_decimal(sum(count * price[1] for price, count in priced))
+
+
+def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
+    """Σε·tanh(ε/2) + √(2·log(1/δ′)·Σε²) at δ′ = δ − Σδ (docs/theory/composition.md); infinity without such parts."""
+    priced, others = _split(promise)
+    if others:
+        return Bound(math.inf, "advanced")
+    drift, square, spent = _moments(priced)
+    if delta <= spent:
+        return Bound(0.0 if square == 0 and delta == spent else math.inf, "advanced")
+    slack = -math.log((delta - spent) * (1 - 2.0**-50))
+    return Bound(up(drift + math.sqrt(2 * slack * square)), "advanced")
+
+
+def _advanced_delta(promise: Guarantee, epsilon: float) -> Bound:
+    """exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
+    priced, others = _split(promise)
+    drift, square, spent = _moments(priced)
+    if others or epsilon <= drift or square == 0:
+        nothing = not others and square == 0
+        return Bound(min(1.0, spent) if nothing else 1.0, "advanced")
+    exponent = (epsilon - drift) ** 2 / (2 * square)
+    return Bound(min(1.0, up(max(math.exp(-exponent * (1 - 1e-13)), math.ulp(0.0)) + spent)), "advanced")
+
+
+_EPSILONS: dict[Method, Callable[[Guarantee, float], Bound]] = {
+    "basic": _basic_epsilon,
+    "advanced": _advanced_epsilon,
+    "rdp": _rdp_epsilon,
+    "tight": _tight_epsilon,
+}
+_DELTAS: dict[Method, Callable[[Guarantee, float], Bound]] = {
+    "basic": _basic_delta,
+    "advanced": _advanced_delta,
+    "rdp": _rdp_delta,
+    "tight": _tight_delta,
+}

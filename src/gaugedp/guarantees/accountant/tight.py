@@ -1,0 +1,225 @@
+"""The tight accountant: which of the exact sums, and when the contour."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import decimal
+from gaugedp.guarantees.accountant.atoms import written_out
+from gaugedp.guarantees.accountant.contour import (
+    Bracket,
+    Contour,
+    Probes,
+    log_chernoff,
+    on_a_lattice,
+    on_the_line,
+)
+from gaugedp.guarantees.accountant.residues import residues
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
+from gaugedp.guarantees.losses.base import Array, Losses
+from gaugedp.guarantees.losses.finite import FiniteLosses
+from gaugedp.guarantees.losses.gaussian import GaussianLosses
+from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
+from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.guarantees.rounding import up
+
+_WORK = 4 * 10**6  # numbers on one contour
+_LOG_ORDERS = (-9.0, 8.0)
+_NODES = 2**17
+
+
+class Profile(Protocol):
+    """Anything that brackets log δ at an ε."""
+
+    def log_delta(self, epsilon: float) -> Bracket:
+        """Return the bracket."""
+
+
+class Found(NamedTuple):
+    """A certified upper bound and a lower bound on the same number."""
+
+    high: float
+    low: float
+
+
+def tight_epsilon(total: Total, delta: float) -> Found:
+    """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite."""
+    square = _gaussian_only(total)
+    if square is not None:
+        epsilon = gaussian_epsilon(up(math.sqrt(square)), delta)
+        return Found(epsilon, epsilon * (1 - 1e-12))
+    exact = written_out(total) or residues(total)
+    if exact is not None:
+        return _solved(exact, math.log(delta), exact.largest)
+    order, start = _rdp_order(total, math.log(delta))
+    for _ in range(3):
+        contour = _contour(total, order, start, math.log(delta))
+        found = _solved(contour, math.log(delta), start)
+        if found.high - found.low <= 1e-11 * found.high or contour.padding:
+            break
+        order, start = _saddle(total, found.high), found.high * (1 + 1e-9)
+    return found
+
+
+def tight_delta(total: Total, epsilon: float) -> Found:
+    """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite."""
+    square = _gaussian_only(total)
+    if square is not None:
+        delta = gaussian_delta(up(math.sqrt(square)), epsilon)
+        return Found(delta, delta * (1 - 1e-10))
+    exact = written_out(total) or residues(total)
+    if exact is not None:
+        return _exponentials(exact.log_delta(epsilon))
+    order = _saddle(total, epsilon)
+    at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
+    return _exponentials(_refined(total, order, epsilon, min(at_order, 0.0)))
+
+
+def _refined(total: Total, order: float, epsilon: float, log_delta: float) -> Bracket:
+    """Return the bracket after as many tries as a better guess of δ itself needs."""
+    for _ in range(3):
+        contour = _contour(total, order, epsilon, log_delta)
+        found = contour.log_delta(epsilon)
+        if found.high - found.low < 1e-10 or contour.padding:
+            break
+        log_delta = min(log_delta, found.high) - 5
+    return _without_padding(contour, epsilon, found)
+
+
+def _exponentials(bracket: Bracket) -> Found:
+    high = up(math.exp(min(bracket.high, 0.0)), relative=2.0**-46) if bracket.high > -math.inf else 0.0
+    return Found(min(1.0, max(high, math.ulp(0.0) if bracket.high > -math.inf else 0.0)), math.exp(bracket.low))
+
+
+def _gaussian_only(total: Total) -> float | None:
+    squares = [family.square for family in total.families if isinstance(family, GaussianLosses)]
+    return math.fsum(squares) if len(squares) == len(total.families) else None
+
+
+# -- which contour ---------------------------------------------------------------------------------
+
+
+def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Contour:
+    lattice = _lattice(total)
+    if lattice is not None:
+        offset, span = lattice
+        probes = Probes(total, order)
+        n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
+        if n_nodes * total.cost <= _WORK and n_nodes <= _NODES:
+            return on_a_lattice(total, order, probes, span, offset, n_nodes)
+    n_largest = max(64, min(_NODES, _WORK // max(1, total.cost)))
+    return on_the_line(total, order, epsilon, log_delta, n_largest)
+
+
+def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
+    """Return the order − 1 that the Rényi conversion likes best, and its ε."""
+
+    def converted(orders: Array) -> Array:
+        return (total.log_moment(orders) + log_chernoff(orders) - log_delta) / orders
+
+    order = _argmin(converted)
+    return order, max(float(converted(np.array([order]))[0]) * (1 + 1e-9), 1e-9)
+
+
+def _saddle(total: Total, epsilon: float) -> float:
+    return _argmin(lambda orders: total.log_moment(orders) + log_chernoff(orders) - orders * epsilon)
+
+
+def _argmin(objective: Callable[[Array], Array]) -> float:
+    """Return where the objective is least on a logarithmic scale, to some percent: any order gives a valid bound."""
+    low, high = _LOG_ORDERS
+    for n_points in (22, 9, 9):
+        points = np.linspace(low, high, n_points)
+        best = int(np.argmin(objective(np.exp(points))))
+        low, high = points[max(best - 1, 0)], points[min(best + 1, n_points - 1)]
+    return math.exp((low + high) / 2)
+
+
+# -- solving for ε ---------------------------------------------------------------------------------
+
+
+def _solved(profile: Profile, log_delta: float, start: float) -> Found:
+    """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
+
+    def above(epsilon: float) -> float:
+        return float(np.clip(profile.log_delta(epsilon).high - log_delta, -50.0, 50.0))
+
+    if above(0.0) <= 0:
+        return Found(0.0, 0.0)
+    gap = 1e-9
+    while above(start) > 0:
+        start, gap = start * (1 + gap) + 1e-300, 4 * gap
+    root = float(scipy.optimize.brentq(above, 0.0, start, xtol=1e-300, rtol=2.0**-50))
+    high = _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
+    if isinstance(profile, Contour) and profile.padding:
+        return Found(high, _low_of_padded(profile, high, log_delta))
+    return Found(high, _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta))
+
+
+def _moved(root: float, direction: float, holds: Callable[[float], bool], first: float = 2.0**-52) -> float:
+    """Return an ε from `root` on, in growing steps, at which the condition holds; 0 where none above 0 does."""
+    epsilon, gap = root, root * first
+    while not holds(epsilon):
+        gap *= 2
+        epsilon = root + direction * gap
+        if epsilon <= 0:
+            return 0.0
+    return epsilon
+
+
+def _spread(contour: Contour, log_delta: float) -> float:
+    """Return a loss that the padding exceeds with probability below a thousandth of δ."""
+    deviation = math.sqrt(contour.padding)
+    return deviation * (deviation / 2 - float(scipy.special.ndtri_exp(log_delta - math.log(1000))))
+
+
+def _low_of_padded(contour: Contour, high: float, log_delta: float) -> float:
+    """δ with the padding at ε + x is at most δ at ε, plus the probability that the padding exceeds x."""
+    target = log_delta + math.log1p(1e-3)
+    raised = _moved(high, -1.0, lambda epsilon: contour.log_delta(epsilon).low >= target, first=1e-7)
+    return max(0.0, raised - _spread(contour, log_delta))
+
+
+def _without_padding(contour: Contour, epsilon: float, found: Bracket) -> Bracket:
+    if not contour.padding:
+        return found
+    low = contour.log_delta(epsilon + _spread(contour, found.high)).low
+    left = math.exp(low) - math.exp(found.high - math.log(1000))
+    return Bracket(math.log(left) if left > 0 else -math.inf, found.high)
+
+
+# -- lattices --------------------------------------------------------------------------------------
+
+
+def _lattice(total: Total) -> tuple[float, float] | None:
+    """Return offset and span of a lattice of decimals on which every sum of losses lies; None without one."""
+    points = [point for family in total.families for point in _lattices(family)]
+    if not points or any(point is None for point in points):
+        return None
+    known = [point for point in points if point is not None]
+    span = known[0][1]
+    for _, other, _ in known[1:]:
+        top = math.gcd(span.numerator * other.denominator, other.numerator * span.denominator)
+        span = Fraction(top, span.denominator * other.denominator)
+    offset = sum((count * place for place, _, count in known), Fraction(0))
+    return float(offset % span), float(span)
+
+
+def _lattices(family: Losses) -> list[tuple[Fraction, Fraction, int] | None]:
+    """Return (offset, span, how often) of each row, None for a row that is on no known lattice."""
+    counts = [int(count) for count in family.counts]
+    if isinstance(family, ResponseLosses):
+        exact = [decimal(row[0]) for row in family.rows]
+        return [(-loss, 2 * loss, count) for loss, count in zip(exact, counts, strict=True)]
+    if isinstance(family, LatticeGaussianLosses):
+        pairs = [(decimal(std), shift) for std, shift in family.rows]
+        return [(shift**2 / (2 * s * s), shift / (s * s), n) for (s, shift), n in zip(pairs, counts, strict=True)]
+    if isinstance(family, FiniteLosses):
+        lattices = [row[0].lattice for row in family.rows]
+        return [None if place is None else (*place, n) for place, n in zip(lattices, counts, strict=True)]
+    return [None]

@@ -1,0 +1,83 @@
+"""An (ε, δ) budget that is spent through Rényi curves."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gaugedp._validate import between, positive
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Currency, Guarantee, Price
+from gaugedp.guarantees.losses.base import Pair
+
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0)
+
+
+@dataclass(frozen=True, eq=True)
+class BestOrder(Guarantee):
+    """(ε, δ)-DP, kept by adding up Rényi curves at m `orders` and going on while one of them is within its bound.
+
+    The bound at order a converts to (ε, δ/m) (`capacity`); the δ/m add up over the order that is the last one standing
+    (docs/theory/budgets.md). Promises may be chosen after earlier answers were seen.
+    """
+
+    epsilon_value: float
+    delta_value: float
+    orders: tuple[float, ...]
+    currency: ClassVar[Currency | None] = "best_order"
+
+    def __init__(self, epsilon: float, delta: float, orders: Sequence[float] = ORDERS) -> None:
+        positive(epsilon=epsilon)
+        between(0, 1, delta=delta)
+        kept = tuple(sorted(float(order) for order in orders))
+        if not kept or len(set(kept)) < len(kept) or not all(1 < order < math.inf for order in kept):
+            raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Leave them out, or give such.")
+        object.__setattr__(self, "epsilon_value", float(epsilon))
+        object.__setattr__(self, "delta_value", float(delta))
+        object.__setattr__(self, "orders", kept)
+
+    @property
+    def capacity(self) -> tuple[float, ...]:
+        """Return the largest Rényi divergence at each order that is (ε, δ/m)-DP, rounded down; below 0 where none is."""
+        share = math.log(self.delta_value / len(self.orders))
+        return tuple(
+            (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))
+            for a in self.orders
+        )
+
+    @property
+    def _point(self) -> ApproxDP:
+        return ApproxDP(self.epsilon_value, self.delta_value)
+
+    def renyi(self, order: float) -> float:
+        """Return infinity: δ may tell everything."""
+        return self._point.renyi(order)
+
+    def pair(self, remove: bool) -> Pair | None:
+        """Return the pair of (ε, δ)."""
+        return self._point.pair(remove)
+
+    def exact_delta(self, epsilon: float) -> float:
+        """Return the profile of (ε, δ)."""
+        return self._point.exact_delta(epsilon)
+
+    def exact_epsilon(self, delta: float) -> float:
+        """Return its inverse."""
+        return self._point.exact_epsilon(delta)
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return (ε, δ) in "approx"."""
+        return self._point.price(currency)
+
+    def group(self, size: int) -> ApproxDP:
+        """Return what (ε, δ) says to a group."""
+        return self._point.group(size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "BestOrder", "epsilon": ε, "delta": δ, "orders": […]}."""
+        facts = {"epsilon": self.epsilon_value, "delta": self.delta_value, "orders": list(self.orders)}
+        return {"kind": "BestOrder", **facts}
+
+    def __repr__(self) -> str:
+        return f"BestOrder({self.epsilon_value:.12g}, {self.delta_value:.12g})"

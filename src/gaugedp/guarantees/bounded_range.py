@@ -1,0 +1,89 @@
+"""The curves of the exponential mechanism, by its bounded range."""
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from typing import Any
+
+from gaugedp._validate import decimal, positive, whole
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
+from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import up, up_decimal
+
+_SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
+_DIGITS = 130  # leaves 20 of the digits that the smallest ε and the order nearest to 1 cancel
+
+
+@dataclass(frozen=True, eq=True)
+class ExponentialLoss(Guarantee):
+    """ε-bounded range, ε = `value`: the losses of any two outputs differ by at most ε (Dong, Durfee and Rogers 2020).
+
+    The exponential mechanism with weights e^{ε·score/(2Δ)} has it, Δ the sensitivity of the score, and so has the one
+    with e^{ε·score/Δ} where all scores move the same way. It is ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+    """
+
+    value: float
+    pair_has_curve = False
+
+    def __post_init__(self) -> None:
+        positive(epsilon=self.value)
+        object.__setattr__(self, "value", float(self.value))
+
+    def renyi(self, order: float) -> float:
+        """Return the largest over t in [0, ε] of the divergence of the pair with the losses t and t − ε.
+
+        With l(x) = log(sinh(x)/x) it is (a·l(aε/2) − (a − 1)·l((a − 1)ε/2) − l(ε/2))/(a − 1), a = `order`
+        (docs/theory/accountant.md); at order 1 the limit l(ε/2) + (ε/2)·coth(ε/2) − 1.
+        """
+        check_order(order)
+        loss = self.value
+        parabola = up(order * loss * loss / 8) or math.ulp(0.0)
+        if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
+            return min(loss, parabola)
+        with localcontext(Context(prec=_DIGITS, Emin=-(10**9), Emax=10**9)):
+            exact = _curve(Decimal(max(order, 1 + 1e-15)), Decimal(loss))
+        return min(loss, parabola, up(float(exact)))
+
+    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+        """Return the pair with the profile of all mechanisms of range ε."""
+        return Pair(BoundedRangeLosses, (self.value,)) if self.value <= LARGEST_LOSS else None
+
+    def exact_delta(self, epsilon: float) -> float:
+        """Return (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
+        if epsilon >= self.value:
+            return 0.0
+        return min(1.0, up(math.expm1((epsilon - self.value) / 2) ** 2 / -math.expm1(-self.value)))
+
+    def exact_epsilon(self, delta: float) -> float:
+        """Return ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
+        root = math.sqrt(-delta * math.expm1(-self.value))
+        return min(self.value, max(0.0, up(self.value + 2 * math.log1p(-root)))) if root < 1 else 0.0
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return ε²/8 in "zcdp", else what ε-DP costs."""
+        return (decimal(self.value) ** 2 / 8,) if currency == "zcdp" else PureDP(self.value).price(currency)
+
+    def group(self, size: int) -> "ExponentialLoss":
+        """Return the range at `size` times the sensitivity."""
+        whole(minimum=1, size=size)
+        return ExponentialLoss(up_decimal(size * decimal(self.value)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "ExponentialLoss", "epsilon": ε}."""
+        return {"kind": "ExponentialLoss", "epsilon": self.value}
+
+    def __repr__(self) -> str:
+        return f"ExponentialLoss({self.value:.12g})"
+
+
+def _curve(order: Decimal, loss: Decimal) -> Decimal:
+    half = loss / 2
+    top = order * _log_sinhc(order * half) - (order - 1) * _log_sinhc((order - 1) * half) - _log_sinhc(half)
+    return top / (order - 1)
+
+
+def _log_sinhc(x: Decimal) -> Decimal:
+    grown = x.exp()
+    return ((grown - 1 / grown) / (2 * x)).ln() if x else Decimal(0)

@@ -1,0 +1,110 @@
+"""Budget comparison: the one place that says whether a promise still fits."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Currency, Guarantee
+from gaugedp.guarantees.best_order import BestOrder
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.renyi import RenyiDP
+from gaugedp.guarantees.rounding import down_decimal, root_decimal, up_decimal
+from gaugedp.guarantees.zcdp import ZCDP
+
+UNITS = 10**30  # prices are counted in whole units of 1e-30, always rounded against the spender
+
+_ASK = {
+    "pure": "Ask with epsilon alone",
+    "approx": "Ask with epsilon, or epsilon and delta",
+    "zcdp": "Ask with rho, or with epsilon alone",
+    "gaussian": "Ask with mu, or with epsilon alone",
+    "renyi": "Ask with rho, mu, or with epsilon alone",
+    "best_order": "Ask with rho, mu, or with epsilon alone",
+}
+_LARGEST = math.nextafter(math.inf, 0)
+_ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reaches it
+
+
+class Budget:
+    """A budget and how promises are charged to it, in whole units.
+
+    Charges are rounded up and the capacity down, so the sum of the charges never exceeds the promise made by the
+    budget, also when each promise is chosen after seeing the earlier answers.
+    """
+
+    def __init__(self, total: Guarantee) -> None:
+        if not isinstance(total, Guarantee) or total.currency is None:
+            raise InvalidRequest(
+                f"{total!r} is not a budget.", "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or BestOrder."
+            )
+        self.total = total
+        self.currency: Currency = total.currency
+        self.orders = total.orders if isinstance(total, RenyiDP | BestOrder) else ()
+        self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
+        if (max if self.currency == "best_order" else min)(self.capacity) <= 0:
+            raise InvalidRequest(
+                f"The budget {total!r} is empty.", "Give numbers of at least 1e-30 (PureDP where delta is 0)."
+            )
+
+    def _numbers(self) -> tuple[Fraction, ...]:
+        if isinstance(self.total, RenyiDP):
+            return tuple(decimal(value) for value in self.total.values)
+        if isinstance(self.total, BestOrder):
+            return tuple(Fraction(max(number, -1.0)) for number in self.total.capacity)
+        return self.total.price(self.currency) or ()
+
+    @property
+    def nothing(self) -> tuple[int, ...]:
+        """The charge of having spent nothing."""
+        return (0,) * len(self.capacity)
+
+    def charge(self, *promises: Guarantee) -> tuple[int, ...]:
+        """Return the charge of the first of `promises` that has a price in this budget's currency."""
+        for promise in promises:
+            found = self._charge(promise)
+            if found is not None:
+                return found
+        raise LedgerRefused(
+            f"A budget of {self.total!r} cannot be charged for {promises[0]!r}.", f"{_ASK[self.currency]}."
+        )
+
+    def _charge(self, promise: Guarantee) -> tuple[int, ...] | None:
+        if not self.orders:
+            price = promise.price(self.currency)
+            return None if price is None else tuple(math.ceil(number * UNITS) for number in price)
+        curve = [promise.renyi(order) for order in self.orders]
+        if (min if self.currency == "best_order" else max)(curve) == math.inf:
+            return None
+        return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
+
+    def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
+        """Whether `charge` still fits after `spent`: in every number, or in one where the best order counts."""
+        fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
+        return any(fits) if self.currency == "best_order" else all(fits)
+
+    def promise(self, units: tuple[int, ...]) -> Guarantee:
+        """Return the promise that a sum of charges amounts to, in the budget's own kind, rounded up."""
+        return self._promise(units, up_decimal, math.inf)
+
+    def left(self, spent: tuple[int, ...]) -> Guarantee:
+        """Return what is left after `spent`, rounded down."""
+        units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
+        return self._promise(units, down_decimal, 0.0)
+
+    def _promise(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
+        exact = [Fraction(number, UNITS) for number in units]
+        if self.orders:
+            return RenyiDP(self.orders, [min(rounded(number), _LARGEST) for number in exact])
+        numbers = [rounded(number) for number in exact]
+        match self.currency:
+            case "pure":
+                return PureDP(numbers[0])
+            case "approx":
+                return ApproxDP(numbers[0], numbers[1])
+            case "zcdp":
+                return ZCDP(numbers[0])
+        return GaussianDP(root_decimal(exact[0], towards))

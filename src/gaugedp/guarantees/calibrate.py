@@ -1,0 +1,131 @@
+"""The least noise that keeps a promise, rounded to the safe side."""
+
+import math
+from collections.abc import Callable
+
+import scipy
+
+from gaugedp._validate import between, decimal, non_negative, positive, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.subsampled import SubsampledGaussian
+
+_PRECISION = 1e-10  # relative: how near to the least noise the search goes
+
+
+class Noise(float):
+    """A noise parameter: a float that also knows the `promise` of all releases with it, and its `slack`.
+
+    `slack` bounds by which fraction less noise might do: at value/(1 + slack) the proof was seen to fail.
+    """
+
+    promise: Guarantee
+    slack: float
+
+    def __new__(cls, value: float, promise: Guarantee, slack: float) -> "Noise":
+        """Return the noise."""
+        made = super().__new__(cls, value)
+        made.promise, made.slack = promise, slack
+        return made
+
+    def __getnewargs__(self) -> tuple[float, Guarantee, float]:  # type: ignore[override]
+        return float(self), self.promise, self.slack
+
+
+def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
+    """Return the least σ, rounded up, with which `count` Gaussian answers together are (`epsilon`, `delta`)-DP.
+
+    `sensitivity` is the ℓ₂ sensitivity of each answer; together they are (√count·Δ/σ)-GDP. `epsilon` ≥ 0, 0 < δ < 1
+    (Balle and Wang 2018, theorem 8).
+    """
+    positive(sensitivity=sensitivity)
+    whole(minimum=1, count=count)
+    mu = gaussian_mu(epsilon, delta)
+    std = up(sensitivity * math.sqrt(count) / mu)
+    return Noise(std, GaussianDP(mu), 1e-12)
+
+
+def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, count: int = 1) -> Noise:
+    """Return the least λ, rounded up, with which `count` Laplace answers together are (`epsilon`, `delta`)-DP.
+
+    `sensitivity` is the ℓ₁ sensitivity of each answer. At δ = 0 it is count·Δ/ε.
+    """
+    positive(sensitivity=sensitivity)
+    if delta == 0:
+        positive(epsilon=epsilon)
+        whole(minimum=1, count=count)
+        scale = up_decimal(count / decimal(epsilon))
+        found = Noise(scale, count * LaplaceLoss(scale), 1e-15)
+    else:
+        found = _least(lambda scale: LaplaceLoss(scale), epsilon, delta, count)
+    return found if sensitivity == 1 else Noise(up(found * sensitivity), found.promise, found.slack)
+
+
+def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int = 1, count: int = 1) -> Noise:
+    """Return the least scale, rounded up, with which `count` discrete Laplace answers are (`epsilon`, `delta`)-DP.
+
+    `sensitivity` is a whole number. At δ = 0 it is count·d/ε.
+    """
+    whole(minimum=1, sensitivity=sensitivity, count=count)
+    if delta == 0:
+        positive(epsilon=epsilon)
+        scale = up_decimal(sensitivity * count / decimal(epsilon))
+        return Noise(scale, count * DiscreteLaplaceLoss(scale, sensitivity), 1e-15)
+    return _least(lambda scale: DiscreteLaplaceLoss(scale, sensitivity), epsilon, delta, count, sensitivity)
+
+
+def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, count: int = 1) -> Noise:
+    """Return the least σ, rounded up, with which `count` discrete Gaussian answers are (`epsilon`, `delta`)-DP."""
+    whole(minimum=1, sensitivity=sensitivity, count=count)
+    start = gaussian_std(epsilon, delta, float(sensitivity), count)
+    return _least(lambda std: DiscreteGaussianLoss(std, sensitivity), epsilon, delta, count, start)
+
+
+def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> Noise:
+    """Return the least noise multiplier, rounded up, with which `steps` steps are (`epsilon`, `delta`)-DP.
+
+    Every step is Gaussian noise on a Poisson sample of rate `rate`, neighbours differ by one unit added or removed.
+    """
+    SubsampledGaussian(rate, 1.0)
+    return _least(lambda noise: SubsampledGaussian(rate, noise), epsilon, delta, steps)
+
+
+def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, count: int, start: float = 1.0) -> Noise:
+    """Return the least noise at which `count` · `make`(noise) is proved, by a search on a logarithmic scale."""
+    non_negative(epsilon=epsilon)
+    between(0, 1, delta=delta)
+    whole(minimum=1, count=count)
+
+    def excess(log_noise: float) -> float:
+        found = float((count * make(math.exp(log_noise))).delta(epsilon, method="tight"))
+        return max(-60.0, min(60.0, math.log(found / delta))) if found > 0 else -60.0
+
+    low, high = _around(excess, math.log(start))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
+    gap = _PRECISION / 4
+    while excess(root) > 0:
+        root, gap = root + gap, 2 * gap
+    noise = math.exp(root)
+    slack = _PRECISION
+    while excess(root - slack) <= 0 and slack < 1:
+        slack *= 4
+    return Noise(noise, count * make(noise), slack)
+
+
+def _around(excess: Callable[[float], float], start: float) -> tuple[float, float]:
+    """Return logarithms of noise that is too small and of noise that is enough."""
+    low, high, step = start, start, 0.5
+    while excess(high) > 0:
+        low, high, step = high, high + step, 2 * step
+        if high > 200:
+            raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+    while low == high or excess(low) <= 0:
+        high, low, step = low, low - step, 2 * step
+        if low < -200:
+            raise InvalidRequest("Any noise keeps this promise.", "Give a smaller epsilon or delta.")
+    return low, high

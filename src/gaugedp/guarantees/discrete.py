@@ -1,0 +1,159 @@
+"""The exact curves of noise on the integers."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import decimal, positive, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
+from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
+from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
+from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import LARGEST, up, up_decimal
+
+_LONGEST = 100_000
+
+
+@dataclass(frozen=True, eq=True)
+class DiscreteLaplaceLoss(Guarantee):
+    """Noise with weights ∝ e^{−|k|/scale} on a whole number of sensitivity d = `sensitivity`.
+
+    The losses are ±d/scale and (d − 2k)/scale for 0 < k < d; with d = 1 this is randomized response at 1/scale.
+    """
+
+    scale: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        positive(scale=self.scale)
+        whole(minimum=1, sensitivity=self.sensitivity)
+        object.__setattr__(self, "scale", float(self.scale))
+        object.__setattr__(self, "sensitivity", int(self.sensitivity))
+        if self._pure > LARGEST or self.sensitivity > _LONGEST:
+            raise InvalidRequest(
+                f"scale is {self.scale!r} and sensitivity is {self.sensitivity!r}.",
+                f"Give a larger scale, and a sensitivity of at most {_LONGEST}: divide the answer by its step.",
+            )
+
+    @property
+    def _pure(self) -> Fraction:
+        return self.sensitivity / decimal(self.scale)
+
+    def renyi(self, order: float) -> float:
+        """Return the curve: the losses v and −v together add P(v)·e^{−v/2}·4·sinh((z + 1)v/2)·sinh(zv/2) to M(z) − 1."""
+        check_order(order)
+        largest = up_decimal(self._pure)
+        values, weights = (np.array(numbers) for numbers in self._atoms())
+        values, weights = values[values > 0], weights[values > 0]
+        if math.isinf(order):
+            return largest
+        if order == 1:
+            return min(largest, up(float(weights @ (-np.expm1(-values) * values)), relative=2.0**-44))
+        z = order - 1
+        if (z + 1) * largest > 600:
+            row = (Atoms(*self._atoms()),)
+            log_moment = float(FiniteLosses([row], [1]).log_moment(np.array([z]))[0])
+            return min(largest, up(log_moment / z, relative=2.0**-40))
+        grown = weights * np.exp(-values / 2) * 4 * np.sinh((z + 1) * values / 2) * np.sinh(z * values / 2)
+        return min(largest, up(math.log1p(float(grown.sum())) / z, relative=2.0**-42) or math.ulp(0.0))
+
+    def _atoms(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return the losses, ascending, and their probabilities."""
+        d, step = self.sensitivity, 1 / self.scale
+        rate = math.exp(-step)
+        values = [(2 * k - d) / self.scale for k in range(d + 1)]
+        inside = [math.exp(-(d - k) * step) * -math.expm1(-step) / (1 + rate) for k in range(1, d)]
+        return tuple(values), (math.exp(-d * step) / (1 + rate), *inside, 1 / (1 + rate))
+
+    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+        """Return the noise and the noise moved by the sensitivity."""
+        if self._pure > LARGEST_LOSS:
+            return None
+        if self.sensitivity == 1:
+            return Pair(ResponseLosses, (up_decimal(self._pure),))
+        values, weights = self._atoms()
+        lattice = (-self._pure, 2 / decimal(self.scale))
+        return Pair(FiniteLosses, (Atoms(values, weights, lattice),))
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return what (d/scale)-DP costs."""
+        match currency:
+            case "pure":
+                return (self._pure,)
+            case "approx":
+                return (self._pure, Fraction(0))
+            case "zcdp":
+                return (self._pure**2 / 2,)
+        return PureDP(up_decimal(self._pure)).price(currency)
+
+    def group(self, size: int) -> "DiscreteLaplaceLoss":
+        """Return the promise at `size` times the sensitivity."""
+        whole(minimum=1, size=size)
+        return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "DiscreteLaplaceLoss", "scale": s, "sensitivity": d}."""
+        return {"kind": "DiscreteLaplaceLoss", "scale": self.scale, "sensitivity": self.sensitivity}
+
+    def __repr__(self) -> str:
+        return f"DiscreteLaplaceLoss({self.scale:.12g}, {self.sensitivity})"
+
+
+@dataclass(frozen=True, eq=True)
+class DiscreteGaussianLoss(Guarantee):
+    """Noise with weights ∝ e^{−k²/2σ²}, σ = `noise_std`, on a whole number of sensitivity d = `sensitivity`.
+
+    Canonne, Kamath and Steinke 2020; its Rényi curve is never above the Gaussian's, its profile may be.
+    """
+
+    noise_std: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        positive(noise_std=self.noise_std)
+        whole(minimum=1, sensitivity=self.sensitivity)
+        object.__setattr__(self, "noise_std", float(self.noise_std))
+        object.__setattr__(self, "sensitivity", int(self.sensitivity))
+        if not 1e-3 <= self.noise_std / self.sensitivity <= 1e150 or self.noise_std < 1e-3:
+            raise InvalidRequest(
+                f"noise_std is {self.noise_std!r} and sensitivity is {self.sensitivity!r}.",
+                "Give a noise_std of at least 0.001 and between 0.001 and 1e150 sensitivities.",
+            )
+
+    def renyi(self, order: float) -> float:
+        """Return a·d²/(2σ²) + log(θ((a − 1)d)/θ(0))/(a − 1), θ(u) = Σ e^{−(k+u)²/2σ²}, a = `order`; infinity at infinity."""
+        check_order(order)
+        ratio = decimal(self.sensitivity) / decimal(self.noise_std)
+        gaussian = up_decimal(ratio**2 / 2)
+        if order == 1 or math.isinf(order):
+            return gaussian * order
+        losses = LatticeGaussianLosses([(self.noise_std, self.sensitivity)], [1])
+        found = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
+        return min(up(gaussian * order), up(found, relative=2.0**-44))
+
+    def pair(self, remove: bool) -> Pair:  # noqa: ARG002
+        """Return the noise and the noise moved by the sensitivity."""
+        return Pair(LatticeGaussianLosses, (self.noise_std, self.sensitivity))
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return d²/(2σ²) in "zcdp"; nothing in the others."""
+        square = (decimal(self.sensitivity) / decimal(self.noise_std)) ** 2
+        return (square / 2,) if currency == "zcdp" else None
+
+    def group(self, size: int) -> "DiscreteGaussianLoss":
+        """Return the promise at `size` times the sensitivity."""
+        whole(minimum=1, size=size)
+        return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "DiscreteGaussianLoss", "noise_std": σ, "sensitivity": d}."""
+        return {"kind": "DiscreteGaussianLoss", "noise_std": self.noise_std, "sensitivity": self.sensitivity}
+
+    def __repr__(self) -> str:
+        return f"DiscreteGaussianLoss({self.noise_std:.12g}, {self.sensitivity})"

@@ -1,0 +1,209 @@
+"""Rényi divergences of known laws, rounded up."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    getcontext,
+    localcontext,
+)
+from fractions import Fraction
+from numbers import Real
+
+from gaugedp import _validate
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.rounding import up_decimal
+
+Number = float | Fraction
+_WIDTH = Decimal("1e-17")
+_BELOW_ALL_FLOATS = Decimal("4.9e-324")
+
+
+def bernoulli(order: Number, p: Number, q: Number) -> float:
+    """Return D_order(Bernoulli(p)‖Bernoulli(q)) in nats, for `order` in [1, ∞] and p, q in [0, 1].
+
+    With a = `order`, for 1 < a < ∞, it is log(p^a·q^(1−a) + (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for the rest.
+    The float is never below the divergence and above it by at most 1e-15 of it, or by one subnormal step.
+    Raises InvalidRequest. Source: van Erven and Harremoës 2014, equation 1.
+    """
+    order = _order(order)
+    _check_probability("p", p)
+    _check_probability("q", q)
+    one, two = decimal(p), decimal(q)
+    return _discrete(order, [(one, two), (1 - one, 1 - two)])
+
+
+def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
+    """Return D_order(P‖Q) in nats of two laws on the same n ≥ 1 outcomes, for `order` in [1, ∞].
+
+    `p` and `q` have shape (n,), entries ≥ 0 and sums within 1e-9 of 1, and are divided by their sums.
+    Order 1: Σ p·log(p/q). Order a between: log(Σ p·(p/q)^(a−1))/(a − 1). Order ∞: the largest log(p/q) where p > 0.
+    Infinity where q = 0 < p somewhere. Rounding as in `bernoulli`. Raises InvalidRequest.
+    Source: van Erven and Harremoës 2014, equation 1 and theorems 5 and 6.
+    """
+    order = _order(order)
+    one, two = _law("p", p), _law("q", q)
+    if len(one) != len(two):
+        raise InvalidRequest(f"p has {len(one)} entries and q has {len(two)}.", "Give both laws on the same outcomes.")
+    return _discrete(order, zip(one, two, strict=True))
+
+
+def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: Number) -> float:
+    """Return D_order(N(mean_p, std_p²)‖N(mean_q, std_q²)) in nats, for `order` in [1, ∞] and stds > 0.
+
+    With a = `order`, m = mean_p − mean_q and v = (1−a)·std_p² + a·std_q² it is, for 1 < a < ∞,
+    a·m²/(2v) + log(std_q/std_p) + log(std_q²/v)/(2(a−1)), and infinity where v ≤ 0.
+    Order 1: (m² + std_p² − std_q²)/(2·std_q²) + log(std_q/std_p), finite for all laws. Order ∞: infinity unless
+    std_p < std_q, then m²/(2(std_q² − std_p²)) + log(std_q/std_p). Rounding as in `bernoulli`.
+    Raises InvalidRequest. Source: van Erven and Harremoës 2014, equation 10, and its limits.
+    """
+    order = _order(order)
+    _validate.finite(mean_p=mean_p, mean_q=mean_q)
+    _validate.positive(std_p=std_p, std_q=std_q)
+    square, spread_p, spread_q = (decimal(mean_p) - decimal(mean_q)) ** 2, decimal(std_p) ** 2, decimal(std_q) ** 2
+    if square == 0 and spread_p == spread_q:
+        return 0.0
+    logs = [(Fraction(1, 2), spread_q / spread_p)]
+    if order == 1:
+        return _certified(lambda: _number((square + spread_p - spread_q) / (2 * spread_q)) + _sum_of_logs(logs))
+    inverse = Fraction(0) if order == math.inf else 1 / (decimal(order) - 1)
+    mixed = spread_q - spread_p + inverse * spread_q  # v/(a − 1), and its limit at infinity
+    if mixed <= 0:
+        return math.inf
+    if inverse:
+        logs.append((inverse / 2, inverse * spread_q / mixed))
+    return _certified(lambda: _number((1 + inverse) * square / (2 * mixed)) + _sum_of_logs(logs))
+
+
+def laplace(order: Number, mean_p: Number, mean_q: Number, scale: Number) -> float:
+    """Return D_order(Laplace(mean_p, scale)‖Laplace(mean_q, scale)) in nats, for `order` in [1, ∞] and scale > 0.
+
+    With a = `order` and t = |mean_p − mean_q|/scale it is, for 1 < a < ∞,
+    log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1).
+    Order 1: t + e^(−t) − 1. Order ∞: t. Rounding as in `bernoulli`.
+    Raises InvalidRequest. Source: Mironov 2017, proposition 6.
+    """
+    order = _order(order)
+    _validate.finite(mean_p=mean_p, mean_q=mean_q)
+    _validate.positive(scale=scale)
+    shift = abs(decimal(mean_p) - decimal(mean_q)) / decimal(scale)
+    if shift == 0:
+        return 0.0
+    if order == math.inf:
+        return _certified(lambda: _number(shift))
+    if order == 1:
+        return _certified(lambda: _number(shift - 1) + _exp(_number(-shift)))
+    a = decimal(order)
+    parts = [(a / (2 * a - 1), (a - 1) * shift), ((a - 1) / (2 * a - 1), -a * shift)]
+    return _certified(
+        lambda: _times(1 / (a - 1), _log_sum_exp([_log(weight) + _number(power) for weight, power in parts]))
+    )
+
+
+def _discrete(order: Number, pairs: Iterable[tuple[Fraction, Fraction]]) -> float:
+    possible = [(p, q) for p, q in pairs if p > 0]
+    if any(q == 0 for _, q in possible):
+        return math.inf
+    if all(p == q for p, q in possible):
+        return 0.0
+    weighed = [(p, p / q) for p, q in possible]
+    if order == math.inf:
+        largest = max(ratio for _, ratio in weighed)
+        return _certified(lambda: _log(largest))
+    if order == 1:
+        return _certified(lambda: _sum_of_logs(weighed))
+    excess = decimal(order) - 1
+    return _certified(
+        lambda: _times(1 / excess, _log_sum_exp([_log(p) + _times(excess, _log(ratio)) for p, ratio in weighed]))
+    )
+
+
+# -- numbers that err to a known side: each is increasing in every rounded part, so the context's side is the result's
+
+
+def _certified(divergence: Callable[[], Decimal]) -> float:
+    """Return a float that is not below the positive real number that `divergence` computes with directed rounding.
+
+    Both roundings enclose the number; digits are doubled until the enclosure is narrower than 1e-17 of it.
+    """
+    digits, narrow = 18, False
+    traps = [InvalidOperation, DivisionByZero, Overflow]
+    while not narrow:
+        digits *= 2
+        with localcontext(Context(digits, ROUND_FLOOR, MIN_EMIN, MAX_EMAX, traps=traps)) as context:
+            low = divergence()
+            context.rounding = ROUND_CEILING
+            high = divergence()
+            narrow = high - low <= high * _WIDTH or high < _BELOW_ALL_FLOATS
+    exact = Fraction(high)
+    value = up_decimal(exact)
+    return value if value >= exact else math.nextafter(value, math.inf)
+
+
+def _number(exact: Fraction) -> Decimal:
+    return Decimal(exact.numerator) / exact.denominator
+
+
+def _times(factor: Fraction, value: Decimal) -> Decimal:
+    """Return factor·value for `factor` ≥ 0: two operations of known side, also where `value` is negative."""
+    return value * factor.numerator / factor.denominator
+
+
+def _log(exact: Fraction) -> Decimal:
+    return Decimal(0) if exact == 1 else _outward(_number(exact).ln())
+
+
+def _sum_of_logs(parts: Iterable[tuple[Fraction, Fraction]]) -> Decimal:
+    """Return Σ weight·log(x), of pairs (weight ≥ 0, x > 0)."""
+    return sum((_times(weight, _log(x)) for weight, x in parts), Decimal(0))
+
+
+def _exp(value: Decimal) -> Decimal:
+    return _outward(value.exp())
+
+
+def _log_sum_exp(exponents: Sequence[Decimal]) -> Decimal:
+    """Return log Σ e^exponent, the largest taken out first: no number overflows."""
+    largest = max(exponents)
+    return largest + _outward(sum((_exp(each - largest) for each in exponents), Decimal(0)).ln())
+
+
+def _outward(nearest: Decimal) -> Decimal:
+    """Return the next number on the context's side: `ln` and `exp` round to the nearest whatever the context says."""
+    return nearest.next_plus() if getcontext().rounding == ROUND_CEILING else nearest.next_minus()
+
+
+# -- what is refused
+
+
+def _order(order: object) -> Number:
+    if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:  # type: ignore[operator]
+        raise InvalidRequest(f"order is {order!r}.", "Give order as a number of at least 1, or math.inf.")
+    return order if isinstance(order, Fraction | int) else float(order)
+
+
+def _check_probability(name: str, value: Number) -> None:
+    _validate.finite(**{name: value})
+    if not 0 <= value <= 1:
+        raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number from 0 to 1.")
+
+
+def _law(name: str, values: object) -> list[Fraction]:
+    if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
+        raise InvalidRequest(f"{name} is {values!r}.", f"Give {name} as a list of probabilities.")
+    entries = list(values)
+    _validate.non_negative(**{f"{name}[{i}]": entry for i, entry in enumerate(entries)})
+    exact = [decimal(entry) for entry in entries]
+    total = sum(exact, Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**9):
+        raise InvalidRequest(f"{name} adds up to {up_decimal(total):.12g}.", f"Give {name} with the sum 1.")
+    return [entry / total for entry in exact]

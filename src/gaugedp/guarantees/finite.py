@@ -1,0 +1,82 @@
+"""The exact curves of a mechanism with finitely many outputs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from gaugedp._validate import whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import divergences
+from gaugedp.guarantees.base import Currency, Guarantee, Price
+from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.losses.base import Pair
+from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
+from gaugedp.guarantees.pure import PureDP
+
+
+@dataclass(frozen=True, eq=True)
+class FiniteLoss(Guarantee):
+    """A mechanism whose output has the law `p` with the unit and `q` without, on the same finitely many outcomes.
+
+    `p`, `q`: probabilities of equal length; floats mean their decimals, Fractions are exact; sums within 1e-9 of 1 are
+    scaled to 1. In a composition the same neighbour has `p` everywhere, and both directions are counted.
+    """
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+
+    def __init__(self, p: Sequence[float | Fraction], q: Sequence[float | Fraction]) -> None:
+        laws = tuple(divergences._law("p", p)), tuple(divergences._law("q", q))
+        if len(laws[0]) != len(laws[1]):
+            raise InvalidRequest("p and q differ in length.", "Give both laws on the same outcomes.")
+        object.__setattr__(self, "p", laws[0])
+        object.__setattr__(self, "q", laws[1])
+
+    def renyi(self, order: float) -> float:
+        """Return the larger of both directions."""
+        return max(divergences.finite(order, self.p, self.q), divergences.finite(order, self.q, self.p))
+
+    def pair(self, remove: bool) -> Pair:
+        """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
+        one, other = (self.p, self.q) if remove else (self.q, self.p)
+        impossible = sum((x for x, y in zip(one, other, strict=True) if x and not y), Fraction(0))
+        atoms: dict[Fraction, Fraction] = {}
+        for x, y in zip(one, other, strict=True):
+            if x and y:
+                atoms[x / y] = atoms.get(x / y, Fraction(0)) + x
+        found = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
+        values, weights = zip(*found, strict=True) if found else ((0.0,), (1.0,))
+        lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
+        return Pair(FiniteLosses, (Atoms(values, weights, lattice),), float(impossible))
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
+        pairs = [self.pair(remove) for remove in (True, False)]
+        loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
+        price = PureDP(math.nextafter(loss, math.inf) if loss else 0.0).price(currency)
+        impossible = Fraction(max(pair.impossible for pair in pairs))
+        if currency == "approx" and price is not None:
+            return (price[0], impossible)
+        return price if impossible == 0 else None
+
+    def group(self, size: int) -> Guarantee:
+        """Return what the Rényi curve says to a group."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Grouped(self, int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "FiniteLoss", "p": […], "q": […]}, fractions as text."""
+        return {"kind": "FiniteLoss", "p": [str(x) for x in self.p], "q": [str(x) for x in self.q]}
+
+    def __repr__(self) -> str:
+        shown = [f"[{', '.join(f'{float(x):g}' for x in law)}]" for law in (self.p, self.q)]
+        return f"FiniteLoss({', '.join(shown)})"
+
+
+def _log(ratio: Fraction) -> float:
+    """Return log of the ratio, also near 1 and beyond the floats."""
+    if abs(ratio - 1) < Fraction(1, 2):
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator) if not 1e-300 < ratio < 1e300 else math.log(ratio)

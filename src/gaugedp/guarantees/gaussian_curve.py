@@ -1,0 +1,73 @@
+"""The profile of Gaussian noise, to full relative accuracy far into the tail."""
+
+import math
+from typing import Any
+
+import scipy
+
+from gaugedp._validate import between, non_negative
+from gaugedp.guarantees.rounding import up
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return δ(ε) of μ-GDP, rounded up.
+
+    With x = ε/μ − μ/2, e^ε·φ(x + μ) = φ(x), so δ = φ(x)·(m(x) − m(x + μ)) with Mills' ratio m; this keeps its
+    relative accuracy far into the tail, where the printed difference of normal tails cancels.
+    """
+    if mu == 0:
+        return 0.0
+    x = epsilon / mu - mu / 2
+    if x < -5:
+        lost = math.exp(epsilon + float(scipy.special.log_ndtr(-x - mu)))
+        return min(1.0, up(float(scipy.special.ndtr(-x)) - lost + 2.0**-50))
+    height = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    delta = up(height * _mills_drop(x, mu), relative=2.0**-45 * (1 + x * x))
+    return min(1.0, max(delta, math.ulp(0.0)))  # an underflow is not a promise of pure privacy
+
+
+def _mills_drop(x: float, width: float) -> float:
+    """Return an upper bound on m(x) − m(x + width): the rounded difference, or width·|m′(x)| where it cancels.
+
+    m is convex and |m′(x)| = 1 − x·m(x), which is at most 1/(1 + x²) for x > 0.
+    """
+    near, far = _mills(x), _mills(x + width)
+    slope = 1 - x * near + 2.0**-48 * (1 + abs(x) * near)
+    if x > 0:
+        slope = min(slope, 1 / (1 + x * x))
+    return min(near - far + 2.0**-48 * near, width * slope)
+
+
+def _mills(x: float) -> float:
+    return math.sqrt(math.pi / 2) * float(scipy.special.erfcx(x / math.sqrt(2)))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while gaussian_delta(mu, high) > delta:
+        low, high = high, 2 * high
+    return _bisect(low, high, lambda epsilon: gaussian_delta(mu, epsilon) > delta)[1]
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the largest μ, rounded down, whose profile is at most `delta` at `epsilon`.
+
+    This calibrates Gaussian noise exactly for every ε ≥ 0 and 0 < δ < 1 (Balle and Wang 2018, theorem 8).
+    """
+    non_negative(epsilon=epsilon)
+    between(0, 1, delta=delta)
+    high = 1.0
+    while gaussian_delta(high, epsilon) <= delta:
+        high *= 2
+    return _bisect(0.0, high, lambda mu: gaussian_delta(mu, epsilon) <= delta)[0]
+
+
+def _bisect(low: float, high: float, is_low: Any) -> tuple[float, float]:
+    """Return neighbouring floats around the place where the monotone `is_low` changes from True to False."""
+    while True:
+        middle = low + (high - low) / 2
+        if middle in (low, high):
+            return low, high
+        low, high = (middle, high) if is_low(middle) else (low, middle)

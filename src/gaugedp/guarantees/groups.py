@@ -1,0 +1,78 @@
+"""Groups and stable maps: how a Rényi curve weakens along a chain of neighbours."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gaugedp._validate import one_of, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.rounding import up
+
+
+def doublings(size: int) -> int:
+    """Return the least c with 2^c ≥ `size`."""
+    return (int(size) - 1).bit_length()
+
+
+def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "sharp") -> float:
+    """Return f such that (a, ζ)-RDP, a = `order`, gives (a/2^c, f·ζ)-RDP to chains of 2^c neighbours, c = `steps`.
+
+    "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1), a_j = a/2^j,
+    for a ≥ 2^c, a > 1, never more than 3^c (docs/theory/composition.md). A map g whose values on neighbours are joined by
+    a chain of c neighbours in its range is c-stable, and M∘g keeps what M promises to such chains.
+    """
+    check_order(order)
+    whole(minimum=0, steps=steps)
+    one_of(("sharp", "printed"), form=form)
+    least = 2 ** (steps + 1) if form == "printed" else 2**steps
+    if order < least:
+        raise InvalidRequest(f"The order {order:g} is too small for {steps} doublings.", f"Give at least {least}.")
+    if form == "printed":
+        return 3.0**steps
+    if math.isinf(order):
+        return 2.0**steps
+    return up(math.prod((2 * a - 1) / (a - 1) for a in (order / 2**j for j in range(steps))))
+
+
+@dataclass(frozen=True, eq=True)
+class Grouped(Guarantee):
+    """What `promise` says to groups of `size` units, by the sharp factor at each order."""
+
+    promise: Guarantee
+    size: int
+
+    def __post_init__(self) -> None:
+        whole(minimum=2, size=self.size)
+
+    def renyi(self, order: float) -> float:
+        """Return the factor times the promise's curve at order·2^c."""
+        check_order(order)
+        if math.isinf(order):
+            return up(self.size * self.promise.renyi(order))
+        steps = doublings(self.size)
+        return up(group_factor(order * 2**steps, steps) * self.promise.renyi(order * 2**steps))
+
+    def pair(self, remove: bool) -> None:  # noqa: ARG002
+        """Return nothing: the curve alone names no pair."""
+        return
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the promise has such a price; None for δ > 0."""
+        price = self.promise.price(currency)
+        if price is None or (currency == "approx" and price[1] > 0):
+            return None
+        factor = self.size if currency in {"pure", "approx"} else self.size**2
+        return tuple(factor * number for number in price)
+
+    def group(self, size: int) -> "Grouped":
+        """Return the promise to groups of groups."""
+        whole(minimum=1, size=size)
+        return Grouped(self.promise, self.size * int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "Grouped", "promise": …, "size": k}."""
+        return {"kind": "Grouped", "promise": self.promise.to_dict(), "size": self.size}
+
+    def __repr__(self) -> str:
+        return f"{self.promise!r}.group({self.size})"

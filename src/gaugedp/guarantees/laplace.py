@@ -1,0 +1,92 @@
+"""The exact curve of Laplace noise."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import decimal, positive, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
+from gaugedp.guarantees.losses.laplace import LaplaceLosses
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import LARGEST, down_decimal, up, up_decimal
+
+
+@dataclass(frozen=True, eq=True)
+class LaplaceLoss(Guarantee):
+    """Laplace noise of `scale` λ on an answer of sensitivity 1: the losses of Lap(0, λ) against Lap(1, λ).
+
+    Its Rényi curve is Mironov 2017, proposition 6; the shift t = 1/λ is the largest loss.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        positive(scale=self.scale)
+        object.__setattr__(self, "scale", float(self.scale))
+        if 1 / decimal(self.scale) > LARGEST:
+            raise InvalidRequest(f"scale is {self.scale!r}.", "Give a scale whose inverse is a finite number.")
+
+    @property
+    def shift(self) -> float:
+        """Return 1/λ, rounded up."""
+        return up_decimal(1 / decimal(self.scale))
+
+    def renyi(self, order: float) -> float:
+        """Return log[a/(2a−1)·e^{(a−1)t} + (a−1)/(2a−1)·e^{−at}]/(a − 1); t + e^{−t} − 1 at order 1, t at infinity."""
+        check_order(order)
+        shift = self.shift
+        if math.isinf(order):
+            return shift
+        if order == 1:
+            return min(shift, up(_first(shift), relative=2.0**-46))
+        log_moment = float(LaplaceLosses([(shift,)], [1]).log_moment(np.array([order - 1.0]))[0])
+        return min(shift, up(log_moment / (order - 1), relative=2.0**-44) or math.ulp(0.0))
+
+    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+        """Return two Laplace laws."""
+        above = math.nextafter(1 / self.scale, math.inf)
+        return Pair(LaplaceLosses, (above,)) if above <= LARGEST_LOSS else None
+
+    def exact_delta(self, epsilon: float) -> float:
+        """Return 1 − e^{(ε − t)/2}, or 0."""
+        return up(-math.expm1((epsilon - self.shift) / 2)) if epsilon < self.shift else 0.0
+
+    def exact_epsilon(self, delta: float) -> float:
+        """Return t + 2·log(1 − δ), or 0."""
+        return min(self.shift, max(0.0, up(self.shift + 2 * math.log1p(-delta)))) if delta < 1 else 0.0
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return what (1/λ)-DP costs."""
+        exact = 1 / decimal(self.scale)
+        match currency:
+            case "pure":
+                return (exact,)
+            case "approx":
+                return (exact, Fraction(0))
+            case "zcdp":
+                return (exact**2 / 2,)
+        return PureDP(self.shift).price(currency)
+
+    def group(self, size: int) -> "LaplaceLoss":
+        """Return the promise at `size` times the sensitivity: the scale divided by `size`."""
+        whole(minimum=1, size=size)
+        return LaplaceLoss(down_decimal(decimal(self.scale) / size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "LaplaceLoss", "scale": λ}."""
+        return {"kind": "LaplaceLoss", "scale": self.scale}
+
+    def __repr__(self) -> str:
+        return f"LaplaceLoss({self.scale:.12g})"
+
+
+def _first(t: float) -> float:
+    """Return t + e^{−t} − 1, by its series where it cancels."""
+    if t > 0.5:
+        return t + math.expm1(-t)
+    return math.fsum((-1) ** n * t**n / math.factorial(n) for n in range(2, 20)) or math.ulp(0.0)

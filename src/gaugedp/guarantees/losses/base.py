@@ -1,0 +1,99 @@
+"""What the accountant asks of privacy losses: their moments on the real axis and on a vertical line."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+UNIT = 2.0**-53
+LARGEST_LOSS = 1e6  # a promise that allows more is left to the plain rules
+_CHUNK = 2**19  # numbers held at a time
+
+
+class Pair(NamedTuple):
+    """A pair of laws (P, Q) that dominates a mechanism: its `family`, its parameters, and P(loss = ∞).
+
+    The family speaks of the law of the loss under P given that it is finite.
+    """
+
+    family: "type[Losses]"
+    row: tuple[Any, ...]
+    impossible: float = 0.0
+
+
+class Line(NamedTuple):
+    """log M(c + it) − log M(c) on a line: real and imaginary part, and a bound on the rounding of both together."""
+
+    real: Array
+    imaginary: Array
+    rounding: Array
+
+    def __add__(self, other: "Line") -> "Line":  # type: ignore[override]
+        return Line(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def times(self, count: Array | float) -> "Line":
+        """Return the line of as many independent copies."""
+        return Line(self.real * count, self.imaginary * count, self.rounding * count)
+
+
+class Losses(ABC):
+    """Independent privacy losses of one kind: one row of parameters each, and how often it occurs.
+
+    M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); every sum runs over the rows, each as often as its count.
+    """
+
+    symmetric: ClassVar[bool] = True
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        self.rows, self.counts = rows, np.array(counts, dtype=float)
+
+    @abstractmethod
+    def log_moment(self, orders: Array) -> Array:
+        """Return log M at each of the real `orders` > 0, correct to a few units in the last place of each row's."""
+
+    @abstractmethod
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line at c = `order` > 0 and t = `heights` ≥ 0."""
+
+    @abstractmethod
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
+        """Return a bound, at most 0, on log |M(c + it)/M(c)| that holds for every t from `height` to `until`."""
+
+    def rounding(self, order: float) -> float:
+        """Return a bound on the error of `log_moment` at `order`."""
+        return 64 * UNIT * float(self.log_moment(np.array([order]))[0])
+
+    @property
+    def largest(self) -> float:
+        """Return a bound on the sum of the losses, infinity where there is none."""
+        return math.inf
+
+    @property
+    def cost(self) -> int:
+        """How many numbers a point of a line needs."""
+        return len(self.rows)
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Yield slices of the rows that keep a block of `width` numbers a row small."""
+    size = max(1, _CHUNK // max(1, width))
+    for start in range(0, n_rows, size):
+        yield slice(start, start + size)
+
+
+def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Line:
+    """Return the line of rows whose M/M(c) − 1 is `real` + i·`imaginary`; `relative` bounds its error in units.
+
+    All are (rows, heights); the sum runs over the rows.
+    """
+    floor = relative * UNIT  # what is below its own error counts as large as that
+    modulus = np.maximum(np.hypot(1 + real, imaginary), np.maximum(floor, 1e-300))
+    change = 2 * real + real**2 + imaginary**2
+    logs = np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)) / 2, np.log(modulus))
+    angles = np.arctan2(imaginary, 1 + real)
+    lost = np.minimum(floor / modulus, 2.0) + 4 * UNIT * np.abs(angles)
+    return Line(counts @ logs, counts @ angles, counts @ lost)

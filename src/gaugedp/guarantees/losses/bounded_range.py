@@ -1,0 +1,70 @@
+"""Losses of mechanisms of bounded range, such as the exponential mechanism."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gaugedp.guarantees.losses.base import Array, Line, Losses, blocks, line_of
+from gaugedp.guarantees.losses.laplace import sinhc_difference
+
+
+class BoundedRangeLosses(Losses):
+    """Rows (ε,): the loss has the density ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2).
+
+    S(x) = sinh(x)/x. The pair has the largest profile over all mechanisms of range ε
+    (docs/theory/accountant.md), so it dominates each of them.
+    """
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.range = np.array([row[0] for row in rows], dtype=float)
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M: by M − 1 where (z + ½)ε is small."""
+        total = np.zeros_like(orders)
+        for block in blocks(len(self.range), len(orders)):
+            total += self.counts[block] @ _log_moment(orders, self.range[block, None])
+        return total
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line of sinh(aε)/a, a = c + ½ + it."""
+        total = Line(*np.zeros((3, len(heights))))
+        for block in blocks(len(self.range), len(heights)):
+            total = total + _block(order + 0.5, heights, self.range[block, None], self.counts[block])
+        return total
+
+    @property
+    def largest(self) -> float:
+        """Return Σε."""
+        return float(self.counts @ self.range) * (1 + 1e-12)
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Bound |sinh(aε)/a| by cosh((c + ½)ε)/|a|."""
+        y = order + 0.5
+        ratio = y / (np.hypot(y, height) * np.tanh(y * self.range))
+        return float(self.counts @ np.minimum(np.log(ratio), 0.0))
+
+
+def _log_moment(z: Array, width: Array) -> Array:
+    y = (z + 0.5) * width
+    small = y < 1
+    centre = _log_sinhc(width / 2)
+    difference = sinhc_difference(np.where(small, z, 0.0), np.minimum(width, 2.0))
+    difference = np.log1p(difference / np.exp(np.minimum(centre, 1.0)))
+    return np.where(small, difference, _log_sinhc(y) - centre)
+
+
+def _log_sinhc(x: Array) -> Array:
+    tiny = x < 1e-4
+    safe = np.where(tiny, 1.0, x)
+    return np.where(tiny, x * x / 6, safe + np.log(-np.expm1(-2 * safe) / (2 * safe)))
+
+
+def _block(y: float, t: Array, width: Array, counts: Array) -> Line:
+    phase, square, slope = t * width, y * y + t * t, 1 / np.tanh(y * width)
+    sine, cosine = np.sin(phase), np.cos(phase)
+    real = (-2 * (y * np.sin(phase / 2)) ** 2 + t * (y * slope * sine - t)) / square
+    imaginary = y * (y * slope * sine - t * cosine) / square
+    relative = 8 * (y * y * phase + t * y * slope * phase + t * t + y * t) / square
+    return line_of(real, imaginary, relative, counts)

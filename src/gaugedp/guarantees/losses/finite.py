@@ -1,0 +1,86 @@
+"""Losses with finitely many values."""
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, line_of
+
+
+class Atoms(NamedTuple):
+    """The `values` of a loss, ascending, their `weights` under P, and, where known, the lattice they lie on.
+
+    The lattice is (offset, span): every value is offset + a whole number of spans.
+    """
+
+    values: tuple[float, ...]
+    weights: tuple[float, ...]
+    lattice: tuple[Fraction, Fraction] | None = None
+
+
+class FiniteLosses(Losses):
+    """Rows (atoms,) with M(z) = Σ_j w_j·e^{z·x_j}."""
+
+    symmetric: ClassVar[bool] = False
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.atoms = [(np.array(row[0].values), np.array(row[0].weights)) for row in rows]
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M, by M − 1 where every z·x is small."""
+        total = np.zeros_like(orders)
+        for (values, weights), count in zip(self.atoms, self.counts, strict=True):
+            total += count * _log_moment(orders, values, weights)
+        return total
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line of the tilted atoms."""
+        total = Line(*np.zeros((3, len(heights))))
+        for (values, weights), count in zip(self.atoms, self.counts, strict=True):
+            tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
+            lost = 8 + 2 * order * float(np.abs(values).max())
+            total = total + tilted_line(values, tilted, heights, lost).times(count)
+        return total
+
+    def rounding(self, order: float) -> float:
+        """Return a bound that holds also where the moments of first order cancel."""
+        sizes = [order * float(np.abs(values).max()) for values, _ in self.atoms]
+        return 16 * UNIT * float(self.counts @ np.array(sizes))
+
+    @property
+    def largest(self) -> float:
+        """Return the sum of the largest values."""
+        return float(self.counts @ np.array([values.max() for values, _ in self.atoms])) + 1e-12
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Return 0: the modulus comes back as near to 1 as it likes."""
+        return 0.0
+
+    @property
+    def cost(self) -> int:
+        """One number an atom."""
+        return sum(len(values) for values, _ in self.atoms)
+
+
+def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
+    exponents = orders[:, None] * values
+    largest = exponents.max(axis=1)
+    large = np.log(np.exp(exponents - largest[:, None]) @ weights) + largest
+    small = np.abs(exponents).max(axis=1) < 1
+    return np.where(small, np.log1p(np.expm1(np.minimum(exponents, 1.0)) @ weights), large)
+
+
+def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:
+    """Return the line of a law with the weights `tilted` after tilting, summing to 1: Σ w·(e^{itx} − 1).
+
+    `lost` bounds the relative error of the weights, in units of rounding.
+    """
+    phase = heights * values[:, None]
+    imaginary = tilted @ np.sin(phase)
+    np.multiply(phase, 0.5, out=phase)
+    real = -2 * (tilted @ np.sin(phase) ** 2)
+    spread = float(tilted @ np.abs(values)) * heights
+    return line_of(real[None], imaginary[None], (8 * spread + lost * np.minimum(spread, 2.0))[None], np.ones(1))

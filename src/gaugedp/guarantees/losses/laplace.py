@@ -1,0 +1,78 @@
+"""Losses of Laplace noise."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gaugedp.guarantees.losses.base import Array, Line, Losses, blocks, line_of
+
+
+class LaplaceLosses(Losses):
+    """Rows (t,): two Laplace laws of scale 1 whose centres are t apart.
+
+    M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one at −t, and a density between.
+    """
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.shift = np.array([row[0] for row in rows], dtype=float)
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M: by M − 1 where at is small, else by the larger exponential."""
+        total = np.zeros_like(orders)
+        for block in blocks(len(self.shift), len(orders)):
+            total += self.counts[block] @ _log_moment(orders, self.shift[block, None])
+        return total
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line from real sines and cosines; what cancels is put together beforehand."""
+        total = Line(*np.zeros((3, len(heights))))
+        for block in blocks(len(self.shift), len(heights)):
+            total = total + _block(order + 0.5, heights, self.shift[block, None], self.counts[block])
+        return total
+
+    @property
+    def largest(self) -> float:
+        """Return Σt."""
+        return float(self.counts @ self.shift) * (1 + 1e-12)
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Bound |M| by e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}: both quotients are monotone in Im z."""
+        upper = np.hypot(order + 1, height) / np.hypot(2 * order + 1, 2 * height)
+        largest = self.shift * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.shift))
+        at_axis = _log_moment(np.array([order]), self.shift[:, None])[:, 0]
+        return float(self.counts @ np.minimum(largest - at_axis, 0.0))
+
+
+def _log_moment(z: Array, shift: Array) -> Array:
+    small = (z + 0.5) * shift < 1
+    safe, width = np.where(small, z, 0.0), np.minimum(shift, 2.0)
+    product = 2 * np.sinh((safe + 1) * width / 2) * np.sinh(safe * width / 2)
+    excess = np.exp(-width / 2) * (product + width / 2 * sinhc_difference(safe, width))
+    quotient = (z + 1) / (2 * z + 1) + np.exp(-(2 * z + 1) * shift) * z / (2 * z + 1)
+    return np.where(small, np.log1p(excess), z * shift + np.log(quotient))
+
+
+def sinhc_difference(z: Array, width: Array) -> Array:
+    """Return sinh(y)/y − sinh(w)/w at y = (z + ½)·width ≤ 1 and w = width/2, by its series."""
+    y, w = ((z + 0.5) * width) ** 2, (width / 2) ** 2
+    total, term, power, factorial = np.zeros_like(y), np.ones_like(y), w, 6.0
+    for n in range(1, 12):
+        total = total + term / factorial
+        term, power = y * term + power, power * w
+        factorial *= (2 * n + 2) * (2 * n + 3)
+    return z * (z + 1) * width**2 * total
+
+
+def _block(y: float, t: Array, shift: Array, counts: Array) -> Line:
+    """With a = y + it: M·e^{shift/2} = cosh(a·shift) + sinh(a·shift)/(2a), scaled by e^{−y·shift}."""
+    falling = np.exp(-2 * y * shift)
+    cosh, sinh = (1 + falling) / 2, -np.expm1(-2 * y * shift) / 2
+    phase, square = t * shift, 2 * (y * y + t * t)
+    sine, cosine = np.sin(phase), np.cos(phase)
+    axis = cosh + sinh / (2 * y)
+    real = -2 * np.sin(phase / 2) ** 2 * (cosh + y * sinh / square) + t / square * (cosh * sine - sinh * t / y)
+    imaginary = sinh * sine + (y * cosh * sine - t * sinh * cosine) / square
+    relative = 8 * (phase * axis + t * sinh / y * t / square)
+    return line_of(real / axis, imaginary / axis, relative / axis, counts)

@@ -1,0 +1,82 @@
+"""Losses of the discrete Gaussian."""
+
+import math
+
+import numpy as np
+
+from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, line_of
+from gaugedp.guarantees.losses.finite import tilted_line
+
+_DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
+
+
+class LatticeGaussianLosses(Losses):
+    """Rows (σ, d): weights ∝ e^{−k²/2σ²} on the integers, against the same moved by the integer d.
+
+    log M(z) = z(z + 1)·d²/(2σ²) + log θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses d²/(2σ²) − k·d/σ² are a
+    lattice, so M has the period 2πσ²/d upwards, up to a sign.
+    """
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M, the theta quotient by its difference from 1."""
+        total = np.zeros_like(orders)
+        for (std, shift), count in zip(self.rows, self.counts, strict=True):
+            total += count * (orders * (orders + 1) * (shift / std) ** 2 / 2 + _log_theta_ratio(orders * shift, std))
+        return total
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line, folded into the period around the axis."""
+        total = Line(*np.zeros((3, len(heights))))
+        for (std, shift), count in zip(self.rows, self.counts, strict=True):
+            total = total + _line(order, heights, std, shift).times(count)
+        return total
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Return 0: the modulus is periodic."""
+        return 0.0
+
+    @property
+    def cost(self) -> int:
+        """A few numbers a row."""
+        return 4 * len(self.rows)
+
+
+def _log_theta_ratio(u: Array, std: float) -> Array:
+    """Return log θ(u)/θ(0) for real u."""
+    u = u - np.round(u)
+    if std < _DIRECT:
+        k = np.arange(-12, 13)
+        weights = np.exp(-(k**2) / (2 * std**2))
+        growth = k * u[:, None] / std**2
+        change = np.expm1(-(u[:, None] ** 2) / (2 * std**2)) * np.cosh(growth) + 2 * np.sinh(growth / 2) ** 2
+        return np.log1p(change @ weights / weights.sum())
+    m = np.arange(1, 4)
+    dual = np.exp(-2 * (math.pi * std * m) ** 2)
+    return np.log1p(-4 * (np.sin(math.pi * m * u[:, None]) ** 2 @ dual) / (1 + 2 * dual.sum()))
+
+
+def _line(order: float, heights: Array, std: float, shift: int) -> Line:
+    if std < _DIRECT:
+        centre = round(order * shift)
+        k = np.arange(-12, 13) - centre
+        logs = -((k + order * shift) ** 2) / (2 * std**2)
+        tilted = np.exp(logs - logs.max())
+        return tilted_line((shift**2 / 2 - k * shift) / std**2, tilted / tilted.sum(), heights, 1e3)
+    period = 2 * math.pi * std**2 / shift
+    turns = np.round(heights / period)
+    t = heights - turns * period
+    gauss, phase = (t * shift / std) ** 2 / 2, (2 * order + 1) * t * (shift / std) ** 2 / 2
+    theta = _theta_line(order * shift, t * shift, std)
+    lost = 8 * UNIT * (gauss + np.abs(phase) + (1 + np.abs(turns)) * (heights * shift / std) ** 2 / 1e3)
+    return Line(theta.real - gauss, theta.imaginary + phase + math.pi * shift * turns, theta.rounding + lost)
+
+
+def _theta_line(u: float, v: Array, std: float) -> Line:
+    """Return log θ(u + iv)/θ(u) for |v| ≤ πσ², by the dual sum, whose second term is already below rounding."""
+    height = 2 * np.exp(-2 * (math.pi * std) ** 2)
+    axis = 1 + height * math.cos(2 * math.pi * u)
+    log_grown = 2 * math.pi * np.abs(v) - 2 * (math.pi * std) ** 2
+    rising, falling = np.exp(log_grown), np.exp(log_grown - 4 * math.pi * np.abs(v))
+    real = math.cos(2 * math.pi * u) * (rising + falling - height) / axis
+    imaginary = -math.sin(2 * math.pi * u) * (rising - falling) * np.sign(v) / axis
+    return line_of(real[None], imaginary[None], 8 * (1 + std**2) * rising[None], np.ones(1))

@@ -1,0 +1,77 @@
+"""Losses of randomized response, which dominates every ε-DP mechanism."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks
+
+_SCAN = 10**6  # sines and cosines in a scan of the modulus
+_FEW = 200  # releases, of which no scan can say enough
+
+
+class ResponseLosses(Losses):
+    """Rows (ε,): the loss is ε with probability e^ε/(1 + e^ε), else −ε; M(z) = cosh((z + ½)ε)/cosh(ε/2)."""
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.epsilon = np.array([row[0] for row in rows], dtype=float)
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log1p of 2·sinh((z + 1)ε/2)·sinh(zε/2)/cosh(ε/2), in which nothing cancels."""
+        total = np.zeros_like(orders)
+        for block in blocks(len(self.epsilon), len(orders)):
+            loss = self.epsilon[block, None]
+            growth = orders * loss
+            log_excess = _log_sinh(growth / 2) + _log_sinh((growth + loss) / 2) - _log_cosh(loss / 2) + np.log(2)
+            total += self.counts[block] @ np.logaddexp(0.0, log_excess)
+        return total
+
+    def line(self, order: float, heights: Array) -> Line:
+        """With A = cosh((c + ½)ε): |M/M(c)|² = 1 − sin²(tε)/A² and the angle has tan((c + ½)ε-th) sinh/cosh·tan(tε)."""
+        total = Line(*np.zeros((3, len(heights))))
+        for block in blocks(len(self.epsilon), len(heights)):
+            total = total + self._block(order, heights, self.epsilon[block, None], self.counts[block])
+        return total
+
+    def _block(self, order: float, heights: Array, loss: Array, counts: Array) -> Line:
+        phase = heights * loss
+        sine = np.sin(phase)
+        lost = (sine / np.cosh(np.minimum((order + 0.5) * loss, 350.0))) ** 2
+        left = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
+        angle = np.arctan2(np.tanh((order + 0.5) * loss) * sine, np.cos(phase))
+        rounding = np.minimum(6 * UNIT * (phase + lost) / left, 2.0)
+        return Line(counts @ (np.log1p(np.maximum(-lost, left - 1)) / 2), counts @ angle, counts @ rounding)
+
+    @property
+    def largest(self) -> float:
+        """Return Σε."""
+        return float(self.counts @ self.epsilon) * (1 + 1e-12)
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
+        """Return −¼·(W − max |Σ w·e^{iuε}|), u = 2t, w = n/A², W = Σ w: 0 without end, since the modulus is periodic.
+
+        The maximum over [2·height, 2·until] is taken on a grid, with what the sum can change by between two points.
+        """
+        weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.epsilon, 350.0)) ** 2
+        whole = float(weights.sum())
+        if math.isinf(until) or whole < _FEW:
+            return 0.0
+        centred = self.epsilon - float(weights @ self.epsilon) / whole
+        n_points = max(16, min(4096, _SCAN // len(centred)))
+        grid = np.linspace(2 * height, 2 * until, n_points)
+        slack = float(weights @ np.abs(centred)) * (grid[1] - grid[0]) / 2
+        largest = 0.0
+        for block in blocks(n_points, 2 * len(centred)):
+            phase = grid[block, None] * centred
+            largest = max(largest, float(np.hypot(np.cos(phase) @ weights, np.sin(phase) @ weights).max()))
+        return -max(0.0, whole * (1 - 1e-12) - largest - slack) / 4
+
+
+def _log_sinh(x: Array) -> Array:
+    return x + np.log(-np.expm1(-2 * x)) - np.log(2)
+
+
+def _log_cosh(x: Array) -> Array:
+    return x + np.log1p(np.exp(-2 * x)) - np.log(2)

@@ -1,0 +1,162 @@
+"""Losses of Gaussian noise on a Poisson sample."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, line_of
+from gaugedp.guarantees.losses.finite import tilted_line
+
+_DIGITS = 46.0  # quadrature errors are below e^−46 of the moment
+_LARGEST_ORDER = 2000.0  # beyond it a bound replaces the quadrature
+_FLAT = 24.0  # above this height, over the turn, the contour of x is moved
+_TURNS = np.geomspace(1e-3, 3.0, 28)  # how far contours are moved, in units of σ²
+
+
+class SubsampledLosses(Losses):
+    """Rows (q, σ, remove): with r(x) = 1 − q + q·e^{(2x−1)/2σ²}, the loss is log r under (1−q)N(0,σ²) + qN(1,σ²).
+
+    That is `remove`; the other way, add, it is −log r under N(0, σ²). With Q = N(0, σ²) both have
+    M(z) = E_Q[r^e], e = 1 + z or −z, taken by the trapezoid rule; docs/theory/accountant.md bounds its error.
+    """
+
+    symmetric: ClassVar[bool] = False
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M, an upper bound where an order exceeds 2000."""
+        found = [
+            count * np.array([_log_moment(float(order), *row) for order in orders])
+            for row, count in zip(self.rows, self.counts, strict=True)
+        ]
+        return np.sum(found, axis=0)
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line of the tilted nodes of the quadrature."""
+        total = Line(*np.zeros((3, len(heights))))
+        for row, count in zip(self.rows, self.counts, strict=True):
+            high = heights > _FLAT / _turn(row[1])
+            flat = heights[~high]
+            loss, tilted = _tilted(order, float(flat.max(initial=0.0)), *row)
+            near, far = tilted_line(loss, tilted, flat, 1e3), _moved_line(order, heights[high], *row)
+            joined = Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
+            total = total + joined.times(count)
+        return total
+
+    def rounding(self, order: float) -> float:
+        """Return a bound that holds also where the moments of first order, of the size of the rate, cancel."""
+        sizes = [order * rate / min(1.0, std) for rate, std, _ in self.rows]
+        return 64 * UNIT * (float(self.counts @ np.array(sizes)) + float(self.log_moment(np.array([order]))[0]))
+
+    @property
+    def largest(self) -> float:
+        """Return −Σ log(1 − q) for add: the loss −log r stays below; nothing bounds the losses of remove."""
+        if any(remove for _, _, remove in self.rows):
+            return math.inf
+        return -math.fsum(count * math.log1p(-row[0]) for row, count in zip(self.rows, self.counts, strict=True))
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Bound |M| with x moved by iθσ², where r turns: |r^{iθ…}| = e^{−t·arg r}, falling in t; θ is the best of some."""
+        return sum(count * _log_tail(order, height, *row) for row, count in zip(self.rows, self.counts, strict=True))
+
+    @property
+    def cost(self) -> int:
+        """Some hundred nodes a row."""
+        return 300 * len(self.rows)
+
+
+def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
+    if order > _LARGEST_ORDER:
+        return _log_bound(order, rate, std, remove)
+    x, log_weights = _nodes(order, 0.0, rate, std, remove)
+    log_ratio, excess = _ratio(x, rate, std)
+    if order * float(np.abs(log_ratio).max()) < 1:  # E_Q[r − 1] = 0 takes the first order away
+        grown = (1 + excess) * np.expm1(order * log_ratio) if remove else np.expm1(-order * log_ratio)
+        change = grown - order * excess if remove else grown + order * excess
+        return math.log1p(float(np.exp(log_weights) @ change))
+    exponent = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
+    peak = float(exponent.max())
+    return peak + math.log(float(np.exp(exponent - peak).sum()))
+
+
+def _log_bound(order: float, rate: float, std: float, remove: bool) -> float:
+    """Bound log M: r^{1+z} is below the mixture of 1 and e^{(1+z)u}; r is at least 1 − q."""
+    if not remove:
+        return -order * math.log1p(-rate)
+    grown = order * (order + 1) / (2 * std**2)
+    return float(np.logaddexp(math.log1p(-rate), math.log(rate) + grown))
+
+
+def _ratio(x: Array, rate: float, std: float) -> tuple[Array, Array]:
+    """Return log r and r − 1."""
+    exponent = (2 * x - 1) / (2 * std**2)
+    excess = rate * np.expm1(np.minimum(exponent, 700.0))
+    return np.where(exponent < 700, np.log1p(excess), math.log(rate) + exponent), excess
+
+
+def _nodes(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
+    """Return nodes and log weights of the trapezoid rule for N(0, σ²), fine and wide enough for z = order + i·height."""
+    bend = 0.0 if remove else -order * np.log(np.cos(_TURNS / 2))
+    steps = 2 * math.pi * _TURNS * std**2 / (_DIGITS + (_TURNS * std) ** 2 / 2 + height * _TURNS + bend)
+    step = float(steps.max())
+    first, last = _span(order, rate, std, remove)
+    x = step * np.arange(math.floor(first / step), math.ceil(last / step) + 1)
+    return x, math.log(step / (std * math.sqrt(2 * math.pi))) - x**2 / (2 * std**2)
+
+
+def _span(order: float, rate: float, std: float, remove: bool) -> tuple[float, float]:
+    """Return an interval outside of which the tilted mixture has less than e^−46."""
+    grown = (1 + order) * math.log(2) if remove else -order * math.log1p(-rate)
+    width = std * math.sqrt(2 * (_DIGITS + grown))
+    return -width, width + (order + 1 if remove else 0.0)
+
+
+def _tilted(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
+    """Return the losses at the nodes and the weights tilted by e^{order·loss}, summing to 1."""
+    x, log_weights = _nodes(order, height, rate, std, remove)
+    log_ratio, _ = _ratio(x, rate, std)
+    logs = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
+    tilted = np.exp(logs - logs.max())
+    kept = tilted > UNIT**2
+    return (log_ratio if remove else -log_ratio)[kept], tilted[kept] / tilted[kept].sum()
+
+
+def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:
+    x, log_weights = _nodes(order, 0.0, rate, std, remove)
+    grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
+    largest = np.maximum(grown, 0.0)
+    scaled = (1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * _TURNS[:, None])
+    exponents = (1 + order if remove else -order) * (np.log(np.abs(scaled)) + largest) - height * np.angle(scaled)
+    logs = exponents + log_weights + ((_TURNS * std) ** 2 / 2)[:, None]
+    peak = logs.max(axis=1, keepdims=True)
+    bounds = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
+    return min(0.0, float(bounds.min()) + 1e-6 - _log_moment(order, rate, std, remove))
+
+
+def _turn(std: float) -> float:
+    """Return θ: by iθσ² the contour of x is moved for the higher points of a line."""
+    return min(1.5, 2 / std)
+
+
+def _moved_line(order: float, heights: Array, rate: float, std: float, remove: bool) -> Line:
+    """Return the line at large heights, with x moved so that the integrand falls instead of turning.
+
+    On x + iθ′σ², 0 < θ′ < 2θ, it is at most e^{(θ′σ)²/2} times the tilted weights (and cos(θ′/2)^{−c} for add), which
+    bounds the error of the trapezoid rule.
+    """
+    turn = _turn(std) if remove else min(_turn(std), 0.7)
+    bend = 0.0 if remove else -order * math.log(math.cos(turn))
+    step = 2 * math.pi * turn * std**2 / (_DIGITS + 2 * (turn * std) ** 2 + bend)
+    x = np.arange(*_span(order, rate, std, remove), step)
+    grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
+    largest = np.maximum(grown, 0.0)
+    log_ratio = largest + np.log((1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * turn))
+    log_ratio = log_ratio if remove else -np.conj(log_ratio)
+    sign = 1 if remove else -1
+    logs = math.log(step / (std * math.sqrt(2 * math.pi))) - (x + sign * 1j * turn * std**2) ** 2 / (2 * std**2)
+    logs = logs + (order + (1 if remove else 0)) * log_ratio - _log_moment(order, rate, std, remove)
+    size = float(np.exp(logs.real).sum())
+    ratio = np.empty(len(heights), dtype=complex)
+    for block in blocks(len(heights), 2 * len(x)):
+        ratio[block] = np.exp(logs + 1j * heights[block, None] * log_ratio).sum(axis=1)
+    return line_of(ratio.real[None] - 1, ratio.imag[None], np.full((1, len(heights)), 2e3 * size), np.ones(1))

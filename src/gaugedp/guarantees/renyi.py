@@ -1,0 +1,93 @@
+"""Rényi differential privacy: a curve known at some orders."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from gaugedp._validate import decimal, non_negative, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.groups import doublings, group_factor
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import up, up_decimal
+
+
+@dataclass(frozen=True, eq=True)
+class RenyiDP(Guarantee):
+    """(a, value)-RDP at each of the `orders` a: D_a(P‖Q) ≤ value (Mironov 2017, definition 4).
+
+    `orders` are in [1, ∞], `values` ≥ 0, of equal length; pairs are kept by ascending order. Between two orders the
+    curve follows from (a − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2) and D_a growing.
+    """
+
+    orders: tuple[float, ...]
+    values: tuple[float, ...]
+    currency: ClassVar[Currency | None] = "renyi"
+
+    def __init__(self, orders: Sequence[float] | float, values: Sequence[float] | float) -> None:
+        listed = _listed(orders), _listed(values)
+        if len(listed[0]) != len(listed[1]) or not listed[0]:
+            raise InvalidRequest("The orders and the values differ in number.", "Give one value for each order.")
+        for order, value in zip(*listed, strict=True):
+            check_order(order)
+            non_negative(value=value)
+        if len(set(listed[0])) < len(listed[0]):
+            raise InvalidRequest("An order is given twice.", "Give each order once.")
+        pairs = sorted((float(order), float(value)) for order, value in zip(*listed, strict=True))
+        object.__setattr__(self, "orders", tuple(order for order, _ in pairs))
+        object.__setattr__(self, "values", tuple(value for _, value in pairs))
+
+    def renyi(self, order: float) -> float:
+        """Return the least that the known orders say at `order`; infinity beyond the largest."""
+        check_order(order)
+        above = [value for known, value in zip(self.orders, self.values, strict=True) if known >= order]
+        if order in self.orders:
+            return min(above)
+        below = len(self.orders) - len(above)
+        if not above or not below or math.isinf(self.orders[below]):
+            return min(above, default=math.inf)
+        return min(*above, self._chord(order, below - 1, below)) if above else math.inf
+
+    def _chord(self, order: float, left: int, right: int) -> float:
+        (a, b), (low, high) = ((row[left], row[right]) for row in (self.orders, self.values))
+        line = ((b - order) * (a - 1) * low + (order - a) * (b - 1) * high) / (b - a)
+        return up(line / (order - 1))
+
+    def pair(self, remove: bool) -> None:  # noqa: ARG002
+        """Return nothing: the curve alone names no pair."""
+        return
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return the price of the pure promise at order ∞; None without one."""
+        return PureDP(self.values[-1]).price(currency) if math.isinf(self.orders[-1]) else None
+
+    def group(self, size: int) -> "RenyiDP":
+        """Return (a/2^c, f·value) with 2^c ≥ `size` and the sharper factor f, at every order a > 2^c."""
+        whole(minimum=1, size=size)
+        steps = doublings(size)
+        kept = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]
+        if not kept:
+            raise InvalidRequest(f"No order of {self!r} exceeds {2**steps}.", "Give larger orders, or a smaller group.")
+        factors = [size if math.isinf(a) else group_factor(a, steps) for a, _ in kept]
+        values = [up_decimal(decimal(value) * Fraction(f)) for f, (_, value) in zip(factors, kept, strict=True)]
+        return RenyiDP([a / 2**steps for a, _ in kept], values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "RenyiDP", "orders": […], "values": […]}; an infinite order is written as "inf"."""
+        orders = ["inf" if math.isinf(order) else order for order in self.orders]
+        return {"kind": "RenyiDP", "orders": orders, "values": list(self.values)}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{order:g}: {value:g}" for order, value in zip(self.orders[:3], self.values, strict=False))
+        return f"RenyiDP({{{shown}{', …' if len(self.orders) > 3 else ''}}})"
+
+
+def _listed(numbers: Sequence[float] | float) -> list[float]:
+    if isinstance(numbers, str):
+        raise InvalidRequest(f"{numbers!r} is not a sequence of numbers.", "Give a list of numbers.")
+    try:
+        return list(numbers)  # type: ignore[arg-type]
+    except TypeError:
+        return [numbers]  # type: ignore[list-item]

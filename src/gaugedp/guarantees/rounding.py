@@ -1,0 +1,36 @@
+"""Floats that err on a known side."""
+
+import math
+from fractions import Fraction
+
+from gaugedp._validate import decimal
+
+LARGEST = Fraction(math.nextafter(math.inf, 0))
+_ROOT_BITS = 1200  # roots of the least floats keep all their digits
+
+
+def up(value: float, relative: float = 2.0**-48) -> float:
+    """Return `value` raised by a `relative` slack that covers the rounding of a few operations."""
+    return value if value == 0 else math.nextafter(value * (1 + relative), math.inf)
+
+
+def up_decimal(exact: Fraction) -> float:
+    """Return the least float whose decimal is at least `exact` (a float means the decimal that prints as it)."""
+    if exact > LARGEST:
+        return math.inf
+    value = float(exact)
+    return value if decimal(value) >= exact else math.nextafter(value, math.inf)
+
+
+def down_decimal(exact: Fraction) -> float:
+    """Return the largest float whose decimal is at most `exact`."""
+    value = float(min(exact, LARGEST))
+    return value if decimal(value) <= exact else math.nextafter(value, -math.inf)
+
+
+def root_decimal(square: Fraction, towards: float) -> float:
+    """Return the float nearest to the root of `square` whose decimal lies on the side `towards`: 0 or infinity."""
+    root = float(min(Fraction(math.isqrt(int(square * 4**_ROOT_BITS)), 2**_ROOT_BITS), LARGEST))
+    while (decimal(root) ** 2 - square) * (1 if towards else -1) < 0:
+        root = math.nextafter(root, towards)
+    return root

@@ -1,0 +1,104 @@
+"""The exact curves of Gaussian noise on a Poisson sample."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import positive, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
+from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.losses.base import Pair
+from gaugedp.guarantees.losses.gaussian import GaussianLosses
+from gaugedp.guarantees.losses.subsampled import SubsampledLosses
+from gaugedp.guarantees.rounding import up
+
+
+@dataclass(frozen=True, eq=True)
+class SubsampledGaussian(Guarantee):
+    """Each unit is in the sample with probability q = `rate`, and the sum over the sample, of ℓ₂ sensitivity 1, gets
+    Gaussian noise of deviation σ = `noise_multiplier`; neighbours differ by one unit added or removed.
+
+    The pair (1 − q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²), and its reverse, dominate (Zhu, Dong and Wang 2022,
+    theorem 11); one does for all removals in a composition, the other for all additions.
+    """
+
+    rate: float
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
+        if self.rate > 1:
+            raise InvalidRequest(f"rate is {self.rate!r}.", "Give rate as a probability: above 0, at most 1.")
+        if not 1e-2 <= self.noise_multiplier <= 1e100 or self.rate < 1e-100:
+            raise InvalidRequest(
+                f"rate is {self.rate!r} and noise_multiplier is {self.noise_multiplier!r}.",
+                "Give a rate of at least 1e-100 and a noise_multiplier from 0.01 to 1e100.",
+            )
+        object.__setattr__(self, "rate", float(self.rate))
+        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+
+    @property
+    def _whole(self) -> GaussianDP:
+        return GaussianDP(up(1 / self.noise_multiplier))
+
+    def renyi(self, order: float) -> float:
+        """Return the larger curve of both directions, by quadrature, never above the Gaussian's; infinity at infinity."""
+        check_order(order)
+        if self.rate == 1 or math.isinf(order):
+            return self._whole.renyi(order)
+        shift = np.array([max(order - 1.0, 1e-13)])
+        found = []
+        for remove in (True, False):
+            losses = SubsampledLosses([(self.rate, self.noise_multiplier, remove)], [1])
+            found.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
+        return min(self._whole.renyi(order), up(max(found)))
+
+    def pair(self, remove: bool) -> Pair:
+        """Return the mixture against the noise alone, or the reverse."""
+        if self.rate == 1:
+            return Pair(GaussianLosses, (self._whole.mu,))
+        return Pair(SubsampledLosses, (self.rate, self.noise_multiplier, remove))
+
+    def exact_delta(self, epsilon: float) -> float:
+        """Return the larger of q·G(ε₁), e^{ε₁} = 1 + (e^ε − 1)/q, and D·G(ε₂), e^{ε₂} = q·e^ε/D, D = 1 − (1 − q)·e^ε > 0.
+
+        G is the profile of the Gaussian; the second counts where D > 0.
+        """
+        mu, growth = self._whole.mu, math.expm1(min(epsilon, 700.0)) * (1 - 2.0**-50)
+        removed = self.rate * gaussian_delta(mu, math.log1p(growth / self.rate))
+        share = self.rate - (1 - self.rate) * growth
+        added = share * gaussian_delta(mu, max(0.0, epsilon + math.log(self.rate / share))) if share > 0 else 0.0
+        return min(1.0, up(max(removed, added), relative=2.0**-44))
+
+    def exact_epsilon(self, delta: float) -> float:
+        """Return the least ε of the removals, raised until the additions agree."""
+        if delta == 0:
+            return math.inf
+        if delta >= self.exact_delta(0.0):
+            return 0.0
+        epsilon = math.log1p(self.rate * math.expm1(min(gaussian_epsilon(self._whole.mu, delta / self.rate), 700.0)))
+        gap = epsilon * 2.0**-50
+        while self.exact_delta(epsilon) > delta:
+            epsilon, gap = epsilon + gap, 2 * gap
+        return epsilon
+
+    def price(self, currency: Currency) -> Price | None:
+        """Return what the release without sampling costs: sampling never hurts."""
+        return self._whole.price(currency)
+
+    def group(self, size: int) -> Guarantee:
+        """Return what the Rényi curve says to a group."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Grouped(self, int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "SubsampledGaussian", "rate": q, "noise_multiplier": σ}."""
+        return {"kind": "SubsampledGaussian", "rate": self.rate, "noise_multiplier": self.noise_multiplier}
+
+    def __repr__(self) -> str:
+        return f"SubsampledGaussian({self.rate:.12g}, {self.noise_multiplier:.12g})"
