@@ -59,6 +59,8 @@ class ApproxDP(Guarantee):
     def group(self, size: int) -> "ApproxDP":
         """Return (kε, δ·(e^{kε} − 1)/(e^ε − 1)), k = `size`: the sum of e^{jε}δ over j < k."""
         whole(minimum=1, size=size)
+        if size == 1:
+            return self
         grown_epsilon = up_decimal(size * decimal(self.epsilon_value))
         if self.delta_value == 0:
             return ApproxDP(grown_epsilon, 0.0)

@@ -84,8 +84,8 @@ class Guarantee(ABC):
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
         """Return the least provable ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` ≤ 1.
 
-        Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi curve
-        only, and says so.
+        Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi
+        curve only, and says so.
         """
         from gaugedp.guarantees.accountant.rules import least_epsilon
 

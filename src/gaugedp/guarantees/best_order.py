@@ -39,7 +39,7 @@ class BestOrder(Guarantee):
 
     @property
     def capacity(self) -> tuple[float, ...]:
-        """Return the largest Rényi divergence at each order that is (ε, δ/m)-DP, rounded down; below 0 where none is."""
+        """Return the largest divergence at each order that is (ε, δ/m)-DP, rounded down; below 0 where none is."""
         share = math.log(self.delta_value / len(self.orders))
         return tuple(
             (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))

@@ -62,7 +62,7 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
         scale = up_decimal(count / decimal(epsilon))
         found = Noise(scale, count * LaplaceLoss(scale), 1e-15)
     else:
-        found = _least(lambda scale: LaplaceLoss(scale), epsilon, delta, count)
+        found = _least(LaplaceLoss, epsilon, delta, count)
     return found if sensitivity == 1 else Noise(up(found * sensitivity), found.promise, found.slack)
 
 

@@ -46,7 +46,7 @@ class DiscreteLaplaceLoss(Guarantee):
         return self.sensitivity / decimal(self.scale)
 
     def renyi(self, order: float) -> float:
-        """Return the curve: the losses v and −v together add P(v)·e^{−v/2}·4·sinh((z + 1)v/2)·sinh(zv/2) to M(z) − 1."""
+        """Return log M(z)/z, z = order − 1: v and −v add P(v)·e^{−v/2}·4·sinh((z + 1)v/2)·sinh(zv/2) to M(z) − 1."""
         check_order(order)
         largest = up_decimal(self._pure)
         values, weights = (np.array(numbers) for numbers in self._atoms())
@@ -127,7 +127,7 @@ class DiscreteGaussianLoss(Guarantee):
             )
 
     def renyi(self, order: float) -> float:
-        """Return a·d²/(2σ²) + log(θ((a − 1)d)/θ(0))/(a − 1), θ(u) = Σ e^{−(k+u)²/2σ²}, a = `order`; infinity at infinity."""
+        """Return a·d²/(2σ²) + log(θ((a − 1)d)/θ(0))/(a − 1), θ(u) = Σ e^{−(k+u)²/2σ²}, a = `order`."""
         check_order(order)
         ratio = decimal(self.sensitivity) / decimal(self.noise_std)
         gaussian = up_decimal(ratio**2 / 2)

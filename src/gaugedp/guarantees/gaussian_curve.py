@@ -43,6 +43,7 @@ def _mills(x: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the least ε, rounded up, at which the profile of μ-GDP is at most `delta` > 0."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     low, high = 0.0, 1.0

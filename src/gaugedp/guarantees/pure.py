@@ -77,6 +77,7 @@ class PureDP(Guarantee):
                 return (exact**2 / 2,)
             case "gaussian":
                 return (_gaussian_square(self.value),)
+        return None
 
     def group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""

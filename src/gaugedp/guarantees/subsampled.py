@@ -47,7 +47,7 @@ class SubsampledGaussian(Guarantee):
         return GaussianDP(up(1 / self.noise_multiplier))
 
     def renyi(self, order: float) -> float:
-        """Return the larger curve of both directions, by quadrature, never above the Gaussian's; infinity at infinity."""
+        """Return the larger curve of both directions, by quadrature, never above the Gaussian's."""
         check_order(order)
         if self.rate == 1 or math.isinf(order):
             return self._whole.renyi(order)
@@ -65,7 +65,7 @@ class SubsampledGaussian(Guarantee):
         return Pair(SubsampledLosses, (self.rate, self.noise_multiplier, remove))
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the larger of q·G(ε₁), e^{ε₁} = 1 + (e^ε − 1)/q, and D·G(ε₂), e^{ε₂} = q·e^ε/D, D = 1 − (1 − q)·e^ε > 0.
+        """Return the larger of q·G(ε₁), e^{ε₁} = 1 + (e^ε − 1)/q, and D·G(ε₂), e^{ε₂} = q·e^ε/D, D = 1 − (1 − q)·e^ε.
 
         G is the profile of the Gaussian; the second counts where D > 0.
         """

@@ -29,8 +29,8 @@ class Bracket:
 class Contour:
     """Nodes c + ijh and all that the sums over them need, for any ε.
 
-    `span` is None on the whole line, where the values hold 1/(z(z + 1)) too; else the losses lie on `offset` + integers·`span`, the line is one period, and
-    nothing is cut off.
+    `span` is None on the whole line, where the values hold 1/(z(z + 1)) too; else the losses lie on `offset` + integers
+    times `span`, the line is one period, and nothing is cut off.
     """
 
     order: float

@@ -1,7 +1,8 @@
 """The profile of a few Laplace losses, with or without finitely many others: a sum of residues in exact decimals.
 
-With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n, so for x = location − ε > 0
-each contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. docs/theory/accountant.md.
+With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n, so for
+x = location − ε > 0 each contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. The proof is in
+docs/theory/accountant.md.
 """
 
 import math
@@ -73,7 +74,7 @@ class Residues:
                 value = value * x + coefficient
                 size = size * x + abs(coefficient)
             fall = (-x / 2).exp()
-            ends = (1 if j == self.n_laplace else 0) - ((-x).exp() if j == 0 else 0)
+            ends = Decimal(j == self.n_laplace) - ((-x).exp() if j == 0 else Decimal(0))
             total += weight * (fall * value + ends)
             sizes += weight * (fall * size + abs(ends))
         return total, sizes

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from gaugedp.guarantees.accountant.tight import Found, tight_delta, tight_epsilon
 from gaugedp.guarantees.accountant.total import Total
@@ -33,7 +34,7 @@ def least_delta(promise: Guarantee, epsilon: float, method: Method | None) -> Bo
 def _least(promise: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
-    if tight.method == "tight" and tight.low >= tight * (1 - 1e-9):
+    if tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-9):
         return tight
     others = [rule("rdp")]
     if promise.price("approx") is not None or len(tuple(promise.leaves())) <= _FEW:
@@ -69,7 +70,7 @@ def _tight_epsilon(promise: Guarantee, delta: float) -> Bound:
 def _conditional_epsilon(total: Total, delta: float) -> Found:
     left = _left(total, delta)
     if left <= 0:
-        return Found(math.inf, math.inf)
+        return Found(total.largest if left == 0 else math.inf, 0.0)
     found = tight_epsilon(total, left)
     return Found(min(found.high, total.largest), found.low)
 
@@ -139,11 +140,16 @@ def _split(promise: Guarantee) -> tuple[list[tuple[Price, int]], list[tuple[Guar
     return priced, others
 
 
+def _sums(priced: list[tuple[Price, int]]) -> tuple[Fraction, Fraction]:
+    """Return Σε and Σδ."""
+    pairs = [(count * price[0], count * price[1]) for price, count in priced]
+    return sum((loss for loss, _ in pairs), Fraction(0)), sum((spent for _, spent in pairs), Fraction(0))
+
+
 def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
     """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly."""
     priced, others = _split(promise)
-    spent = sum(count * price[1] for price, count in priced)
-    epsilon = sum(count * price[0] for price, count in priced)
+    epsilon, spent = _sums(priced)
     left = delta - up_decimal(spent) if spent < 1 else -1.0
     if left < 0 or epsilon > LARGEST or (others and left == 0):
         return Bound(math.inf, "basic")
@@ -157,8 +163,8 @@ def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
 def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
     """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the ε that is left evenly."""
     priced, others = _split(promise)
-    delta = sum(count * price[1] for price, count in priced)
-    left = epsilon - up_decimal(min(sum(count * price[0] for price, count in priced), LARGEST))
+    loss, delta = _sums(priced)
+    left = epsilon - up_decimal(min(loss, LARGEST))
     if left < 0 or delta >= 1:
         return Bound(1.0, "basic")
     if not others:
@@ -169,10 +175,12 @@ def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
 
 
 def _moments(priced: list[tuple[Price, int]]) -> tuple[float, float, float]:
-    """Return Σε·tanh(ε/2), Σε² and Σδ."""
-    drift = math.fsum(count * float(price[0]) * math.tanh(float(price[0]) / 2) for price, count in priced)
-    square = math.fsum(count * float(price[0]) ** 2 for price, count in priced)
-    return drift, square, up_decimal(sum(count * price[1] for price, count in priced))
+    """Return Σε·tanh(ε/2), Σε² and Σδ, none of them 0 by underflow."""
+    losses = [(float(min(price[0], LARGEST)), count) for price, count in priced]
+    least = math.ulp(0.0) if any(loss > 0 for loss, _ in losses) else 0.0
+    drift = math.fsum(count * (loss * math.tanh(loss / 2)) for loss, count in losses)
+    square = math.fsum(count * (loss * loss) for loss, count in losses)
+    return max(drift, least), max(square, least), up_decimal(_sums(priced)[1])
 
 
 def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
@@ -184,17 +192,20 @@ def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
     if delta <= spent:
         return Bound(0.0 if square == 0 and delta == spent else math.inf, "advanced")
     slack = -math.log((delta - spent) * (1 - 2.0**-50))
-    return Bound(up(drift + math.sqrt(2 * slack * square)), "advanced")
+    return Bound(up(drift + math.sqrt(2 * slack) * math.sqrt(square)), "advanced")
 
 
 def _advanced_delta(promise: Guarantee, epsilon: float) -> Bound:
     """exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
     priced, others = _split(promise)
+    if others:
+        return Bound(1.0, "advanced")
     drift, square, spent = _moments(priced)
-    if others or epsilon <= drift or square == 0:
-        nothing = not others and square == 0
-        return Bound(min(1.0, spent) if nothing else 1.0, "advanced")
-    exponent = (epsilon - drift) ** 2 / (2 * square)
+    if square == 0:
+        return Bound(min(1.0, spent), "advanced")
+    if epsilon <= drift:
+        return Bound(1.0, "advanced")
+    exponent = ((epsilon - drift) / math.sqrt(square)) ** 2 / 2
     return Bound(min(1.0, up(max(math.exp(-exponent * (1 - 1e-13)), math.ulp(0.0)) + spent)), "advanced")
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 UNIT = 2.0**-53
 LARGEST_LOSS = 1e6  # a promise that allows more is left to the plain rules
 _CHUNK = 2**19  # numbers held at a time

@@ -56,7 +56,7 @@ class SubsampledLosses(Losses):
         return -math.fsum(count * math.log1p(-row[0]) for row, count in zip(self.rows, self.counts, strict=True))
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
-        """Bound |M| with x moved by iθσ², where r turns: |r^{iθ…}| = e^{−t·arg r}, falling in t; θ is the best of some."""
+        """Bound |M| with x moved by iθσ², where r turns and |r^{it}| = e^{−t·arg r} falls in t; θ: the best of some."""
         return sum(count * _log_tail(order, height, *row) for row, count in zip(self.rows, self.counts, strict=True))
 
     @property
@@ -95,7 +95,7 @@ def _ratio(x: Array, rate: float, std: float) -> tuple[Array, Array]:
 
 
 def _nodes(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
-    """Return nodes and log weights of the trapezoid rule for N(0, σ²), fine and wide enough for z = order + i·height."""
+    """Return nodes and log weights of the trapezoid rule for N(0, σ²), fit for z = `order` + i·`height`."""
     bend = 0.0 if remove else -order * np.log(np.cos(_TURNS / 2))
     steps = 2 * math.pi * _TURNS * std**2 / (_DIGITS + (_TURNS * std) ** 2 / 2 + height * _TURNS + bend)
     step = float(steps.max())
