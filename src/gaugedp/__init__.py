@@ -12,7 +12,7 @@ from gaugedp.errors import (
     UnknownName,
     UnreadableTable,
 )
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms import Gaussian, Identity, Laplace
 from gaugedp.plan import Plan, plan
@@ -49,6 +49,7 @@ __all__ = [
     "PrivacyUnit",
     "PureDP",
     "Release",
+    "RenyiDP",
     "Table",
     "UnknownName",
     "UnreadableTable",

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from gaugedp.cli.shared import budget, load, show_table
+from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.ledger import Entry, Ledger
 
 _REFUSED = 3
@@ -18,7 +18,7 @@ def ledger() -> None:
 
 @ledger.command("open")
 @click.argument("path")
-@click.option("--budget", "text", required=True, metavar="B", help='"2", "2,1e-6", "rho=0.5" or "mu=1".')
+@click.option("--budget", "text", required=True, metavar="B", help='"2", "2,1e-6", "best=2,1e-6", "rho=0.5" or "mu=1".')
 @click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and unit at once.")
 def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
@@ -29,15 +29,18 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
 
 @ledger.command()
 @click.argument("path")
+@click.option("--delta", "delta_text", default="1e-6", show_default=True, help="The δ of the tight total.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(path: str, as_json: bool) -> None:
+def show(path: str, delta_text: str, as_json: bool) -> None:
     """Print what was spent, on what, and what is left."""
+    delta = number("delta", delta_text)
     account = Ledger.open(path)
     if as_json:
-        click.echo(json.dumps(_facts(account)))
+        click.echo(json.dumps(_facts(account, delta)))
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
     click.echo(f"Budget {account.budget!r}; spent {account.spent!r}; left {account.remaining!r}\n")
+    click.echo(f"{_odometer(account, delta)}\n")
     show_table([_line(entry) for entry in account.entries()], "Entries")
     click.echo(f"Tip: {account.tip}")
 
@@ -58,8 +61,18 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
     return 0 if report.ok else _REFUSED
 
 
-def _facts(account: Ledger) -> dict[str, Any]:
+def _odometer(account: Ledger, delta: float) -> str:
+    total = account.total
+    return (
+        f"Together: epsilon {total.epsilon(delta):.6g} at delta {delta:g}, "
+        "where no promise was chosen after seeing an answer."
+    )
+
+
+def _facts(account: Ledger, delta: float) -> dict[str, Any]:
+    total = account.total
     return {
+        "total": {"promise": total.to_dict(), "delta": delta, "epsilon": total.epsilon(delta)},
         "table": account.table,
         "unit": account.unit and account.unit.to_dict(),
         "budget": account.budget.to_dict(),

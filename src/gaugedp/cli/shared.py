@@ -10,7 +10,7 @@ import click
 
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, InvalidRequest
-from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees import BestOrder, Guarantee
 from gaugedp.guarantees.asked import promise_asked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -103,13 +103,16 @@ def number(name: str, text: str) -> float:
 
 
 def budget(text: str | None) -> Guarantee | None:
-    """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "rho=0.5" or "mu=1"."""
+    """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "best=2,1e-6" (by Rényi orders), "rho=0.5" or "mu=1"."""
     if text is None:
         return None
     name, equals, value = text.partition("=")
     if equals and name.strip() in ("rho", "mu"):
         return promise_asked(**{name.strip(): number("budget", value)})
-    epsilon, comma, delta = text.partition(",")
+    best = equals and name.strip() == "best"
+    epsilon, comma, delta = (value if best else text).partition(",")
+    if best:
+        return BestOrder(number("budget", epsilon), number("budget", delta))
     return promise_asked(number("budget", epsilon), number("budget", delta) if comma else None)
 
 

@@ -6,6 +6,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.best_order import BestOrder
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.budget import Budget
 from gaugedp.guarantees.calibrate import (
     discrete_gaussian_std,
     discrete_laplace_scale,
@@ -15,12 +16,14 @@ from gaugedp.guarantees.calibrate import (
 )
 from gaugedp.guarantees.composed import Composed, compose
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
-from gaugedp.guarantees.filter import Budget, Filter
+from gaugedp.guarantees.events import from_event, to_event
+from gaugedp.guarantees.filter import Filter
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped, group_factor
 from gaugedp.guarantees.json import from_dict, from_json, to_json
 from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.odometer import Odometer
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
 from gaugedp.guarantees.response import RandomizedResponseLoss
@@ -43,6 +46,7 @@ __all__ = [
     "Grouped",
     "Guarantee",
     "LaplaceLoss",
+    "Odometer",
     "PureDP",
     "RandomizedResponseLoss",
     "RenyiDP",
@@ -52,10 +56,12 @@ __all__ = [
     "discrete_laplace_scale",
     "divergences",
     "from_dict",
+    "from_event",
     "from_json",
     "gaussian_std",
     "group_factor",
     "laplace_scale",
     "subsampled_noise_multiplier",
+    "to_event",
     "to_json",
 ]

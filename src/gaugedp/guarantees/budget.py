@@ -1,7 +1,7 @@
 """Budget comparison: the one place that says whether a promise still fits."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from gaugedp._validate import decimal
@@ -61,6 +61,10 @@ class Budget:
     def nothing(self) -> tuple[int, ...]:
         """The charge of having spent nothing."""
         return (0,) * len(self.capacity)
+
+    def priced(self, promises: Sequence[Guarantee]) -> Guarantee | None:
+        """Return the first of `promises` that has a price in this budget's currency, None without one."""
+        return next((promise for promise in promises if self._charge(promise) is not None), None)
 
     def charge(self, *promises: Guarantee) -> tuple[int, ...]:
         """Return the charge of the first of `promises` that has a price in this budget's currency."""

@@ -20,7 +20,8 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
     "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1) with
     a_j = a/2^j, for a ≥ 2^c, a > 1, never more than 3^c (docs/theory/composition.md). A map g whose values on
-    neighbours are joined by a chain of c neighbours in its range is c-stable, and M∘g keeps what M promises to such chains.
+    neighbours are joined by a chain of c neighbours in its range is c-stable, and M∘g keeps what M promises to such
+    chains.
     """
     check_order(order)
     whole(minimum=0, steps=steps)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.guarantees import Budget, Guarantee
+from gaugedp.guarantees import Budget, Guarantee, compose
 from gaugedp.ledger.account import Account, check_names, check_text, opening_act
 from gaugedp.ledger.books import Books
 from gaugedp.ledger.chain import Act, canonical, request_text, units_text
@@ -81,6 +81,15 @@ class Ledger:
         return self._total.left(self._read(lambda books: books.spent(self._total)))
 
     @property
+    def total(self) -> Guarantee:
+        """All promises charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
+
+        That holds for promises fixed in advance; where they were chosen after answers were seen, it is a display, and
+        `spent` bounds the loss.
+        """
+        return compose((entry.promise, 1) for entry in self.entries() if entry.promise is not None)
+
+    @property
     def table(self) -> str | None:
         """The name of the table, None until bound."""
         return self._read(Books.account).table
@@ -98,7 +107,7 @@ class Ledger:
     def affords(self, *promises: Guarantee) -> bool:
         """Whether a reservation of the first of `promises` that has a price here would fit now."""
         _check_promises(promises)
-        if _priced(self._total, promises) is None:
+        if self._total.priced(promises) is None:
             return False
         return self._total.admits(self._read(lambda books: books.spent(self._total)), self._total.charge(*promises))
 
@@ -156,7 +165,7 @@ class Ledger:
     def _reserving(self, promises: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> Act:
         check_text("The key", key)
         charge = units_text(self._total.charge(*promises))
-        priced = _priced(self._total, promises) or promises[0]
+        priced = self._total.priced(promises) or promises[0]
         return Act("reserve", key, canonical(priced.to_dict()), charge, request_text(request))
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
@@ -202,8 +211,3 @@ def _open_store(path: str, timeout: float, opening: Act | None) -> Store:
 def _check_promises(promises: Sequence[Guarantee]) -> None:
     if not isinstance(promises, Sequence) or not promises or not all(isinstance(p, Guarantee) for p in promises):
         raise InvalidRequest("The promises are not a list of guarantees.", "Give them like [gd.PureDP(0.5)].")
-
-
-def _priced(budget: Budget, promises: Sequence[Guarantee]) -> Guarantee | None:
-    """Return the promise that the budget charges."""
-    return next((promise for promise in promises if promise.price(budget.currency) is not None), None)

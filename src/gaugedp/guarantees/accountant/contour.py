@@ -6,7 +6,8 @@ theorem 3.1). The trapezoid rule of step h gives Σ_n δ(ε + 2πn/h)·e^{2πnc/
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +54,19 @@ class Contour:
         low = ratio - lost - cut - math.exp(min(700.0, self._log_folded(epsilon) - log_size))
         return Bracket(_log(low) + log_size, _log(high) + log_size)
 
+    def plus(self, more: Total) -> "Contour":
+        """Return the contour with the losses of `more` added at the nodes there are; not on a lattice."""
+        line = more.line(self.order, self.heights)
+        at_axis = float(more.log_moment(np.array([self.order]))[0])
+        return replace(
+            self,
+            probes=self.probes.plus(more),
+            log_values=self.log_values + line.real + at_axis,
+            phases=self.phases + line.imaginary,
+            rounding=self.rounding + line.rounding + more.rounding(self.order),
+            log_cut=self.log_cut + at_axis + more.log_tail(self.order, float(self.heights[-1])),
+        )
+
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
         """Return log of the size at the axis, and the sum and its rounding in units of that size."""
         logs = self.log_values - self.order * epsilon
@@ -89,10 +103,16 @@ class Probes:
     """Chernoff bounds from a few orders beyond c = `order`: log δ(ε) ≤ log M(c′) + κ(c′) − c′ε for each."""
 
     def __init__(self, total: Total, order: float) -> None:
-        self.orders = order * np.array([1.0, *_PROBES])
-        moments = total.log_moment(self.orders)
+        self.orders = order * np.array(_PROBES)
+        moments = total.log_moment(np.array([order, *self.orders]))
         self.log_moment = float(moments[0])
-        self.orders, self._bounds = self.orders[1:], moments[1:] + log_chernoff(self.orders[1:])
+        self._bounds = moments[1:] + log_chernoff(self.orders)
+
+    def plus(self, more: Total) -> "Probes":
+        """Return the bounds with the losses of `more` added."""
+        found = copy(self)
+        found._bounds = self._bounds + more.log_moment(self.orders)
+        return found
 
     def log_chernoff(self, epsilon: float) -> Array:
         """Return the bound at each order."""

@@ -55,15 +55,24 @@ def tight_epsilon(total: Total, delta: float) -> Found:
         return Found(epsilon, epsilon * (1 - 1e-12))
     exact = written_out(total) or residues(total)
     if exact is not None:
-        return _solved(exact, math.log(delta), exact.largest)
+        return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
     for _ in range(3):
         contour = _contour(total, order, start, math.log(delta))
-        found = _solved(contour, math.log(delta), start)
+        found = solved(contour, math.log(delta), start)
         if found.high - found.low <= 1e-11 * found.high or contour.padding:
             break
         order, start = _saddle(total, found.high), found.high * (1 + 1e-9)
     return found
+
+
+def contour_for(total: Total, delta: float) -> Contour | None:
+    """Return the contour that `tight_epsilon` would use, None where it uses none, a lattice or padding."""
+    if _gaussian_only(total) is not None or not total.families:
+        return None
+    order, start = _rdp_order(total, math.log(delta))
+    contour = _contour(total, order, start, math.log(delta))
+    return contour if contour.span is None and not contour.padding else None
 
 
 def tight_delta(total: Total, epsilon: float) -> Found:
@@ -143,7 +152,7 @@ def _argmin(objective: Callable[[Array], Array]) -> float:
 # -- solving for ε ---------------------------------------------------------------------------------
 
 
-def _solved(profile: Profile, log_delta: float, start: float) -> Found:
+def solved(profile: Profile, log_delta: float, start: float) -> Found:
     """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
 
     def above(epsilon: float) -> float:

@@ -1,0 +1,111 @@
+"""Promises from and to the events of dp-accounting (the extra `events`)."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest, MissingExtra
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.composed import Composed, compose
+from gaugedp.guarantees.discrete import DiscreteLaplaceLoss
+from gaugedp.guarantees.finite import FiniteLoss
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.guarantees.rounding import down_decimal, up_decimal
+from gaugedp.guarantees.subsampled import SubsampledGaussian
+from gaugedp.guarantees.zcdp import ZCDP
+
+
+def from_event(event: Any) -> Guarantee:
+    """Return the promise of a dp-accounting `event`.
+
+    Gaussian, Laplace, discrete Laplace, randomized response, Poisson-sampled Gaussian, zCDP, their compositions and
+    nothing are known; InvalidRequest for others. Neighbours are those the event was written for: sampled ones differ by
+    one record added or removed.
+    """
+    name = type(event).__name__
+    if name not in _READERS or not isinstance(event, _events().DpEvent):
+        raise InvalidRequest(f"A {name} has no promise here.", f"Use one of: {', '.join(sorted(_READERS))}.")
+    return _READERS[name](event)
+
+
+def to_event(promise: Guarantee) -> Any:
+    """Return the dp-accounting event that says as much as `promise`, with noise rounded down.
+
+    ε-DP becomes randomized response. InvalidRequest where there is no such event: (ε, δ)-DP with δ > 0, Rényi curves,
+    bounded range, discrete Gaussian and finite losses, groups.
+    """
+    events = _events()
+    if isinstance(promise, Composed):
+        return events.ComposedDpEvent([_repeated(events, to_event(part), count) for part, count in promise.parts])
+    match promise:
+        case GaussianDP(mu=mu) if mu > 0:
+            return events.GaussianDpEvent(_inverse(mu))
+        case LaplaceLoss(scale=scale):
+            return events.LaplaceDpEvent(scale)
+        case PureDP(value=0.0) | GaussianDP() | RandomizedResponseLoss(value=0.0):
+            return events.NoOpDpEvent()
+        case PureDP(value=value) | RandomizedResponseLoss(value=value):
+            return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(value, 700.0))) * (1 - 2.0**-50), 2)
+        case ZCDP(rho=rho):
+            return events.ZCDpEvent(rho)
+        case DiscreteLaplaceLoss(scale=scale, sensitivity=sensitivity):
+            return events.DiscreteLaplaceDpEvent(up_decimal(1 / decimal(scale)), sensitivity)
+        case SubsampledGaussian(rate=rate, noise_multiplier=noise):
+            return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))
+    raise InvalidRequest(
+        f"{promise!r} has no event.", "Export promises of Gaussian, Laplace or response kind, or zCDP."
+    )
+
+
+def _repeated(events: Any, event: Any, count: int) -> Any:
+    return event if count == 1 else events.SelfComposedDpEvent(event, count)
+
+
+def _inverse(number: float) -> float:
+    return down_decimal(1 / decimal(number))
+
+
+def _events() -> Any:
+    try:
+        return import_module("dp_accounting.dp_event")
+    except ImportError:
+        raise MissingExtra.needed_for("Reading and writing dp-accounting events", "events") from None
+
+
+def _response(event: Any) -> Guarantee:
+    noise, size = Fraction(event.noise_parameter), int(event.num_buckets)
+    told, other = 1 - noise + noise / size, noise / size
+    rest = 1 - told - other
+    return FiniteLoss([told, other, rest], [other, told, rest])
+
+
+def _sampled(event: Any) -> Guarantee:
+    noise = from_event(event.event)
+    if not isinstance(noise, GaussianDP):
+        raise InvalidRequest("Only Gaussian noise can be Poisson-sampled here.", "Sample a GaussianDpEvent.")
+    return SubsampledGaussian(event.sampling_probability, event.event.noise_multiplier)
+
+
+def _zcdp(event: Any) -> Guarantee:
+    if event.xi:
+        raise InvalidRequest("zCDP with an offset xi has no promise here.", "Use xi = 0.")
+    return ZCDP(event.rho)
+
+
+_READERS: dict[str, Callable[[Any], Guarantee]] = {
+    "NoOpDpEvent": lambda event: PureDP(0.0),  # noqa: ARG005
+    "GaussianDpEvent": lambda event: GaussianDP(up_decimal(1 / decimal(event.noise_multiplier))),
+    "LaplaceDpEvent": lambda event: LaplaceLoss(event.noise_multiplier),
+    "DiscreteLaplaceDpEvent": lambda event: DiscreteLaplaceLoss(_inverse(event.noise_parameter), event.sensitivity),
+    "RandomizedResponseDpEvent": _response,
+    "ZCDpEvent": _zcdp,
+    "PoissonSampledDpEvent": _sampled,
+    "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
+    "ComposedDpEvent": lambda event: compose((from_event(part), 1) for part in event.events),
+}

@@ -1,0 +1,71 @@
+"""A running total that stays tight at little cost."""
+
+import math
+
+from gaugedp._validate import whole
+from gaugedp.guarantees.accountant.contour import Contour
+from gaugedp.guarantees.accountant.tight import contour_for, solved
+from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.base import Guarantee, check_delta
+from gaugedp.guarantees.bound import Bound
+from gaugedp.guarantees.composed import compose
+
+_WIDE = 1e-9  # relative width of a bracket from which on the contour is drawn anew
+
+
+class Odometer:
+    """All releases so far, for a display after each: `epsilon` updates one contour by the new releases alone.
+
+    The contour keeps its order while releases are added; when its bracket widens it is drawn anew from all of them.
+    The numbers are those of the composed promise, certified as those are; they hold for promises fixed in advance.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[Guarantee, int] = {}
+        self._new: dict[Guarantee, int] = {}
+        self._contours: tuple[float, list[Contour]] | None = None
+
+    def add(self, promise: Guarantee, count: int = 1) -> None:
+        """Add `count` releases with this promise."""
+        whole(minimum=0, count=count)
+        for leaf, times in (promise * int(count)).leaves():
+            self._parts[leaf] = self._parts.get(leaf, 0) + times
+            self._new[leaf] = self._new.get(leaf, 0) + times
+
+    @property
+    def total(self) -> Guarantee:
+        """Return the promise of all releases together."""
+        return compose(self._parts.items())
+
+    def epsilon(self, delta: float) -> Bound:
+        """Return the least provable ε of the total at `delta`."""
+        check_delta(delta)
+        found = self._updated(delta)
+        return self._afresh(delta) if found is None else found
+
+    def _updated(self, delta: float) -> Bound | None:
+        """Return ε by the contours there are, with the new releases added; None where they do not do."""
+        if self._contours is None or self._contours[0] != delta:
+            return None
+        contours = []
+        for old, remove in zip(self._contours[1], (True, False), strict=False):
+            more = Total(self._new.items(), remove=remove)
+            if more.others or more.impossible > 0 or (not more.symmetric and len(self._contours[1]) == 1):
+                return None
+            contours.append(old.plus(more) if more.families else old)
+        self._contours, self._new = (delta, contours), {}
+        found = [solved(contour, math.log(delta), 1.0) for contour in contours]
+        high, low = max(each.high for each in found), max(each.low for each in found)
+        return Bound(high, "tight", low) if high - low <= _WIDE * high else None
+
+    def _afresh(self, delta: float) -> Bound:
+        """Return ε of the total, and keep its contours where it has any."""
+        found = self.total.epsilon(delta)
+        self._contours, self._new = None, {}
+        totals = [Total(self._parts.items(), remove=remove) for remove in (True, False)]
+        totals = totals[:1] if totals[0].symmetric else totals
+        if found.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
+            contours = [contour_for(total, delta) for total in totals]
+            if all(contour is not None for contour in contours):
+                self._contours = delta, [contour for contour in contours if contour is not None]
+        return found
