@@ -6,7 +6,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from gaugedp._validate import decimal
+from gaugedp._validate import decimal, positive
 from gaugedp.errors import InvalidRequest, MissingExtra
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.composed import Composed, compose
@@ -43,32 +43,22 @@ def to_event(promise: Guarantee) -> Any:
     events = _events()
     if isinstance(promise, Composed):
         return events.ComposedDpEvent([_repeated(events, to_event(part), count) for part, count in promise.parts])
-    match promise:
-        case GaussianDP(mu=mu) if mu > 0:
-            return events.GaussianDpEvent(_inverse(mu))
-        case LaplaceLoss(scale=scale):
-            return events.LaplaceDpEvent(scale)
-        case PureDP(value=0.0) | GaussianDP() | RandomizedResponseLoss(value=0.0):
-            return events.NoOpDpEvent()
-        case PureDP(value=value) | RandomizedResponseLoss(value=value):
-            return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(value, 700.0))) * (1 - 2.0**-50), 2)
-        case ZCDP(rho=rho):
-            return events.ZCDpEvent(rho)
-        case DiscreteLaplaceLoss(scale=scale, sensitivity=sensitivity):
-            return events.DiscreteLaplaceDpEvent(up_decimal(1 / decimal(scale)), sensitivity)
-        case SubsampledGaussian(rate=rate, noise_multiplier=noise):
-            return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))
-    raise InvalidRequest(
-        f"{promise!r} has no event.", "Export promises of Gaussian, Laplace or response kind, or zCDP."
-    )
+    if not any(vars(promise).values()):
+        return events.NoOpDpEvent()
+    if type(promise) not in _WRITERS:
+        raise InvalidRequest(
+            f"{promise!r} has no event.", "Export promises of Gaussian, Laplace or response kind, or zCDP."
+        )
+    return _WRITERS[type(promise)](events, promise)
 
 
 def _repeated(events: Any, event: Any, count: int) -> Any:
     return event if count == 1 else events.SelfComposedDpEvent(event, count)
 
 
-def _inverse(number: float) -> float:
-    return down_decimal(1 / decimal(number))
+def _noise(number: float) -> Fraction:
+    positive(noise=number)
+    return decimal(number)
 
 
 def _events() -> Any:
@@ -83,6 +73,11 @@ def _response(event: Any) -> Guarantee:
     told, other = 1 - noise + noise / size, noise / size
     rest = 1 - told - other
     return FiniteLoss([told, other, rest], [other, told, rest])
+
+
+def _told(events: Any, loss: float) -> Any:
+    """Return randomized response between two, lying a little less than e^−ε allows."""
+    return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 
 def _sampled(event: Any) -> Guarantee:
@@ -100,12 +95,28 @@ def _zcdp(event: Any) -> Guarantee:
 
 _READERS: dict[str, Callable[[Any], Guarantee]] = {
     "NoOpDpEvent": lambda event: PureDP(0.0),  # noqa: ARG005
-    "GaussianDpEvent": lambda event: GaussianDP(up_decimal(1 / decimal(event.noise_multiplier))),
+    "GaussianDpEvent": lambda event: GaussianDP(up_decimal(1 / _noise(event.noise_multiplier))),
     "LaplaceDpEvent": lambda event: LaplaceLoss(event.noise_multiplier),
-    "DiscreteLaplaceDpEvent": lambda event: DiscreteLaplaceLoss(_inverse(event.noise_parameter), event.sensitivity),
+    "DiscreteLaplaceDpEvent": lambda event: DiscreteLaplaceLoss(
+        down_decimal(1 / _noise(event.noise_parameter)), event.sensitivity
+    ),
     "RandomizedResponseDpEvent": _response,
     "ZCDpEvent": _zcdp,
     "PoissonSampledDpEvent": _sampled,
     "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
     "ComposedDpEvent": lambda event: compose((from_event(part), 1) for part in event.events),
+}
+
+_WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {
+    GaussianDP: lambda events, promise: events.GaussianDpEvent(down_decimal(1 / decimal(promise.mu))),
+    LaplaceLoss: lambda events, promise: events.LaplaceDpEvent(promise.scale),
+    PureDP: lambda events, promise: _told(events, promise.value),
+    RandomizedResponseLoss: lambda events, promise: _told(events, promise.value),
+    ZCDP: lambda events, promise: events.ZCDpEvent(promise.rho),
+    DiscreteLaplaceLoss: lambda events, promise: events.DiscreteLaplaceDpEvent(
+        up_decimal(1 / decimal(promise.scale)), promise.sensitivity
+    ),
+    SubsampledGaussian: lambda events, promise: events.PoissonSampledDpEvent(
+        promise.rate, events.GaussianDpEvent(promise.noise_multiplier)
+    ),
 }
