@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import scipy
 
 from gaugedp._validate import between, decimal, non_negative, positive, whole
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.accountant.tight import tight_delta
+from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.gaussian import GaussianDP
@@ -101,20 +104,29 @@ def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, cou
     between(0, 1, delta=delta)
     whole(minimum=1, count=count)
 
-    def excess(log_noise: float) -> float:
-        found = float((count * make(math.exp(log_noise))).delta(epsilon, method="tight"))
-        return max(-60.0, min(60.0, math.log(found / delta))) if found > 0 else -60.0
+    @cache
+    def removed(log_noise: float) -> float:
+        """Return log of δ over the target in the direction that usually needs more: enough for the search."""
+        total = Total((count * make(math.exp(log_noise))).leaves())
+        return _log_ratio(1.0 if total.others else tight_delta(total, epsilon).high, delta)
 
-    low, high = _around(excess, math.log(start))
-    root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
+    def excess(log_noise: float) -> float:
+        return _log_ratio((count * make(math.exp(log_noise))).delta(epsilon, method="tight"), delta)
+
+    low, high = _around(removed, math.log(start))
+    root = float(scipy.optimize.brentq(removed, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
     while excess(root) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
-    slack = _PRECISION
+    slack = max(_PRECISION, 2 * gap)
     while excess(root - slack) <= 0 and slack < 1:
         slack *= 4
     return Noise(noise, count * make(noise), slack)
+
+
+def _log_ratio(found: float, target: float) -> float:
+    return max(-60.0, min(60.0, math.log(found / target))) if found > 0 else -60.0
 
 
 def _around(excess: Callable[[float], float], start: float) -> tuple[float, float]:

@@ -140,13 +140,25 @@ def _saddle(total: Total, epsilon: float) -> float:
 
 
 def _argmin(objective: Callable[[Array], Array]) -> float:
-    """Return where the objective is least on a logarithmic scale, to some percent: any order gives a valid bound."""
-    low, high = _LOG_ORDERS
-    for n_points in (22, 9, 9):
-        points = np.linspace(low, high, n_points)
-        best = int(np.argmin(objective(np.exp(points))))
-        low, high = points[max(best - 1, 0)], points[min(best + 1, n_points - 1)]
-    return math.exp((low + high) / 2)
+    """Return where the unimodal objective is least on a logarithmic scale, roughly: any order gives a valid bound.
+
+    It climbs down from the middle, since moments of far orders cost the most.
+    """
+    points = np.linspace(*_LOG_ORDERS, 14)
+    values: dict[int, float] = {}
+
+    def at(index: int) -> float:
+        if not 0 <= index < len(points):
+            return math.inf
+        if index not in values:
+            values[index] = float(objective(np.exp(points[index : index + 1]))[0])
+        return values[index]
+
+    best = 6
+    while min(at(best - 1), at(best + 1)) < at(best):
+        best += 1 if at(best + 1) < at(best) else -1
+    near = np.linspace(points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)], 7)
+    return math.exp(near[int(np.argmin(objective(np.exp(near))))])
 
 
 # -- solving for ε ---------------------------------------------------------------------------------
