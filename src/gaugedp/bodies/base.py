@@ -24,6 +24,11 @@ class Body(ABC):
     def rank(self) -> int:
         """The dimension of the body's span."""
 
+    @property
+    @abstractmethod
+    def span(self) -> np.ndarray:
+        """An orthonormal basis of the body's span, as columns: shape (d, rank)."""
+
     @abstractmethod
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return a number that is at least max over z in K of ‖z/weights‖_p, 1 ≤ p ≤ ∞, equal where documented.
@@ -52,3 +57,13 @@ def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
             f"The points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} to a point."
         )
     return rows
+
+
+def check_directions(directions: np.ndarray, ambient_dim: int) -> np.ndarray:
+    """Return directions as rows (k, d), with the same refusals."""
+    return check_points(directions, ambient_dim)
+
+
+def with_weights(weights: np.ndarray | None, ambient_dim: int) -> np.ndarray:
+    """Return the weights, or ones, shape (d,)."""
+    return np.ones(ambient_dim) if weights is None else np.asarray(weights, dtype=float)

@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
 
 _MOST_PAIR_WORK = 10**9
@@ -62,7 +63,8 @@ class MatrixGenerators:
     counting = False
 
     def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = np.asarray(matrix, dtype=float)
+        self.matrix = np.array(matrix, dtype=float)
+        self.matrix.setflags(write=False)
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise InvalidRequest(
                 f"The generators have shape {np.shape(matrix)}.",
@@ -83,8 +85,8 @@ class MatrixGenerators:
 
     @property
     def rank(self) -> int:
-        """The numerical rank."""
-        return int(np.linalg.matrix_rank(self.matrix))
+        """The numerical rank; `independent` states its tolerance."""
+        return len(independent(self.matrix))
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return the combination of the columns."""

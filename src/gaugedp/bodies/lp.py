@@ -34,6 +34,11 @@ class LpBall(Body):
         """d."""
         return self.d
 
+    @property
+    def span(self) -> np.ndarray:
+        """The coordinate axes."""
+        return np.eye(self.d)
+
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return max ‖z/weights‖_p by Hölder's inequality, which is attained."""
         inverse = np.ones(self.d) if weights is None else 1 / np.asarray(weights, dtype=float)

@@ -54,7 +54,8 @@ class ExponentialLoss(Guarantee):
         """Return (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
         if epsilon >= self.value:
             return 0.0
-        return min(1.0, up(math.expm1((epsilon - self.value) / 2) ** 2 / -math.expm1(-self.value)))
+        gap = self.value - epsilon + 2.0**-52 * self.value  # so that both may be read as decimals
+        return min(1.0, up(math.expm1(-gap / 2) ** 2 / -math.expm1(-self.value)))
 
     def exact_epsilon(self, delta: float) -> float:
         """Return ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""

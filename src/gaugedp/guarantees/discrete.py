@@ -15,7 +15,7 @@ from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
 from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import LARGEST, up, up_decimal
+from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
 
 _LONGEST = 100_000
 
@@ -48,7 +48,7 @@ class DiscreteLaplaceLoss(Guarantee):
     def renyi(self, order: float) -> float:
         """Return log M(z)/z, z = order − 1: v and −v add P(v)·e^{−v/2}·4·sinh((z + 1)v/2)·sinh(zv/2) to M(z) − 1."""
         check_order(order)
-        largest = up_decimal(self._pure)
+        largest = above(self._pure)
         values, weights = (np.array(numbers) for numbers in self._atoms())
         values, weights = values[values > 0], weights[values > 0]
         if math.isinf(order):

@@ -13,7 +13,7 @@ from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.laplace import LaplaceLosses
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import LARGEST, down_decimal, up, up_decimal
+from gaugedp.guarantees.rounding import LARGEST, above, down_decimal, up
 
 
 @dataclass(frozen=True, eq=True)
@@ -34,7 +34,7 @@ class LaplaceLoss(Guarantee):
     @property
     def shift(self) -> float:
         """Return 1/λ, rounded up."""
-        return up_decimal(1 / decimal(self.scale))
+        return above(1 / decimal(self.scale))
 
     def renyi(self, order: float) -> float:
         """Return log[a/(2a−1)·e^{(a−1)t} + (a−1)/(2a−1)·e^{−at}]/(a − 1); t + e^{−t} − 1 at order 1, t at infinity."""
@@ -54,7 +54,8 @@ class LaplaceLoss(Guarantee):
 
     def exact_delta(self, epsilon: float) -> float:
         """Return 1 − e^{(ε − t)/2}, or 0."""
-        return up(-math.expm1((epsilon - self.shift) / 2)) if epsilon < self.shift else 0.0
+        gap = self.shift - epsilon + 2.0**-52 * self.shift  # so that both may be read as decimals
+        return up(-math.expm1(-gap / 2)) if epsilon < self.shift else 0.0
 
     def exact_epsilon(self, delta: float) -> float:
         """Return t + 2·log(1 − δ), or 0."""

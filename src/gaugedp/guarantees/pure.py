@@ -55,7 +55,8 @@ class PureDP(Guarantee):
         """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
         if epsilon >= self.value:
             return 0.0
-        return min(1.0, up(-math.expm1(epsilon - self.value) / (1 + math.exp(-self.value))))
+        gap = self.value - epsilon + 2.0**-52 * self.value  # so that both may be read as decimals
+        return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.value))))
 
     def exact_epsilon(self, delta: float) -> float:
         """Return the least ε at `delta`: log(e^ε − delta·(1 + e^ε)), or 0."""

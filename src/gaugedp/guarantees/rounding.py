@@ -22,6 +22,12 @@ def up_decimal(exact: Fraction) -> float:
     return value if decimal(value) >= exact else math.nextafter(value, math.inf)
 
 
+def above(exact: Fraction) -> float:
+    """Return the least float that is not below `exact`, read as a decimal or as the binary fraction it is."""
+    value = up_decimal(exact)
+    return value if math.isinf(value) or Fraction(value) >= exact else math.nextafter(value, math.inf)
+
+
 def down_decimal(exact: Fraction) -> float:
     """Return the largest float whose decimal is at most `exact`."""
     value = float(min(exact, LARGEST))

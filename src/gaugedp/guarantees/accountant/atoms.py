@@ -18,7 +18,7 @@ _LONGEST = 200  # releases of one kind: more lose too many digits
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """All `losses`, descending, and their `weights`; `lost` bounds relative errors, in units of rounding."""
+    """All `losses`, descending and rounded up, and their `weights`; `lost` bounds relative errors in units."""
 
     losses: Array
     weights: Array
@@ -29,7 +29,8 @@ class WrittenOut:
         above = int(np.searchsorted(-self.losses, -epsilon))
         weights, losses = self.weights[:above], self.losses[:above]
         delta = float(weights @ -np.expm1(epsilon - losses))
-        rounding = UNIT * self.lost * float(weights.sum()) * (1 + abs(epsilon))
+        moved = (self.largest + epsilon) * float(weights.sum())
+        rounding = UNIT * self.lost * (delta + moved)
         return Bracket(_log(delta - rounding), _log(delta + rounding))
 
     @property
@@ -59,7 +60,8 @@ def written_out(total: Total) -> WrittenOut | None:
         weights = np.multiply.outer(weights, theirs).ravel()
     order = np.argsort(-losses, kind="stable")
     releases = sum(count for _, _, count in rows)
-    return WrittenOut(losses[order], weights[order], 8.0 * (releases + 4))
+    lost = 3.0 * (releases + 2)
+    return WrittenOut(losses[order] + UNIT * lost / 4 * float(np.abs(losses).max()), weights[order], lost)
 
 
 def _rows(total: Total) -> list[tuple[Array, Array, int]]:

@@ -179,7 +179,8 @@ def solved(profile: Profile, log_delta: float, start: float) -> Found:
     high = _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
     if isinstance(profile, Contour) and profile.padding:
         return Found(high, _low_of_padded(profile, high, log_delta))
-    return Found(high, _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta))
+    low = _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta)
+    return Found(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
 
 
 def _moved(root: float, direction: float, holds: Callable[[float], bool], first: float = 2.0**-52) -> float:

@@ -50,8 +50,11 @@ def _log_moment(z: Array, shift: Array) -> Array:
     safe, width = np.where(small, z, 0.0), np.minimum(shift, 2.0)
     product = 2 * np.sinh((safe + 1) * width / 2) * np.sinh(safe * width / 2)
     excess = np.exp(-width / 2) * (product + width / 2 * sinhc_difference(safe, width))
+    growth = np.minimum(z * shift, 1.0)
+    near = ((z + 1) * np.expm1(growth) + z * np.expm1(-(z + 1) * shift)) / (2 * z + 1)
     quotient = (z + 1) / (2 * z + 1) + np.exp(-(2 * z + 1) * shift) * z / (2 * z + 1)
-    return np.where(small, np.log1p(excess), z * shift + np.log(quotient))
+    large = np.where(z * shift < 1, np.log1p(near), z * shift + np.log(quotient))
+    return np.where(small, np.log1p(excess), large)
 
 
 def sinhc_difference(z: Array, width: Array) -> Array:

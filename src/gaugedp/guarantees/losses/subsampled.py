@@ -8,7 +8,7 @@ import numpy as np
 from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
-_DIGITS = 46.0  # quadrature errors are below e^−46 of the moment
+_DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
 _LARGEST_ORDER = 2000.0  # beyond it a bound replaces the quadrature
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 _TURNS = np.geomspace(1e-3, 3.0, 16)  # how far contours are moved, in units of σ²
@@ -45,9 +45,10 @@ class SubsampledLosses(Losses):
         return total
 
     def rounding(self, order: float) -> float:
-        """Return a bound that holds also where the moments of first order, of the size of the rate, cancel."""
-        sizes = [order * rate / min(1.0, std) for rate, std, _ in self.rows]
-        return 64 * UNIT * (float(self.counts @ np.array(sizes)) + float(self.log_moment(np.array([order]))[0]))
+        """Return a bound: sums of positive terms, each correct to some hundred units, and the quadrature."""
+        rates = np.array([row[0] for row in self.rows])
+        quadrature = 1e-19 * min(order, 1.0) * float(self.counts @ rates**2)
+        return 1e3 * UNIT * float(self.log_moment(np.array([order]))[0]) + quadrature
 
     @property
     def largest(self) -> float:
@@ -71,13 +72,27 @@ def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
         return _log_bound(order, rate, std, remove)
     x, log_weights = _nodes(order, 0.0, rate, std, remove)
     log_ratio, excess = _ratio(x, rate, std)
-    if order * float(np.abs(log_ratio).max()) < 1:  # E_Q[r − 1] = 0 takes the first order away
-        grown = (1 + excess) * np.expm1(order * log_ratio) if remove else np.expm1(-order * log_ratio)
-        change = grown - order * excess if remove else grown + order * excess
-        return math.log1p(float(np.exp(log_weights) @ change))
-    exponent = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
+    power = 1 + order if remove else -order
+    if power * float(np.abs(log_ratio).max()) < 300:
+        return math.log1p(float(np.exp(log_weights) @ _convex(order, remove, log_ratio, excess)))
+    exponent = log_weights + power * log_ratio
     peak = float(exponent.max())
     return peak + math.log(float(np.exp(exponent - peak).sum()))
+
+
+def _convex(order: float, remove: bool, log_ratio: Array, excess: Array) -> Array:
+    """Return (1 + x)^e − 1 − e·x ≥ 0, x = `excess`, e = 1 + order or −order: its mean is M − 1, as that of x is 0."""
+    power, before = (1 + order, order) if remove else (-order, -order - 1)
+    small = np.abs(excess) * (1 + abs(power)) < 0.1
+    x = np.where(small, excess, 0.0)
+    term = power * before / 2 * x * x
+    series = term
+    for k in range(3, 24):
+        term = term * (power - k + 1) / k * x
+        series = series + term
+    grown = np.expm1(np.minimum((order if remove else -order) * log_ratio, 300.0))
+    direct = (1 + excess) * grown - order * excess if remove else grown + order * excess
+    return np.where(small, series, direct)
 
 
 def _log_bound(order: float, rate: float, std: float, remove: bool) -> float:
@@ -98,7 +113,7 @@ def _ratio(x: Array, rate: float, std: float) -> tuple[Array, Array]:
 def _nodes(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
     """Return nodes and log weights of the trapezoid rule for N(0, σ²), fit for z = `order` + i·`height`."""
     bend = 0.0 if remove else order * _BENDS
-    steps = 2 * math.pi * _TURNS * std**2 / (_DIGITS + (_TURNS * std) ** 2 / 2 + height * _TURNS + bend)
+    steps = 2 * math.pi * _TURNS * std**2 / (_digits(rate) + (_TURNS * std) ** 2 / 2 + height * _TURNS + bend)
     step = float(steps.max())
     first, last = _span(order, rate, std, remove)
     x = step * np.arange(math.floor(first / step), math.ceil(last / step) + 1)
@@ -106,10 +121,14 @@ def _nodes(order: float, height: float, rate: float, std: float, remove: bool) -
 
 
 def _span(order: float, rate: float, std: float, remove: bool) -> tuple[float, float]:
-    """Return an interval outside of which the tilted mixture has less than e^−46."""
+    """Return an interval outside of which the tilted mixture has less than e^−46·q²."""
     grown = (1 + order) * math.log(2) if remove else -order * math.log1p(-rate)
-    width = std * math.sqrt(2 * (_DIGITS + grown))
-    return -width, width + (order + 1 if remove else 0.0)
+    width = std * math.sqrt(2 * (_digits(rate) + grown))
+    return -width, width + (order + 1 if remove else 1.0)
+
+
+def _digits(rate: float) -> float:
+    return _DIGITS - 2 * math.log(rate)
 
 
 def _tilted(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
@@ -147,7 +166,7 @@ def _moved_line(order: float, heights: Array, rate: float, std: float, remove: b
     """
     turn = _turn(std) if remove else min(_turn(std), 0.7)
     bend = 0.0 if remove else -order * math.log(math.cos(turn))
-    step = 2 * math.pi * turn * std**2 / (_DIGITS + 2 * (turn * std) ** 2 + bend)
+    step = 2 * math.pi * turn * std**2 / (_digits(rate) + 2 * (turn * std) ** 2 + bend)
     x = np.arange(*_span(order, rate, std, remove), step)
     grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
     largest = np.maximum(grown, 0.0)

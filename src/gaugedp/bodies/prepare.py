@@ -1,0 +1,90 @@
+"""Generators made ready: distinct up to sign, in coordinates of the best basis among them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies.frame import Frame, independent
+from gaugedp.errors import InvalidRequest
+
+_GROWTH = 1 + 1e-6  # an exchange must enlarge the determinant by this factor
+_MOST_ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The distinct generators v_1 … v_k of a body of rank r, and a basis B of r of them.
+
+    v_j = B·w_j with |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges |det B| by more. So conv{±b_i}, whose
+    volume is 2^r |det B| / r!, is the largest such cross-polytope up to exchanges, and in coordinates of B the body
+    lies between the cross-polytope and the cube, whatever its own units are.
+
+    `columns` (d, k) are the generators, column `kept[j]` of the given matrix each, up to no sign; `basis` (r,) says
+    which of them make up B, `frame` is B, and `coordinates` (r, k) holds the w_j.
+    """
+
+    columns: np.ndarray
+    kept: np.ndarray
+    basis: np.ndarray
+    frame: Frame
+    coordinates: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        """The dimension r of the span."""
+        return self.frame.rank
+
+
+def prepared(generators: np.ndarray) -> Prepared:
+    """Return the columns of `generators` (d, n) without zeros and repetitions up to sign, with a basis of their span.
+
+    The rank is numerical; `independent` states its tolerance. Refused: what is not finite, and what is zero.
+    """
+    matrix = np.asarray(generators, dtype=float)
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise InvalidRequest("The generators are not a matrix of finite numbers.", "Give finite numbers, shape (d, n).")
+    kept = distinct(matrix)
+    if not len(kept):
+        raise InvalidRequest("Every generator is zero.", "Give at least one generator that is not zero.")
+    columns = matrix[:, kept]
+    basis, frame, coordinates = _largest_basis(columns, independent(columns))
+    return Prepared(columns, kept, basis, frame, coordinates)
+
+
+def distinct(matrix: np.ndarray) -> np.ndarray:
+    """Return the first index, in order, of each column that is not zero and no ± copy of an earlier one."""
+    nonzero = np.flatnonzero(matrix.any(axis=0))
+    if not len(nonzero):
+        return nonzero
+    columns = matrix[:, nonzero]
+    first = (columns != 0).argmax(axis=0)
+    signs = np.sign(columns[first, np.arange(len(nonzero))])
+    rows = np.ascontiguousarray((columns * signs).T + 0.0)  # + 0.0 turns −0.0 into 0.0: equal rows have equal bytes
+    _, index = np.unique(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel(), return_index=True)
+    return nonzero[np.sort(index)]
+
+
+def _largest_basis(columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, Frame, np.ndarray]:
+    """Exchange columns while one exchange enlarges |det B|, the largest factor first."""
+    basis = start.copy()
+    for _ in range(_MOST_ROUNDS):
+        frame = Frame(columns[:, basis])
+        coordinates = frame.coordinates(columns.T)[0].T
+        coordinates[:, basis] = np.eye(len(basis))
+        if not _exchange(coordinates.copy(), basis):
+            break
+    return basis, frame, coordinates
+
+
+def _exchange(coordinates: np.ndarray, basis: np.ndarray) -> bool:
+    """Exchange in place; |det B| grows by the pivot, so this ends. Return whether there was one to make."""
+    for count in range(20 * len(basis) + 20):
+        i, j = np.unravel_index(np.abs(coordinates).argmax(), coordinates.shape)
+        pivot = coordinates[i, j]
+        if abs(pivot) <= _GROWTH:
+            return count > 0
+        row = coordinates[i] / pivot
+        coordinates -= np.outer(coordinates[:, j], row)
+        coordinates[i] = row
+        basis[i] = j
+    return True
