@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.filter import UNITS
+from gaugedp.guarantees.budget import UNITS
 from tests.guarantees.promises import LEAVES
 from tests.steady import given
 

@@ -224,11 +224,11 @@ def test_bad_counts_are_refused(count: object) -> None:
 @pytest.mark.parametrize("promise", [2 * PureDP(1), PureDP(1) + GaussianDP(1)])
 def test_bad_questions_are_refused(promise: Guarantee) -> None:
     with pytest.raises(InvalidRequest):
-        promise.renyi(1)
+        promise.renyi(0.5)
     with pytest.raises(InvalidRequest):
         promise.delta(-1)
     with pytest.raises(InvalidRequest):
-        promise.epsilon(1)
+        promise.epsilon(1.5)
     with pytest.raises(InvalidRequest):
         promise.group(0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, gaussian_std
-from gaugedp.guarantees.gaussian import gaussian_mu
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
 from tests.steady import given

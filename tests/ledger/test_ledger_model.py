@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.guarantees.base import up_decimal
+from gaugedp.guarantees.rounding import up_decimal
 from gaugedp.ledger import Ledger, Reservation, Stored
 from tests.ledger.kit import UNIT
 

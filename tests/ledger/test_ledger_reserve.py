@@ -9,7 +9,7 @@ import pytest
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.filter import UNITS
+from gaugedp.guarantees.budget import UNITS
 from gaugedp.ledger import Entry, Ledger, Reservation, Stored, chain
 from tests.ledger.kit import SECRET, UNIT, ask, filled, paid, refused
 

@@ -10,7 +10,7 @@ from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.rounding import above, up, up_decimal
 
 _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
 _DIGITS = 130  # leaves 20 of the digits that the smallest ε and the order nearest to 1 cancel
@@ -38,13 +38,13 @@ class ExponentialLoss(Guarantee):
         (docs/theory/accountant.md); at order 1 the limit l(ε/2) + (ε/2)·coth(ε/2) − 1.
         """
         check_order(order)
-        loss = self.value
+        loss, largest = self.value, above(decimal(self.value))
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
         if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
-            return min(loss, parabola)
+            return min(largest, parabola)
         with localcontext(Context(prec=_DIGITS, Emin=-(10**9), Emax=10**9)):
             exact = _curve(Decimal(max(order, 1 + 1e-15)), Decimal(loss))
-        return min(loss, parabola, up(float(exact)))
+        return min(largest, parabola, up(float(exact)))
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return the pair with the profile of all mechanisms of range ε."""

@@ -11,7 +11,7 @@ from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.response import ResponseLosses
-from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.rounding import above, up, up_decimal
 
 _HALF_PI = Fraction(15707963284, 10**10)  # π/2, raised by 1e-9 of itself
 
@@ -34,18 +34,18 @@ class PureDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p; ε·tanh(ε/2) at 1."""
         check_order(order)
-        loss = self.value
+        loss, largest = self.value, above(decimal(self.value))
         if order == 1:
-            return min(loss, up(loss * math.tanh(loss / 2)) or math.ulp(0.0)) if loss else 0.0
+            return min(largest, up(loss * math.tanh(loss / 2)) or math.ulp(0.0)) if loss else 0.0
         if math.isinf(order):
-            return loss
+            return largest
         if loss < 1e-150:  # the parabola is the curve, and logarithms would underflow
-            return min(loss, up(order * loss * loss / 2) or math.ulp(0.0)) if loss else 0.0
+            return min(largest, up(order * loss * loss / 2) or math.ulp(0.0)) if loss else 0.0
         # the sum is cosh((a − 1/2)ε)/cosh(ε/2) = 1 + 2·sinh(aε/2)·sinh((a − 1)ε/2)/cosh(ε/2): nothing cancels
         excess = _log_sinh(order * loss / 2) + _log_sinh((order - 1) * loss / 2) - _log_sinh(loss / 2)
         excess += math.log(2 * math.tanh(loss / 2))
         total = math.log1p(math.exp(excess)) if excess < 30 else excess + math.exp(-excess)
-        return min(loss, up(order * loss * loss / 2), up(total / (order - 1), relative=2.0**-41))
+        return min(largest, up(order * loss * loss / 2), up(total / (order - 1), relative=2.0**-41))
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return randomized response."""
