@@ -6,16 +6,20 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.bodies import Body, LpBall, Polytope
+from gaugedp.bodies import Body, Ellipsoid, LpBall, Polytope, SchattenBall, image, minkowski_sum, project, scaled
 
 
 @dataclass(frozen=True)
 class Member:
-    """A body; `vertices` (k, d) is a set of points with that hull, where there is a finite one."""
+    """A body; `vertices` (k, d) is a set of points with that hull, where there is a finite one.
+
+    At the `exact` powers the radius is attained, whatever the weights; elsewhere it is only an upper bound.
+    """
 
     name: str
     body: Body
     vertices: np.ndarray | None = None
+    exact: tuple[float, ...] = (1, 1.5, 2, np.inf)
 
     def __str__(self) -> str:
         return self.name
@@ -77,4 +81,50 @@ def balls() -> Iterator[Member]:
         yield Member(f"ball p={p} d={d} {size}", LpBall(d, p, size), ends)
 
 
-ZOO = [*balls(), *polytopes()]
+MAPS = {
+    "round": np.eye(3),
+    "long": np.array([[3.0, 1, 0], [0, 1e-2, 2]]),
+    "flat": np.array([[1.0, 2], [3, -1], [4, 1]]),
+    "flat, three generators": np.array([[1.0, 2, 3], [3, -1, 2], [4, 1, 5], [0, 0, 0]]),
+    "thin": np.array([[1.0, 0], [1, 1e-7]]),
+    "huge": 1e8 * np.array([[2.0, 1], [1, 3]]),
+    "units": np.array([[1e-12, 2e-12], [3.0, 1.0], [5e9, -1e9]]),
+    "line": np.array([[0.3, -0.4]]),
+    "segment": np.array([[2.0], [0], [-1]]),
+}
+
+
+def ellipsoids() -> Iterator[Member]:
+    for name, matrix in MAPS.items():
+        yield Member(f"ellipsoid {name}", Ellipsoid(matrix), exact=(1, 2, np.inf))
+
+
+def schatten() -> Iterator[Member]:
+    for shape, p, size in product(((2, 2), (2, 3), (3, 1), (1, 1)), (1, 1.5, 2, 4, np.inf), (1, 2.5e3)):
+        exact = (2, np.inf) if p <= 2 else (np.inf,)
+        yield Member(f"Schatten {shape} p={p} {size}", SchattenBall(shape, p, size), exact=exact)
+
+
+def derived() -> Iterator[Member]:
+    cube = np.array(list(product((-1.0, 1.0), repeat=2)))
+    for name in ("flat", "thin", "huge"):
+        yield Member(
+            f"image of a square, {name}", image(LpBall(2, np.inf), MAPS[name]), cube @ MAPS[name].T, (1, np.inf)
+        )
+    yield Member("image of a Schatten ball", image(SchattenBall((1, 2), 1.5), MAPS["flat"]), exact=(1, np.inf))
+    yield Member("image of an l1 ball", image(LpBall(3, 1), MAPS["long"]), np.vstack([MAPS["long"].T, -MAPS["long"].T]))
+    first, second = MATRICES["line"], MATRICES["line"] / 7
+    ends = [one + other for one in hull_points(first, 1, **KINDS["differences"]) for other in (*second.T, *-second.T)]
+    both = minkowski_sum(Polytope.difference_hull(first), Polytope.symmetric_hull(second))
+    yield Member("sum of polytopes on a line", both, np.array(ends))
+    square, flat = Polytope.symmetric_hull(np.eye(3), 2), Polytope.symmetric_hull(MAPS["flat"])
+    ends = [
+        one + other for one in 2 * np.vstack([np.eye(3), -np.eye(3)]) for other in (*MAPS["flat"].T, *-MAPS["flat"].T)
+    ]
+    yield Member("sum of polytopes", minkowski_sum(square, flat), np.array(ends))
+    yield Member("half a polytope", scaled(flat, 0.5), np.vstack([MAPS["flat"].T, -MAPS["flat"].T]) / 2)
+    basis = np.linalg.qr(np.array([[1.0, 0], [1, 1], [0, 2]]))[0]
+    yield Member("shadow of a polytope", project(flat, basis), np.vstack([MAPS["flat"].T, -MAPS["flat"].T]) @ basis)
+
+
+ZOO = [*balls(), *polytopes(), *ellipsoids(), *schatten(), *derived()]

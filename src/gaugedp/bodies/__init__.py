@@ -1,8 +1,32 @@
 """Norms as convex bodies: what a question's answer can change by."""
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage, MinkowskiSum
+from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.generators import Generators, MatrixGenerators
 from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.operations import image, minkowski_sum, project, scaled
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.bodies.volume import Volume, volume
 
-__all__ = ["Body", "Generators", "LpBall", "MatrixGenerators", "Polytope"]
+__all__ = [
+    "Body",
+    "Ellipsoid",
+    "Generators",
+    "LinearImage",
+    "LpBall",
+    "MatrixGenerators",
+    "MinkowskiSum",
+    "Polytope",
+    "Prepared",
+    "SchattenBall",
+    "Volume",
+    "image",
+    "minkowski_sum",
+    "prepared",
+    "project",
+    "scaled",
+    "volume",
+]

@@ -6,9 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.bodies.base import Body, check_directions, check_points, with_weights
-from gaugedp.bodies.frame import Frame, equilibrated
+from gaugedp.bodies.frame import Frame, equilibrated, independent
 from gaugedp.errors import InvalidRequest
 
+_SMALLEST = 1e-140  # squares must not leave the floats
 _MOST_SIGNS = 16  # all 2^15 sign patterns up to a global sign
 
 
@@ -25,19 +26,32 @@ class Ellipsoid(Body):
                 f"The matrix of the ellipsoid has shape {matrix.shape}, or is zero or not finite.",
                 "Give finite numbers, shape (d, k), not all zero.",
             )
+        largest = float(np.abs(matrix).max())
+        if not _SMALLEST < largest < 1 / _SMALLEST:
+            raise InvalidRequest(
+                f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale the matrix towards 1."
+            )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
 
     @cached_property
     def frame(self) -> Frame:
-        """Independent columns B with the body {B·x : ‖x‖₂ ≤ 1}: A·V, V the right singular vectors of rows of one size.
+        """Independent columns B with BBᵀ = AAᵀ, hence the body {B·x : ‖x‖₂ ≤ 1}.
 
-        Singular values below 8·(d + k)·2^−53 of the largest count as zero.
+        They are A itself, or where A has k > r columns the Bᵀ of a QR decomposition Aᵀ = Q·Bᵀ with pivoting.
         """
-        scaled = self.matrix * equilibrated(self.matrix)[1][:, None]
-        _, values, rows = np.linalg.svd(scaled, full_matrices=False)
-        rank = int((values > 8 * sum(self.matrix.shape) * 2.0**-53 * values[0]).sum())
-        return Frame(self.matrix if rank == self.matrix.shape[1] else self.matrix @ rows[:rank].T)
+        rank = len(independent(self.matrix))
+        if rank == self.matrix.shape[1]:
+            return Frame(self.matrix)
+        import scipy.linalg
+
+        rows = equilibrated(self.matrix)[1]
+        largest_first = np.argsort(-np.abs(self.matrix * rows[:, None]).max(axis=0), kind="stable")
+        scaled = self.matrix[:, largest_first] * rows[:, None]
+        triangle, order = scipy.linalg.qr(scaled.T, mode="r", pivoting=True)
+        columns = np.zeros((len(rows), rank))
+        columns[order] = triangle[:rank].T
+        return Frame(columns / rows[:, None])
 
     @property
     def ambient_dim(self) -> int:

@@ -30,8 +30,8 @@ def equilibrated(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def independent(matrix: np.ndarray) -> np.ndarray:
     """Return the indices of r independent columns, r the numerical rank.
 
-    Units do not matter: rows, then columns, are first brought to a common size. A column counts as dependent when,
-    after that, its distance from the span of those already chosen is below 4·(d + 8)·2^−52 of the largest column.
+    Units do not matter: rows, then columns, are first brought to a common size, see `equilibrated`. A column counts as
+    dependent when, after that, its distance from the span of those chosen is below 4·(d + 8)·2^−52 of the largest.
     """
     import scipy.linalg
 

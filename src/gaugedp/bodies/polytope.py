@@ -12,7 +12,7 @@ from gaugedp.bodies.generators import Generators, MatrixGenerators
 from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.errors import InvalidRequest
 
-_MOST_DENSE = 10**7
+MOST_DENSE = 10**7
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,20 @@ class Polytope(Body):
         (high, top), (low, bottom) = ends
         return self.factor * float(high - low), self.factor * (top - bottom)
 
+    def columns(self) -> np.ndarray:
+        """Return the generators as a matrix (d, n), without the factor."""
+        size = self.generators.n_generators
+        self._check_size(size)
+        return np.stack([self.generators.column(i) for i in range(size)], axis=1).astype(float)
+
     def symmetric_columns(self) -> np.ndarray:
-        """Return points (d, k), as columns, with the body as their symmetric hull conv{±column}."""
+        """Return points (d, k), as columns, with the body as factor times their symmetric hull conv{±column}."""
         columns = self._dense()
         if self.differences:
             first, second = np.triu_indices(columns.shape[1], 1)
             self._check_size(max(len(first), 1))
             columns = columns[:, first] - columns[:, second] if len(first) else 0 * columns
-        return self.factor * columns
+        return columns
 
     def _least(self, target: np.ndarray) -> float:
         if not self.differences and self.prepared.coordinates.shape[1] == self.prepared.rank:
@@ -145,13 +151,11 @@ class Polytope(Body):
 
     def _dense(self) -> np.ndarray:
         """The generators as columns, the zero column among them where a unit may contribute nothing."""
-        size = self.generators.n_generators
-        self._check_size(size)
-        columns = np.stack([self.generators.column(i) for i in range(size)], axis=1).astype(float)
+        columns = self.columns()
         return np.hstack([columns, np.zeros((self.ambient_dim, 1))]) if self.with_zero else columns
 
     def _check_size(self, size: int) -> None:
-        if size * self.ambient_dim > _MOST_DENSE:
+        if size * self.ambient_dim > MOST_DENSE:
             raise InvalidRequest(
                 f"The body has {size} generators in dimension {self.ambient_dim}.",
                 "Its radius and support are at hand; gauge and rank need a smaller body.",

@@ -43,6 +43,11 @@ class SchattenBall(Body):
         """m·n."""
         return self.ambient_dim
 
+    @property
+    def span(self) -> np.ndarray:
+        """The coordinate axes."""
+        return np.eye(self.ambient_dim)
+
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return ‖σ(point)‖_p/radius."""
         return self.spectrum.gauge(self._values(check_points(points, self.ambient_dim)))

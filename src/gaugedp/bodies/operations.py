@@ -1,0 +1,148 @@
+"""New bodies from old ones: multiples, sums, linear images and projections."""
+
+from dataclasses import replace
+from functools import singledispatch
+from typing import cast
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage, MinkowskiSum
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.generators import MatrixGenerators
+from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.polytope import MOST_DENSE, Polytope
+from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.errors import InvalidRequest
+
+_ORTHONORMAL = 1e-9
+
+
+def scaled(body: Body, factor: float) -> Body:
+    """Return {factor·z : z ∈ body}, a body of the same kind: gauges are divided by the factor, supports multiplied."""
+    positive(factor=factor)
+    return _scaled(body, factor)
+
+
+@singledispatch
+def _scaled(body: Body, factor: float) -> Body:
+    return LinearImage(body, factor * np.eye(body.ambient_dim))
+
+
+@_scaled.register(LpBall)
+@_scaled.register(SchattenBall)
+def _(body: LpBall | SchattenBall, factor: float) -> Body:
+    return replace(body, size=factor * body.size)
+
+
+@_scaled.register
+def _(body: Polytope, factor: float) -> Body:
+    return replace(body, factor=factor * body.factor)
+
+
+@_scaled.register
+def _(body: Ellipsoid, factor: float) -> Body:
+    return Ellipsoid(factor * body.matrix)
+
+
+@_scaled.register
+def _(body: LinearImage, factor: float) -> Body:
+    return LinearImage(body.body, factor * body.matrix)
+
+
+@_scaled.register
+def _(body: MinkowskiSum, factor: float) -> Body:
+    return MinkowskiSum(_scaled(body.one, factor), _scaled(body.other, factor))
+
+
+def image(body: Body, matrix: np.ndarray) -> Body:
+    """Return {M·z : z ∈ body} for a matrix M of shape (k, d).
+
+    A polytope's generators are mapped, and an ellipsoid's matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an
+    ellipsoid; a sum is mapped part by part. Other bodies become a `LinearImage`, which knows its support.
+    """
+    given = np.asarray(matrix, dtype=float)
+    if given.ndim != 2 or given.shape[1] != body.ambient_dim or not np.isfinite(given).all() or not given.any():
+        raise InvalidRequest(
+            f"The matrix has shape {given.shape}, or is zero or not finite.",
+            f"Give finite numbers, shape (k, {body.ambient_dim}), not all zero.",
+        )
+    return _image(body, given)
+
+
+@singledispatch
+def _image(body: Body, matrix: np.ndarray) -> Body:
+    return LinearImage(body, matrix)
+
+
+@_image.register
+def _(body: Polytope, matrix: np.ndarray) -> Body:
+    return replace(body, generators=MatrixGenerators(matrix @ body.columns()))
+
+
+@_image.register
+def _(body: Ellipsoid, matrix: np.ndarray) -> Body:
+    return Ellipsoid(matrix @ body.matrix)
+
+
+@_image.register
+def _(body: LpBall, matrix: np.ndarray) -> Body:
+    if body.p == 1:
+        return Polytope.symmetric_hull(matrix, body.size)
+    return Ellipsoid(body.size * matrix) if body.p == 2 else LinearImage(body, matrix)
+
+
+@_image.register
+def _(body: LinearImage, matrix: np.ndarray) -> Body:
+    return image(body.body, matrix @ body.matrix)
+
+
+@_image.register
+def _(body: MinkowskiSum, matrix: np.ndarray) -> Body:
+    return minkowski_sum(_image(body.one, matrix), _image(body.other, matrix))
+
+
+def project(body: Body, basis: np.ndarray) -> Body:
+    """Return the orthogonal projection {Qᵀz : z ∈ body} in coordinates of the orthonormal columns of Q, (d, k)."""
+    columns = np.asarray(basis, dtype=float)
+    if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
+        raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, a vector to a column.")
+    if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > _ORTHONORMAL:
+        raise InvalidRequest(
+            "The basis is not orthonormal.", "Give orthonormal columns, as numpy.linalg.qr makes them."
+        )
+    return image(body, columns.T)
+
+
+def minkowski_sum(one: Body, other: Body) -> Body:
+    """Return {y + z : y ∈ one, z ∈ other}; supports add.
+
+    Two balls of one norm make a ball of that norm, and two polytopes a polytope, whose points v_i ± w_j are refused
+    where they are more than 10^7 numbers. Other sums have no gauge.
+    """
+    if one.ambient_dim != other.ambient_dim:
+        raise InvalidRequest(
+            f"The bodies lie in dimensions {one.ambient_dim} and {other.ambient_dim}.", "Add bodies of one dimension."
+        )
+    if isinstance(one, Polytope) and isinstance(other, Polytope):
+        return _sum_of_polytopes(one, other)
+    if isinstance(one, LpBall | SchattenBall) and replace(one, size=1.0) == _unit(other):
+        return replace(one, size=one.size + cast(LpBall, other).size)
+    return MinkowskiSum(one, other)
+
+
+def _unit(body: Body) -> Body:
+    return replace(body, size=1.0) if isinstance(body, LpBall | SchattenBall) else body
+
+
+def _sum_of_polytopes(one: Polytope, other: Polytope) -> Polytope:
+    first, second = one.factor * one.symmetric_columns(), other.factor * other.symmetric_columns()
+    count = 2 * first.shape[1] * second.shape[1]
+    if count * one.ambient_dim > MOST_DENSE:
+        raise InvalidRequest(
+            f"The sum has up to {count} corners in dimension {one.ambient_dim}.", "Add bodies with fewer generators."
+        )
+    left, right = first[:, :, None], second[:, None, :]
+    corners = np.concatenate([left + right, left - right], axis=2)
+    return Polytope.symmetric_hull(corners.reshape(one.ambient_dim, -1))

@@ -1,0 +1,143 @@
+"""Volumes of bodies, in their span: exact, or bounded from below."""
+
+import math
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.frame import Frame
+from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.errors import InvalidRequest
+
+_EXACT_TO = 1e-6  # a volume is called exact where its radius, vol^(1/r), is known to this part of itself
+_HULL_ROUNDING = 1e-9
+_LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
+_MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
+
+
+@dataclass(frozen=True)
+class Volume:
+    """The rank-dimensional volume of a body in its span, as a logarithm.
+
+    `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most) or "lower" (rounding is subtracted).
+    `standard_error`, of the logarithm, is for estimates by drawing; None here.
+    """
+
+    log_volume: float
+    kind: str
+    standard_error: float | None = None
+
+    @property
+    def value(self) -> float:
+        """The volume itself; infinity or zero beyond the floats."""
+        try:
+            return math.exp(self.log_volume)
+        except OverflowError:
+            return math.inf
+
+
+@singledispatch
+def volume(body: Body) -> Volume:
+    """Return the volume of a body in its span: vol_r, r the rank.
+
+    Exact: balls of ℓ_p; Schatten balls with p = 2, p = ∞ or a single row or column; ellipsoids; polytopes with r
+    independent generators, or of rank at most 8 (by their facets, as long as those are few enough to list in
+    seconds); one-to-one images of these. Other polytopes get a lower bound: the largest cross-polytope of r generators
+    that exchanges find, 2^r|det|/r!, or at rank at most 8 the hull of the generators that stick out most.
+    """
+    raise InvalidRequest(f"The volume of {body!r} is not known.", "Ask for a ball, an ellipsoid or a polytope.")
+
+
+@volume.register
+def _(body: LpBall) -> Volume:
+    """(2Γ(1 + 1/p)·radius)^d / Γ(1 + d/p)."""
+    inverse = 1 / body.p
+    each = _LOG_2 + math.lgamma(1 + inverse) + math.log(body.size)
+    return Volume(body.d * each - math.lgamma(1 + body.d * inverse), "exact")
+
+
+@volume.register
+def _(body: SchattenBall) -> Volume:
+    low, high = sorted(body.shape)
+    if low == 1 or body.p == 2:
+        return volume(LpBall(body.ambient_dim, 2, body.size))
+    if not math.isinf(body.p):
+        raise InvalidRequest(
+            f"The volume of a Schatten ball with p = {body.p:g} has no closed form here.", "Ask for p = 2 or infinity."
+        )
+    return Volume(_log_spectral(low, high) + body.ambient_dim * math.log(body.size), "exact")
+
+
+def _log_spectral(m: int, n: int) -> float:
+    """Return log vol{Z ∈ ℝ^{m×n} : σ_1(Z) ≤ 1} = log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2), after Selberg."""
+    gammas = [math.lgamma(1 + j / 2) - math.lgamma(1 + (n + j) / 2) for j in range(m)]
+    return m * n / 2 * _LOG_PI + math.fsum(gammas)
+
+
+@volume.register
+def _(body: Ellipsoid) -> Volume:
+    """vol(B₂^r)·√det(BᵀB)."""
+    return _stretched(volume(LpBall(body.rank, 2)), body.frame)
+
+
+@volume.register
+def _(body: LinearImage) -> Volume:
+    """The volume in the span of K, stretched by √det((M·S)ᵀ(M·S)), S an orthonormal basis of that span."""
+    if body.rank < body.body.rank:
+        raise InvalidRequest("The volume of a projection is not known.", "Ask for a one-to-one image.")
+    return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
+
+
+@volume.register
+def _(body: Polytope) -> Volume:
+    """The hull by its facets, or a cross-polytope in it."""
+    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    rank, count = ready.coordinates.shape
+    cross = Volume(rank * (_LOG_2 + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
+    if rank in (1, count):
+        return _stretched(cross, ready.frame)
+    lower = _stretched(Volume(cross.log_volume, "lower"), ready.frame)
+    if rank > max(_MOST_HULL_POINTS):
+        return lower
+    hull = _hull(ready, rank * math.log(body.factor))
+    stretched = _stretched(hull, ready.frame)
+    return stretched if stretched.kind == hull.kind else lower  # else the coordinates, hence the facets, are in doubt
+
+
+def _hull(ready: Prepared, log_scale: float) -> Volume:
+    """Return the volume in coordinates of the basis, of all generators or, where they are many, of the outermost."""
+    import scipy.spatial
+
+    rank, count = ready.coordinates.shape
+    most = _MOST_HULL_POINTS[rank]
+    columns = ready.coordinates
+    if count > most:
+        outermost = np.argsort(-np.abs(columns).sum(axis=0), kind="stable")[: most - rank]
+        columns = np.hstack([np.eye(rank), columns[:, outermost]])
+    hull = scipy.spatial.ConvexHull(np.hstack([columns, -columns]).T, qhull_options="Qt")
+    log = math.log(hull.volume) + log_scale
+    return Volume(log, "exact") if count <= most else Volume(log - _HULL_ROUNDING, "lower")
+
+
+def _stretched(unit: Volume, frame: Frame) -> Volume:
+    """Return the volume of a body that is `unit` in coordinates of a frame; a lower bound where the frame is unsure."""
+    log, error = frame.log_volume
+    if math.isinf(error):
+        raise InvalidRequest(
+            "The generators are so nearly parallel, or their units so far apart, that the volume has no correct digit.",
+            "Leave out directions that differ by rounding only, and give the answers in like units.",
+        )
+    if unit.kind == "exact" and error <= _EXACT_TO * frame.rank:
+        return Volume(unit.log_volume + log, "exact")
+    return Volume(_rounded_down(unit.log_volume) + _rounded_down(log - error), "lower")
+
+
+def _rounded_down(log: float) -> float:
+    return log - 2**-45 * (1 + abs(log))
