@@ -105,18 +105,15 @@ def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, cou
     whole(minimum=1, count=count)
 
     @cache
-    def removed(log_noise: float) -> float:
-        """Return log of δ over the target in the direction that usually needs more: enough for the search."""
-        total = Total((count * make(math.exp(log_noise))).leaves())
+    def excess(log_noise: float, remove: bool = True) -> float:
+        """Return log of δ over the target; removals usually need more, so the search looks at them alone."""
+        total = Total((count * make(math.exp(log_noise))).leaves(), remove)
         return _log_ratio(1.0 if total.others else tight_delta(total, epsilon).high, delta)
 
-    def excess(log_noise: float) -> float:
-        return _log_ratio((count * make(math.exp(log_noise))).delta(epsilon, method="tight"), delta)
-
-    low, high = _around(removed, math.log(start))
-    root = float(scipy.optimize.brentq(removed, low, high, xtol=_PRECISION / 4, rtol=1e-15))
+    low, high = _around(excess, math.log(start))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
-    while excess(root) > 0:
+    while excess(root) > 0 or excess(root, False) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
     slack = max(_PRECISION, 2 * gap)

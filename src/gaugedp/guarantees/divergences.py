@@ -51,7 +51,7 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
     Source: van Erven and Harremoës 2014, equation 1 and theorems 5 and 6.
     """
     order = _order(order)
-    one, two = _law("p", p), _law("q", q)
+    one, two = law("p", p), law("q", q)
     if len(one) != len(two):
         raise InvalidRequest(f"p has {len(one)} entries and q has {len(two)}.", "Give both laws on the same outcomes.")
     return _discrete(order, zip(one, two, strict=True))
@@ -197,7 +197,8 @@ def _check_probability(name: str, value: Number) -> None:
         raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number from 0 to 1.")
 
 
-def _law(name: str, values: object) -> list[Fraction]:
+def law(name: str, values: object) -> list[Fraction]:
+    """Return probabilities as fractions with the sum 1; refuse what is none, under the given name."""
     if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
         raise InvalidRequest(f"{name} is {values!r}.", f"Give {name} as a list of probabilities.")
     entries = list(values)

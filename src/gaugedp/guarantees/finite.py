@@ -14,6 +14,7 @@ from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.base import Pair
 from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import above
 
 
 @dataclass(frozen=True, eq=True)
@@ -28,7 +29,7 @@ class FiniteLoss(Guarantee):
     q: tuple[Fraction, ...]
 
     def __init__(self, p: Sequence[float | Fraction], q: Sequence[float | Fraction]) -> None:
-        laws = tuple(divergences._law("p", p)), tuple(divergences._law("q", q))
+        laws = tuple(divergences.law("p", p)), tuple(divergences.law("q", q))
         if len(laws[0]) != len(laws[1]):
             raise InvalidRequest("p and q differ in length.", "Give both laws on the same outcomes.")
         object.__setattr__(self, "p", laws[0])
@@ -41,7 +42,7 @@ class FiniteLoss(Guarantee):
     def pair(self, remove: bool) -> Pair:
         """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
         one, other = (self.p, self.q) if remove else (self.q, self.p)
-        impossible = sum((x for x, y in zip(one, other, strict=True) if x and not y), Fraction(0))
+        impossible = self._impossible(remove)
         atoms: dict[Fraction, Fraction] = {}
         for x, y in zip(one, other, strict=True):
             if x and y:
@@ -49,14 +50,19 @@ class FiniteLoss(Guarantee):
         found = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
         values, weights = zip(*found, strict=True) if found else ((0.0,), (1.0,))
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
-        return Pair(FiniteLosses, (Atoms(values, weights, lattice),), float(impossible))
+        return Pair(FiniteLosses, (Atoms(values, weights, lattice),), above(impossible))
+
+    def _impossible(self, remove: bool) -> Fraction:
+        """Return the probability of an infinite loss."""
+        one, other = (self.p, self.q) if remove else (self.q, self.p)
+        return sum((x for x, y in zip(one, other, strict=True) if x and not y), Fraction(0))
 
     def price(self, currency: Currency) -> Price | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
         pairs = [self.pair(remove) for remove in (True, False)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
         price = PureDP(math.nextafter(loss, math.inf) if loss else 0.0).price(currency)
-        impossible = Fraction(max(pair.impossible for pair in pairs))
+        impossible = max(self._impossible(remove) for remove in (True, False))
         if currency == "approx" and price is not None:
             return (price[0], impossible)
         return price if impossible == 0 else None

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -141,6 +142,7 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
     probes = Probes(total, order)
     step = probes.best_step(order, epsilon, log_delta)
 
+    @cache
     def excess(n_nodes: int, until: float = math.inf) -> float:
         """Return by how much, as a logarithm, the part from n_nodes·step on is too large to be cut off."""
         height = n_nodes * step

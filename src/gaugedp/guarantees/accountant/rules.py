@@ -9,7 +9,7 @@ from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import METHODS, Guarantee, Method, Price
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
-from gaugedp.guarantees.rounding import LARGEST, up, up_decimal
+from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
 
 _FEW = 32  # different promises, up to which each may be asked by itself
 _NEAR = 1 - 1e-11  # closed forms are within this of the truth
@@ -168,7 +168,7 @@ def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
     if left < 0 or delta >= 1:
         return Bound(1.0, "basic")
     if not others:
-        return Bound(up_decimal(delta), "basic")
+        return Bound(above(delta), "basic")
     share = left / sum(count for _, count in others) * (1 - 2.0**-50)
     rest = math.fsum(count * part.delta(share, "tight") for part, count in others)
     return Bound(min(1.0, up(up_decimal(delta) + rest)), "basic")

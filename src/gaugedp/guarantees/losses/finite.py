@@ -70,7 +70,8 @@ def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
     largest = exponents.max(axis=1)
     large = np.log(np.exp(exponents - largest[:, None]) @ weights) + largest
     small = np.abs(exponents).max(axis=1) < 1
-    return np.where(small, np.log1p(np.expm1(np.minimum(exponents, 1.0)) @ weights), large)
+    near = np.expm1(np.where(small[:, None], exponents, 0.0)) @ weights
+    return np.where(small, np.log1p(near), large)
 
 
 def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:
