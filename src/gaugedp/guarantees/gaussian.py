@@ -10,7 +10,7 @@ from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.rounding import above, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -31,7 +31,9 @@ class GaussianDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return order·μ²/2."""
         check_order(order)
-        return up(order * self.mu * self.mu / 2) or math.ulp(0.0) if self.mu else 0.0
+        if math.isinf(order):
+            return math.inf if self.mu else 0.0
+        return max(above(read(order) * read(self.mu) ** 2 / 2) for read in (decimal, Fraction))
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return N(μ, 1) against N(0, 1)."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
-from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.rounding import above, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -24,7 +24,9 @@ class ZCDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return ρ·order."""
         check_order(order)
-        return up(self.rho * order) or math.ulp(0.0) if self.rho else 0.0
+        if math.isinf(order):
+            return math.inf if self.rho else 0.0
+        return max(above(read(self.rho) * read(order)) for read in (decimal, Fraction))
 
     def pair(self, remove: bool) -> None:  # noqa: ARG002
         """Return nothing: the curve alone names no pair."""

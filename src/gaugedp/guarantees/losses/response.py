@@ -42,7 +42,8 @@ class ResponseLosses(Losses):
         left = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
         angle = np.arctan2(np.tanh((order + 0.5) * loss) * sine, np.cos(phase))
         rounding = np.minimum(6 * UNIT * (phase + lost) / left, 2.0)
-        return Line(counts @ (np.log1p(np.maximum(-lost, left - 1)) / 2), counts @ angle, counts @ rounding)
+        logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(left))
+        return Line(counts @ (logs / 2), counts @ angle, counts @ rounding)
 
     @property
     def largest(self) -> float:
@@ -70,7 +71,8 @@ class ResponseLosses(Losses):
 
 
 def _log_sinh(x: Array) -> Array:
-    return x + np.log(-np.expm1(-2 * x)) - np.log(2)
+    with np.errstate(divide="ignore"):  # a loss of 0 gives −∞
+        return x + np.log(-np.expm1(-2 * x)) - np.log(2)
 
 
 def _log_cosh(x: Array) -> Array:
