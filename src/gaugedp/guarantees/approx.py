@@ -67,7 +67,7 @@ class ApproxDP(Guarantee):
         growth = _geometric_sum(self.epsilon_value, size)
         if math.log(self.delta_value) + growth >= 0:
             raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
-        grown = up(self.delta_value * math.exp(growth), relative=2.0**-40)
+        grown = up(math.exp(math.log(self.delta_value) + growth), relative=2.0**-40)
         if grown >= 1:
             raise InvalidRequest(f"A group of {size} is too large for {self!r}.", "Its δ would exceed 1.")
         return ApproxDP(grown_epsilon, grown)

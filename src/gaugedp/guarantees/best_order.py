@@ -30,6 +30,8 @@ class BestOrder(Guarantee):
     def __init__(self, epsilon: float, delta: float, orders: Sequence[float] = ORDERS) -> None:
         positive(epsilon=epsilon)
         between(0, 1, delta=delta)
+        if epsilon > 1e9:
+            raise InvalidRequest(f"epsilon is {epsilon!r}.", "Give an epsilon of at most 1e9.")
         kept = tuple(sorted(float(order) for order in orders))
         if not kept or len(set(kept)) < len(kept) or not all(1 < order < math.inf for order in kept):
             raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Leave them out, or give such.")

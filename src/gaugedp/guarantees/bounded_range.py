@@ -55,12 +55,16 @@ class ExponentialLoss(Guarantee):
         if epsilon >= self.value:
             return 0.0
         gap = self.value - epsilon + 2.0**-52 * self.value  # so that both may be read as decimals
-        return min(1.0, up(math.expm1(-gap / 2) ** 2 / -math.expm1(-self.value)))
+        root = math.expm1(-gap / 2)
+        return min(1.0, up(root * (root / -math.expm1(-self.value))))
 
     def exact_epsilon(self, delta: float) -> float:
         """Return ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
         root = math.sqrt(-delta * math.expm1(-self.value))
-        return min(self.value, max(0.0, up(self.value + 2 * math.log1p(-root)))) if root < 1 else 0.0
+        if root >= 1:
+            return 0.0
+        lost = 2 * math.log((1 + delta * math.expm1(-self.value)) / (1 + root))  # 1 − root, without cancelling
+        return min(self.value, max(0.0, up(self.value + lost) + 2.0**-48 * (self.value - lost)))
 
     def price(self, currency: Currency) -> Price | None:
         """Return ε²/8 in "zcdp", else what ε-DP costs."""
@@ -86,5 +90,4 @@ def _curve(order: Decimal, loss: Decimal) -> Decimal:
 
 
 def _log_sinhc(x: Decimal) -> Decimal:
-    grown = x.exp()
-    return ((grown - 1 / grown) / (2 * x)).ln() if x else Decimal(0)
+    return x + ((1 - (-2 * x).exp()) / (2 * x)).ln() if x else Decimal(0)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from gaugedp._validate import whole
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import up
 
 Parts = tuple[tuple[Guarantee, int], ...]
+_MOST = 10**20
 _MANY = 64  # parts, from which on their curves are taken together
 
 
@@ -82,6 +84,10 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
         whole(minimum=0, count=count)
         for leaf, times in part.leaves():
             counts[leaf] = counts.get(leaf, 0) + times * int(count)
+            if counts[leaf] > _MOST:
+                raise InvalidRequest(
+                    f"So many releases of {leaf!r} are not counted.", "Compose at most 1e20 of a kind."
+                )
     kept = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
     if not kept:
         return PureDP(0.0)
@@ -89,7 +95,8 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
 
 
 def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
-    return (type(part[0]).__name__, *_numbers(part[0]))
+    numbers = (str(number.to_dict()) if isinstance(number, Guarantee) else number for number in _numbers(part[0]))
+    return (type(part[0]).__name__, *numbers)
 
 
 def _numbers(leaf: Guarantee) -> Iterable[Any]:

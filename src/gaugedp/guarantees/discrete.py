@@ -120,10 +120,10 @@ class DiscreteGaussianLoss(Guarantee):
         whole(minimum=1, sensitivity=self.sensitivity)
         object.__setattr__(self, "noise_std", float(self.noise_std))
         object.__setattr__(self, "sensitivity", int(self.sensitivity))
-        if not 1e-3 <= self.noise_std / self.sensitivity <= 1e150 or self.noise_std < 1e-3:
+        if not 1e-3 <= self.noise_std / self.sensitivity <= 1e100 or self.noise_std < 0.1:
             raise InvalidRequest(
                 f"noise_std is {self.noise_std!r} and sensitivity is {self.sensitivity!r}.",
-                "Give a noise_std of at least 0.001 and between 0.001 and 1e150 sensitivities.",
+                "Give a noise_std of at least 0.1 that is between 0.001 and 1e100 sensitivities.",
             )
 
     def renyi(self, order: float) -> float:

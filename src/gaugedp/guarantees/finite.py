@@ -14,7 +14,7 @@ from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.base import Pair
 from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import above
+from gaugedp.guarantees.rounding import above, up
 
 
 @dataclass(frozen=True, eq=True)
@@ -61,7 +61,7 @@ class FiniteLoss(Guarantee):
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
         pairs = [self.pair(remove) for remove in (True, False)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
-        price = PureDP(math.nextafter(loss, math.inf) if loss else 0.0).price(currency)
+        price = PureDP(up(loss)).price(currency)
         impossible = max(self._impossible(remove) for remove in (True, False))
         if currency == "approx" and price is not None:
             return (price[0], impossible)

@@ -49,8 +49,8 @@ class LaplaceLoss(Guarantee):
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return two Laplace laws."""
-        above = math.nextafter(1 / self.scale, math.inf)
-        return Pair(LaplaceLosses, (above,)) if above <= LARGEST_LOSS else None
+        raised = math.nextafter(math.nextafter(1 / self.scale, math.inf), math.inf)
+        return Pair(LaplaceLosses, (raised,)) if raised <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return 1 − e^{(ε − t)/2}, or 0."""
@@ -59,7 +59,10 @@ class LaplaceLoss(Guarantee):
 
     def exact_epsilon(self, delta: float) -> float:
         """Return t + 2·log(1 − δ), or 0."""
-        return min(self.shift, max(0.0, up(self.shift + 2 * math.log1p(-delta)))) if delta < 1 else 0.0
+        if delta >= 1:
+            return 0.0
+        lost = 2 * math.log1p(-delta)
+        return min(self.shift, max(0.0, up(self.shift + lost) + 2.0**-50 * (self.shift - lost)))
 
     def price(self, currency: Currency) -> Price | None:
         """Return what (1/λ)-DP costs."""

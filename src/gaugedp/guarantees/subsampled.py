@@ -34,10 +34,10 @@ class SubsampledGaussian(Guarantee):
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
         if self.rate > 1:
             raise InvalidRequest(f"rate is {self.rate!r}.", "Give rate as a probability: above 0, at most 1.")
-        if not 1e-2 <= self.noise_multiplier <= 1e100 or self.rate < 1e-100:
+        if not 0.05 <= self.noise_multiplier <= 1e6 or self.rate < 1e-12:
             raise InvalidRequest(
                 f"rate is {self.rate!r} and noise_multiplier is {self.noise_multiplier!r}.",
-                "Give a rate of at least 1e-100 and a noise_multiplier from 0.01 to 1e100.",
+                "Give a rate of at least 1e-12 and a noise_multiplier from 0.05 to 1e6.",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
@@ -69,11 +69,15 @@ class SubsampledGaussian(Guarantee):
 
         G is the profile of the Gaussian; the second counts where D > 0.
         """
-        mu, growth = self._whole.mu, math.expm1(min(epsilon, 700.0)) * (1 - 2.0**-50)
-        removed = self.rate * gaussian_delta(mu, math.log1p(growth / self.rate))
-        share = self.rate - (1 - self.rate) * growth
+        mu, rate = self._whole.mu, self.rate
+        if epsilon > 30:
+            inner = epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon))
+        else:
+            inner = math.log1p(math.expm1(epsilon) / rate)
+        removed = rate * gaussian_delta(mu, inner * (1 - 2.0**-50))
+        share = rate - (1 - rate) * math.expm1(min(epsilon, 700.0)) * (1 - 2.0**-50)
         added = share * gaussian_delta(mu, max(0.0, epsilon + math.log(self.rate / share))) if share > 0 else 0.0
-        return min(1.0, up(max(removed, added), relative=2.0**-44))
+        return min(1.0, up(max(removed, added, math.ulp(0.0)), relative=2.0**-44))
 
     def exact_epsilon(self, delta: float) -> float:
         """Return the least ε of the removals, raised until the additions agree."""
@@ -81,8 +85,12 @@ class SubsampledGaussian(Guarantee):
             return math.inf
         if delta >= self.exact_delta(0.0):
             return 0.0
-        epsilon = math.log1p(self.rate * math.expm1(min(gaussian_epsilon(self._whole.mu, delta / self.rate), 700.0)))
-        gap = epsilon * 2.0**-50
+        inner = gaussian_epsilon(self._whole.mu, delta / self.rate) if delta < self.rate else 0.0
+        if inner > 30:
+            epsilon = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + inner))
+        else:
+            epsilon = math.log1p(self.rate * math.expm1(inner))
+        gap = max(epsilon, 1e-300) * 2.0**-50
         while self.exact_delta(epsilon) > delta:
             epsilon, gap = epsilon + gap, 2 * gap
         return epsilon

@@ -81,8 +81,10 @@ def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
     if count == 1:
         return values, weights
     times = np.array(list(_compositions(count, len(values))))
+    logs = np.array([_log_ways(row) for row in times.tolist()]) + times @ np.log(np.maximum(weights, 1e-320))
     ways = np.array([_ways(row) for row in times.tolist()])
-    return times @ values, ways * np.prod(weights**times, axis=1)
+    found = ways * np.prod(weights**times, axis=1)
+    return times @ values, np.where(found > 1e-280, found, np.exp(logs) * (1 + 1e-11))
 
 
 def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:
@@ -90,6 +92,10 @@ def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:
     bars = itertools.combinations(range(count + n_values - 1), n_values - 1)
     ends = ((-1, *chosen, count + n_values - 1) for chosen in bars)
     return [tuple(high - low - 1 for low, high in itertools.pairwise(row)) for row in ends]
+
+
+def _log_ways(times: list[int]) -> float:
+    return math.lgamma(sum(times) + 1) - math.fsum(math.lgamma(number + 1) for number in times)
 
 
 def _ways(times: list[int]) -> float:

@@ -48,12 +48,19 @@ class Contour:
     offset: float = 0.0
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return the bracket of log δ at `epsilon`."""
+        """Return the bracket of log δ at `epsilon`; its high end is never above the Chernoff bound at the axis."""
+        if self.span is None:
+            return self._bracket(epsilon)
+        moved = 4 * UNIT * (epsilon + abs(self.offset) + self.span)  # δ may vanish at a point of the lattice
+        return Bracket(self._bracket(epsilon + moved).low, self._bracket(max(0.0, epsilon - moved)).high)
+
+    def _bracket(self, epsilon: float) -> Bracket:
         log_size, ratio, lost = self._sum(epsilon)
         cut = math.exp(min(700.0, self.log_cut - self.order * epsilon - log_size))
         high = ratio + lost + cut
         low = ratio - lost - cut - math.exp(min(700.0, self._log_folded(epsilon) - log_size))
-        return Bracket(_log(low) + log_size, _log(high) + log_size)
+        chernoff = self.probes.at_axis + float(self.rounding[0]) - self.order * epsilon
+        return Bracket(_log(low) + log_size, min(math.log(high) + log_size if high > 0 else math.inf, chernoff))
 
     def plus(self, more: Total) -> "Contour":
         """Return the contour with the losses of `more` added at the nodes there are; not on a lattice."""
@@ -61,7 +68,7 @@ class Contour:
         at_axis = float(more.log_moment(np.array([self.order]))[0])
         return replace(
             self,
-            probes=self.probes.plus(more),
+            probes=self.probes.plus(more, self.order),
             log_values=self.log_values + line.real + at_axis,
             phases=self.phases + line.imaginary,
             rounding=self.rounding + line.rounding + more.rounding(self.order),
@@ -80,7 +87,8 @@ class Contour:
         if self.span is not None:
             sizes[-1] /= 2
         weight = self.step / math.pi
-        lost = sizes @ (self.rounding + 8 * UNIT * (2 + np.abs(turned) + abs(epsilon) * (self.heights + self.order)))
+        error = self.rounding + 8 * UNIT * (2 + np.abs(turned) + abs(epsilon) * (self.heights + self.order))
+        lost = sizes @ np.expm1(np.minimum(error, 600.0))
         return float(logs[0]), weight * float(sizes @ np.cos(turned)), weight * float(lost)
 
     def _kernel(self, span: float, epsilon: float) -> tuple[Array, Array]:
@@ -107,11 +115,13 @@ class Probes:
         self.orders = order * np.array(_PROBES)
         moments = total.log_moment(np.array([order, *self.orders]))
         self.log_moment = float(moments[0])
+        self.at_axis = self.log_moment + float(log_chernoff(np.array([order]))[0])
         self._bounds = moments[1:] + log_chernoff(self.orders)
 
-    def plus(self, more: Total) -> "Probes":
+    def plus(self, more: Total, order: float) -> "Probes":
         """Return the bounds with the losses of `more` added."""
         found = copy(self)
+        found.at_axis = self.at_axis + float(more.log_moment(np.array([order]))[0])
         found._bounds = self._bounds + more.log_moment(self.orders)
         return found
 

@@ -12,7 +12,6 @@ from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
 from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
 
 _FEW = 32  # different promises, up to which each may be asked by itself
-_NEAR = 1 - 1e-11  # closed forms are within this of the truth
 
 
 def least_epsilon(promise: Guarantee, delta: float, method: Method | None) -> Bound:
@@ -21,6 +20,8 @@ def least_epsilon(promise: Guarantee, delta: float, method: Method | None) -> Bo
         return Bound(0.0, method or "basic")
     if method is not None:
         return _EPSILONS[method](promise, delta)
+    if promise.exact_epsilon(delta) is not None:
+        return _tight_epsilon(promise, delta)
     return _least(promise, lambda rule: _EPSILONS[rule](promise, delta))
 
 
@@ -28,6 +29,8 @@ def least_delta(promise: Guarantee, epsilon: float, method: Method | None) -> Bo
     """Return the δ of the `method`, or the least of all."""
     if method is not None:
         return _DELTAS[method](promise, epsilon)
+    if promise.exact_delta(epsilon) is not None:
+        return _tight_delta(promise, epsilon)
     return _least(promise, lambda rule: _DELTAS[rule](promise, epsilon))
 
 
@@ -54,7 +57,7 @@ def _totals(promise: Guarantee) -> list[Total]:
 def _tight_epsilon(promise: Guarantee, delta: float) -> Bound:
     closed = promise.exact_epsilon(delta)
     if closed is not None:
-        return Bound(closed, "tight", closed * _NEAR)
+        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
     totals = _totals(promise)
     if any(total.others for total in totals):
         return _rdp_epsilon(promise, delta)
@@ -85,7 +88,9 @@ def _left(total: Total, delta: float) -> float:
 def _tight_delta(promise: Guarantee, epsilon: float) -> Bound:
     closed = promise.exact_delta(epsilon)
     if closed is not None:
-        return Bound(closed, "tight", closed * _NEAR)
+        largest = promise.renyi(math.inf)
+        lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
+        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost))
     totals = _totals(promise)
     if any(total.others for total in totals):
         return _rdp_delta(promise, epsilon)
@@ -97,7 +102,7 @@ def _with_impossible(total: Total, found: Found) -> Found:
     if total.impossible == 0:
         return found
     high, low = (total.impossible + (1 - total.impossible) * number for number in found)
-    return Found(min(1.0, up(high)), low)
+    return Found(min(1.0, up(high)), low * (1 - 1e-12))
 
 
 # -- Rényi -----------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.rounding import up
 
 _WORK = 4 * 10**6  # numbers on one contour
-_LOG_ORDERS = (-9.0, 8.0)
+_LOWEST_ORDER = -9.0  # logarithm
 _NODES = 2**17
 
 
@@ -49,10 +49,10 @@ class Found(NamedTuple):
 
 def tight_epsilon(total: Total, delta: float) -> Found:
     """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite."""
-    square = _gaussian_only(total)
-    if square is not None:
-        epsilon = gaussian_epsilon(up(math.sqrt(square)), delta)
-        return Found(epsilon, epsilon * (1 - 1e-12))
+    mu = _gaussian_only(total)
+    if mu is not None:
+        epsilon = gaussian_epsilon(up(mu), delta)
+        return Found(epsilon, max(0.0, epsilon * (1 - 1e-11) - 1e-12))
     exact = written_out(total) or residues(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
@@ -77,15 +77,17 @@ def contour_for(total: Total, delta: float) -> Contour | None:
 
 def tight_delta(total: Total, epsilon: float) -> Found:
     """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite."""
-    square = _gaussian_only(total)
-    if square is not None:
-        delta = gaussian_delta(up(math.sqrt(square)), epsilon)
-        return Found(delta, delta * (1 - 1e-10))
+    mu = _gaussian_only(total)
+    if mu is not None:
+        delta = gaussian_delta(up(mu), epsilon)
+        return Found(delta, delta * (1 - 1e-6))
     exact = written_out(total) or residues(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
     order = _saddle(total, epsilon)
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
+    if at_order < -700:  # no float is as small
+        return _exponentials(Bracket(-math.inf, at_order))
     return _exponentials(_refined(total, order, epsilon, min(at_order, 0.0)))
 
 
@@ -106,8 +108,9 @@ def _exponentials(bracket: Bracket) -> Found:
 
 
 def _gaussian_only(total: Total) -> float | None:
-    squares = [family.square for family in total.families if isinstance(family, GaussianLosses)]
-    return math.fsum(squares) if len(squares) == len(total.families) else None
+    """Return μ where every release is Gaussian."""
+    roots = [family.root for family in total.families if isinstance(family, GaussianLosses)]
+    return math.hypot(*roots) if len(roots) == len(total.families) else None
 
 
 # -- which contour ---------------------------------------------------------------------------------
@@ -131,20 +134,22 @@ def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
     def converted(orders: Array) -> Array:
         return (total.log_moment(orders) + log_chernoff(orders) - log_delta) / orders
 
-    order = _argmin(converted)
+    order = _argmin(converted, total.largest_order)
     return order, max(float(converted(np.array([order]))[0]) * (1 + 1e-9), 1e-9)
 
 
 def _saddle(total: Total, epsilon: float) -> float:
-    return _argmin(lambda orders: total.log_moment(orders) + log_chernoff(orders) - orders * epsilon)
+    return _argmin(
+        lambda orders: total.log_moment(orders) + log_chernoff(orders) - orders * epsilon, total.largest_order
+    )
 
 
-def _argmin(objective: Callable[[Array], Array]) -> float:
+def _argmin(objective: Callable[[Array], Array], largest: float) -> float:
     """Return where the unimodal objective is least on a logarithmic scale, roughly: any order gives a valid bound.
 
     It climbs down from the middle, since moments of far orders cost the most.
     """
-    points = np.linspace(*_LOG_ORDERS, 14)
+    points = np.linspace(_LOWEST_ORDER, math.log(largest), 16)
     values: dict[int, float] = {}
 
     def at(index: int) -> float:
@@ -228,6 +233,8 @@ def _lattice(total: Total) -> tuple[float, float] | None:
     for _, other, _ in known[1:]:
         top = math.gcd(span.numerator * other.denominator, other.numerator * span.denominator)
         span = Fraction(top, span.denominator * other.denominator)
+    if span < Fraction(1, 10**12):
+        return None
     offset = sum((count * place for place, _, count in known), Fraction(0))
     return float(offset % span), float(span)
 

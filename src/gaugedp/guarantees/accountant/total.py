@@ -41,6 +41,11 @@ class Total:
         return all(family.symmetric for family in self.families)
 
     @property
+    def largest_order(self) -> float:
+        """Return the largest order a contour may use."""
+        return min((family.largest_order for family in self.families), default=1.0)
+
+    @property
     def largest(self) -> float:
         """Return a bound on the sum of the finite losses of the families, above which δ is 0."""
         return math.fsum(family.largest for family in self.families)

@@ -68,6 +68,11 @@ class Losses(ABC):
         return 64 * UNIT * float(self.log_moment(np.array([order]))[0])
 
     @property
+    def largest_order(self) -> float:
+        """Return the largest order a contour may use."""
+        return math.exp(12)
+
+    @property
     def largest(self) -> float:
         """Return a bound on the sum of the losses, infinity where there is none."""
         return math.inf

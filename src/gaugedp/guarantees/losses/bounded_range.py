@@ -52,7 +52,8 @@ def _log_moment(z: Array, width: Array) -> Array:
     centre = _log_sinhc(width / 2)
     difference = sinhc_difference(np.where(small, z, 0.0), np.minimum(width, 2.0))
     difference = np.log1p(difference / np.exp(np.minimum(centre, 1.0)))
-    return np.where(small, difference, _log_sinhc(y) - centre)
+    turned = -np.exp(-width) * np.expm1(-2 * z * width) / -np.expm1(-width)
+    return np.where(small, difference, z * width + np.log1p(turned) - np.log1p(2 * z))
 
 
 def _log_sinhc(x: Array) -> Array:

@@ -53,7 +53,8 @@ class FiniteLosses(Losses):
     @property
     def largest(self) -> float:
         """Return the sum of the largest values."""
-        return float(self.counts @ np.array([values.max() for values, _ in self.atoms])) + 1e-12
+        largest = [max(float(values.max()), 0.0) for values, _ in self.atoms]
+        return float(self.counts @ np.array(largest)) * (1 + 1e-12)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return 0: the modulus comes back as near to 1 as it likes."""

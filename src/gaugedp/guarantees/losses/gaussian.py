@@ -13,7 +13,10 @@ class GaussianLosses(Losses):
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         super().__init__(rows, counts)
-        self.square = math.fsum(count * row[0] ** 2 for row, count in zip(rows, counts, strict=True))
+        largest = max(row[0] for row in rows)
+        shares = (count * (row[0] / largest) ** 2 for row, count in zip(rows, counts, strict=True) if largest)
+        self.root = largest * math.sqrt(math.fsum(shares))  # no square underflows
+        self.square = self.root**2
 
     def log_moment(self, orders: Array) -> Array:
         """Return z(z + 1)·Σμ²/2."""
@@ -23,7 +26,7 @@ class GaussianLosses(Losses):
         """Return −t²·Σμ²/2 and (2c + 1)·t·Σμ²/2."""
         real = -(heights**2) * (self.square / 2)
         imaginary = (2 * order + 1) * heights * (self.square / 2)
-        return Line(real, imaginary, 4 * UNIT * (np.abs(real) + imaginary))
+        return Line(real, imaginary, 8 * UNIT * (np.abs(real) + imaginary))
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return −height²·Σμ²/2."""

@@ -1,6 +1,7 @@
 """Losses of Gaussian noise on a Poisson sample."""
 
 import math
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -9,10 +10,7 @@ from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, li
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
-_LARGEST_ORDER = 2000.0  # beyond it a bound replaces the quadrature
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
-_TURNS = np.geomspace(1e-3, 3.0, 16)  # how far contours are moved, in units of σ²
-_BENDS = -np.log(np.cos(_TURNS / 2))
 
 
 class SubsampledLosses(Losses):
@@ -25,7 +23,7 @@ class SubsampledLosses(Losses):
     symmetric: ClassVar[bool] = False
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, an upper bound where an order exceeds 2000."""
+        """Return the sum of log M, an upper bound where an order exceeds 2000·max(1, σ)."""
         found = [
             count * np.array([_log_moment(float(order), *row) for order in orders])
             for row, count in zip(self.rows, self.counts, strict=True)
@@ -51,6 +49,11 @@ class SubsampledLosses(Losses):
         return 1e3 * UNIT * float(self.log_moment(np.array([order]))[0]) + quadrature
 
     @property
+    def largest_order(self) -> float:
+        """Return the order up to which moments are taken by quadrature."""
+        return min(_largest_order(std) for _, std, _ in self.rows)
+
+    @property
     def largest(self) -> float:
         """Return −Σ log(1 − q) for add: the loss −log r stays below; nothing bounds the losses of remove."""
         if any(remove for _, _, remove in self.rows):
@@ -68,31 +71,52 @@ class SubsampledLosses(Losses):
 
 
 def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
-    if order > _LARGEST_ORDER:
+    if order > _largest_order(std):
         return _log_bound(order, rate, std, remove)
     x, log_weights = _nodes(order, 0.0, rate, std, remove)
-    log_ratio, excess = _ratio(x, rate, std)
+    log_ratio = _log_ratio(x, rate, std)
     power = 1 + order if remove else -order
-    if power * float(np.abs(log_ratio).max()) < 300:
-        return math.log1p(float(np.exp(log_weights) @ _convex(order, remove, log_ratio, excess)))
+    if float((power * log_ratio).max()) < 600:
+        return math.log1p(_mean_change(order, remove, log_ratio, log_weights))
     exponent = log_weights + power * log_ratio
     peak = float(exponent.max())
     return peak + math.log(float(np.exp(exponent - peak).sum()))
 
 
-def _convex(order: float, remove: bool, log_ratio: Array, excess: Array) -> Array:
-    """Return (1 + x)^e − 1 − e·x ≥ 0, x = `excess`, e = 1 + order or −order: its mean is M − 1, as that of x is 0."""
+def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Array) -> float:
+    """Return the mean of r^e − 1 − e·(r − 1) ≥ 0, e = 1 + order or −order: it is M − 1, as the mean of r is 1.
+
+    Near r = 1 by the binomial series; elsewhere r is taken out of the difference, so that nothing overflows.
+    """
     power, before = (1 + order, order) if remove else (-order, -order - 1)
-    small = np.abs(excess) * (1 + abs(power)) < 0.1
-    x = np.where(small, excess, 0.0)
+    small = np.abs(log_ratio) * (1 + abs(power)) < 0.1
+    x = np.expm1(log_ratio[small])
     term = power * before / 2 * x * x
     series = term
     for k in range(3, 24):
         term = term * (power - k + 1) / k * x
         series = series + term
-    grown = np.expm1(np.minimum((order if remove else -order) * log_ratio, 300.0))
-    direct = (1 + excess) * grown - order * excess if remove else grown + order * excess
-    return np.where(small, series, direct)
+    rest = log_ratio[~small]
+    falling = np.expm1(-rest)
+    scaled = np.expm1(order * rest) + order * falling if remove else _added(order, rest) - order * falling
+    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + rest) @ scaled)
+
+
+def _added(order: float, rest: Array) -> Array:
+    """Return e^{−x}·(e^{−order·x} − 1)."""
+    return np.exp(-rest) * np.expm1(-order * rest)
+
+
+def _largest_order(std: float) -> float:
+    """Return the order beyond which a bound replaces the quadrature, whose nodes become many."""
+    return 2000.0 * max(1.0, std)
+
+
+@lru_cache
+def _turns(std: float) -> tuple[Array, Array]:
+    """Return how far contours are moved, in units of σ², and what that costs in the other direction."""
+    turns = np.geomspace(min(1e-3, 0.1 / std), 3.0, 16)
+    return turns, -np.log(np.cos(turns / 2))
 
 
 def _log_bound(order: float, rate: float, std: float, remove: bool) -> float:
@@ -103,17 +127,18 @@ def _log_bound(order: float, rate: float, std: float, remove: bool) -> float:
     return float(np.logaddexp(math.log1p(-rate), math.log(rate) + grown))
 
 
-def _ratio(x: Array, rate: float, std: float) -> tuple[Array, Array]:
-    """Return log r and r − 1."""
+def _log_ratio(x: Array, rate: float, std: float) -> Array:
+    """Return log r."""
     exponent = (2 * x - 1) / (2 * std**2)
-    excess = rate * np.expm1(np.minimum(exponent, 700.0))
-    return np.where(exponent < 700, np.log1p(excess), math.log(rate) + exponent), excess
+    return np.where(exponent < 30, np.log1p(rate * np.expm1(np.minimum(exponent, 30.0))),
+                    np.logaddexp(math.log1p(-rate), math.log(rate) + exponent))  # fmt: skip
 
 
 def _nodes(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
     """Return nodes and log weights of the trapezoid rule for N(0, σ²), fit for z = `order` + i·`height`."""
-    bend = 0.0 if remove else order * _BENDS
-    steps = 2 * math.pi * _TURNS * std**2 / (_digits(rate) + (_TURNS * std) ** 2 / 2 + height * _TURNS + bend)
+    turns, bends = _turns(std)
+    bend = 0.0 if remove else order * bends
+    steps = 2 * math.pi * turns * std**2 / (_digits(rate) + (turns * std) ** 2 / 2 + height * turns + bend)
     step = float(steps.max())
     first, last = _span(order, rate, std, remove)
     x = step * np.arange(math.floor(first / step), math.ceil(last / step) + 1)
@@ -134,7 +159,7 @@ def _digits(rate: float) -> float:
 def _tilted(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
     """Return the losses at the nodes and the weights tilted by e^{order·loss}, summing to 1."""
     x, log_weights = _nodes(order, height, rate, std, remove)
-    log_ratio, _ = _ratio(x, rate, std)
+    log_ratio = _log_ratio(x, rate, std)
     logs = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
     tilted = np.exp(logs - logs.max())
     kept = tilted > UNIT**2
@@ -143,11 +168,12 @@ def _tilted(order: float, height: float, rate: float, std: float, remove: bool) 
 
 def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:
     x, log_weights = _nodes(order, 0.0, rate, std, remove)
+    turns, _ = _turns(std)
     grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
     largest = np.maximum(grown, 0.0)
-    scaled = (1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * _TURNS[:, None])
+    scaled = (1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * turns[:, None])
     exponents = (1 + order if remove else -order) * (np.log(np.abs(scaled)) + largest) - height * np.angle(scaled)
-    logs = exponents + log_weights + ((_TURNS * std) ** 2 / 2)[:, None]
+    logs = exponents + log_weights + ((turns * std) ** 2 / 2)[:, None]
     peak = logs.max(axis=1, keepdims=True)
     bounds = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
     return min(0.0, float(bounds.min()) + 1e-6 - _log_moment(order, rate, std, remove))
