@@ -25,7 +25,6 @@ _ASK = {
     "renyi": "Ask with rho, mu, or with epsilon alone",
     "best_order": "Ask with rho, mu, or with epsilon alone",
 }
-_LARGEST = math.nextafter(math.inf, 0)
 _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reaches it
 
 
@@ -102,7 +101,10 @@ class Budget:
     def _promise(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]
         if self.orders:
-            return RenyiDP(self.orders, [min(rounded(number), _LARGEST) for number in exact])
+            known = [
+                (order, number) for order, number in zip(self.orders, exact, strict=True) if number < _ENDLESS / UNITS
+            ]
+            return RenyiDP([order for order, _ in known], [rounded(number) for _, number in known])
         numbers = [rounded(number) for number in exact]
         match self.currency:
             case "pure":

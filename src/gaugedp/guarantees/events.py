@@ -77,6 +77,8 @@ def _response(event: Any) -> Guarantee:
 
 def _told(events: Any, loss: float) -> Any:
     """Return randomized response between two, lying a little less than e^−ε allows."""
+    if loss > 700:
+        raise InvalidRequest(f"PureDP({loss:g}) has no event.", "Export a promise of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 

@@ -10,7 +10,7 @@ from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.rounding import above, up_decimal
+from gaugedp.guarantees.rounding import above_either, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -33,7 +33,8 @@ class GaussianDP(Guarantee):
         check_order(order)
         if math.isinf(order):
             return math.inf if self.mu else 0.0
-        return max(above(read(order) * read(self.mu) ** 2 / 2) for read in (decimal, Fraction))
+        exact = [read(order) * read(self.mu) ** 2 / 2 for read in (decimal, Fraction)]
+        return above_either(exact[0], exact[1])
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return N(μ, 1) against N(0, 1)."""

@@ -22,6 +22,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if mu == 0:
         return 0.0
     x = epsilon / mu - mu / 2
+    if x > 1e3:  # below every float
+        return math.ulp(0.0)
     if x < -5:
         lost = math.exp(epsilon + float(scipy.special.log_ndtr(-x - mu)))
         return min(1.0, up(float(scipy.special.ndtr(-x)) - lost + 2.0**-50))

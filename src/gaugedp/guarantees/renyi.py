@@ -66,6 +66,8 @@ class RenyiDP(Guarantee):
     def group(self, size: int) -> "RenyiDP":
         """Return (a/2^c, f·value) with 2^c ≥ `size` and the sharper factor f, at every order a > 2^c."""
         whole(minimum=1, size=size)
+        if size == 1:
+            return self
         steps = doublings(size)
         kept = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]
         if not kept:

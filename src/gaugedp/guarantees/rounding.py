@@ -28,6 +28,14 @@ def above(exact: Fraction) -> float:
     return value if math.isinf(value) or Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
+def above_either(as_decimals: Fraction, as_floats: Fraction) -> float:
+    """Return a float that is not below the first when read as a decimal, nor below the second when read as it is."""
+    value = up_decimal(max(as_decimals, Fraction(0)))
+    while not math.isinf(value) and Fraction(value) < as_floats:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
 def down_decimal(exact: Fraction) -> float:
     """Return the largest float whose decimal is at most `exact`."""
     value = float(min(exact, LARGEST))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
-from gaugedp.guarantees.rounding import above, up_decimal
+from gaugedp.guarantees.rounding import above_either, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -26,7 +26,7 @@ class ZCDP(Guarantee):
         check_order(order)
         if math.isinf(order):
             return math.inf if self.rho else 0.0
-        return max(above(read(self.rho) * read(order)) for read in (decimal, Fraction))
+        return above_either(decimal(self.rho) * decimal(order), Fraction(self.rho) * Fraction(order))
 
     def pair(self, remove: bool) -> None:  # noqa: ARG002
         """Return nothing: the curve alone names no pair."""

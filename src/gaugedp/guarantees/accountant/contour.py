@@ -168,8 +168,8 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
         if excess(shorter, reach * shorter * step) <= 0:
             n_nodes, until = shorter, reach * shorter * step
             break
-    square = 2 * excess(math.ceil(until / step)) / until**2
-    padded = total.padded(square)
+    square = 2 * max(0.0, excess(math.ceil(until / step))) / until**2
+    padded = total.padded(square) if square else total
     log_cut = np.logaddexp(padded.log_tail(order, n_nodes * step, until), padded.log_tail(order, until))
     return _sampled(padded, order, Probes(padded, order), step, n_nodes, float(log_cut), padding=square)
 

@@ -42,24 +42,25 @@ class Residues:
         return self.finite.largest + math.fsum(shift * count for shift, count in self.shifts)
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return log δ at `epsilon`, with as many digits as the residues cancel."""
+        """Return log δ at `epsilon`; parameters are floats, whose last places move the losses by as much."""
+        moved = 2.0**-49 * self.largest
+        high, low = self._value(epsilon), self._value(epsilon + moved)
+        lost = UNIT * (8 + 2 * self.finite.lost) * (1 + abs(low) if low > -math.inf else 1.0)
+        return Bracket(low - lost, high + lost)
+
+    def _value(self, epsilon: float) -> float:
+        """Return log of the sum at `epsilon`, with as many digits as the residues cancel."""
         self.digits = self.digits or 40 + self.n_laplace
         while True:
-            digits = self.digits
-            with localcontext(Context(prec=digits, Emin=-(10**9), Emax=10**9)):
-                total, sizes = self._sum(Decimal(epsilon), digits)
-                if total <= 0 and sizes == 0:
-                    return Bracket(-math.inf, -math.inf)
-                if total > sizes.scaleb(_SPARE - digits):
-                    return self._bracket(float(total.ln()), epsilon)
-            if digits > 4000:
-                return Bracket(-math.inf, float(sizes.ln()) + 1)
-            self.digits = digits * 3 // 2
-
-    def _bracket(self, log_delta: float, epsilon: float) -> Bracket:
-        """Parameters are floats: their last place moves the losses by as much, and δ by (1 + order) times that."""
-        lost = UNIT * (8 * (1 + abs(epsilon)) * (2 + abs(log_delta)) + 2 * self.finite.lost)
-        return Bracket(log_delta - lost, log_delta + lost)
+            with localcontext(Context(prec=self.digits, Emin=-(10**9), Emax=10**9)):
+                total, sizes = self._sum(Decimal(epsilon), self.digits)
+                if sizes == 0:
+                    return -math.inf
+                if total > sizes.scaleb(_SPARE - self.digits):
+                    return float(total.ln())
+            if self.digits > 4000:
+                return float(sizes.ln())
+            self.digits = self.digits * 3 // 2
 
     def _sum(self, epsilon: Decimal, digits: int) -> tuple[Decimal, Decimal]:
         """Return the sum of all residues and the sum of their absolute values."""

@@ -11,6 +11,7 @@ from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
 from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
 
+_MOST = 10**150
 _FEW = 32  # different promises, up to which each may be asked by itself
 
 
@@ -18,6 +19,8 @@ def least_epsilon(promise: Guarantee, delta: float, method: Method | None) -> Bo
     """Return the ε of the `method`, or the least of all."""
     if delta == 1:
         return Bound(0.0, method or "basic")
+    if _uncountable(promise):
+        return _basic_epsilon(promise, delta)
     if method is not None:
         return _EPSILONS[method](promise, delta)
     if promise.exact_epsilon(delta) is not None:
@@ -27,6 +30,8 @@ def least_epsilon(promise: Guarantee, delta: float, method: Method | None) -> Bo
 
 def least_delta(promise: Guarantee, epsilon: float, method: Method | None) -> Bound:
     """Return the δ of the `method`, or the least of all."""
+    if _uncountable(promise):
+        return _basic_delta(promise, epsilon)
     if method is not None:
         return _DELTAS[method](promise, epsilon)
     if promise.exact_delta(epsilon) is not None:
@@ -34,10 +39,16 @@ def least_delta(promise: Guarantee, epsilon: float, method: Method | None) -> Bo
     return _least(promise, lambda rule: _DELTAS[rule](promise, epsilon))
 
 
+def _uncountable(promise: Guarantee) -> bool:
+    """Whether there are more releases than floats can count: the plain sum is all there is."""
+    return any(count > _MOST for _, count in promise.leaves())
+
+
 def _least(promise: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
-    if tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-9):
+    exact = all(part.pair_has_curve for part, _ in promise.leaves())  # else the Rényi curve may say less
+    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-9):
         return tight
     others = [rule("rdp")]
     if promise.price("approx") is not None or len(tuple(promise.leaves())) <= _FEW:
@@ -156,7 +167,7 @@ def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
     priced, others = _split(promise)
     epsilon, spent = _sums(priced)
     left = delta - up_decimal(spent) if spent < 1 else -1.0
-    if left < 0 or epsilon > LARGEST or (others and left == 0):
+    if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(promise))):
         return Bound(math.inf, "basic")
     if not others:
         return Bound(up_decimal(epsilon), "basic")
@@ -170,7 +181,7 @@ def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
     priced, others = _split(promise)
     loss, delta = _sums(priced)
     left = epsilon - up_decimal(min(loss, LARGEST))
-    if left < 0 or delta >= 1:
+    if left < 0 or delta >= 1 or (others and _uncountable(promise)):
         return Bound(1.0, "basic")
     if not others:
         return Bound(above(delta), "basic")
@@ -210,7 +221,8 @@ def _advanced_delta(promise: Guarantee, epsilon: float) -> Bound:
         return Bound(min(1.0, spent), "advanced")
     if epsilon <= drift:
         return Bound(1.0, "advanced")
-    exponent = ((epsilon - drift) / math.sqrt(square)) ** 2 / 2
+    far = (epsilon - drift) / math.sqrt(square)
+    exponent = far * far / 2
     return Bound(min(1.0, up(max(math.exp(-exponent * (1 - 1e-13)), math.ulp(0.0)) + spent)), "advanced")
 
 

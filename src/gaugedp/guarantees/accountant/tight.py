@@ -57,13 +57,14 @@ def tight_epsilon(total: Total, delta: float) -> Found:
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
+    by_renyi = start
     for _ in range(3):
         contour = _contour(total, order, start, math.log(delta))
         found = solved(contour, math.log(delta), start)
         if found.high - found.low <= 1e-11 * found.high or contour.padding:
             break
         order, start = _saddle(total, found.high), found.high * (1 + 1e-9)
-    return found
+    return Found(min(found.high, by_renyi), min(found.low, by_renyi))
 
 
 def contour_for(total: Total, delta: float) -> Contour | None:
@@ -135,7 +136,7 @@ def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
         return (total.log_moment(orders) + log_chernoff(orders) - log_delta) / orders
 
     order = _argmin(converted, total.largest_order)
-    return order, max(float(converted(np.array([order]))[0]) * (1 + 1e-9), 1e-9)
+    return order, max((float(converted(np.array([order]))[0]) + total.rounding(order) / order) * (1 + 1e-9), 1e-15)
 
 
 def _saddle(total: Total, epsilon: float) -> float:

@@ -10,6 +10,7 @@ from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, li
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
+_UNSEEN = 20.0  # what the nodes miss of a moved modulus is below e^−20 of the moment at the axis
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 
 
@@ -168,7 +169,8 @@ def _tilted(order: float, height: float, rate: float, std: float, remove: bool) 
 
 def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:
     x, log_weights = _nodes(order, 0.0, rate, std, remove)
-    turns, _ = _turns(std)
+    turns = _turns(std)[0]
+    turns = turns[turns <= _turn(std)]
     grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
     largest = np.maximum(grown, 0.0)
     scaled = (1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * turns[:, None])
@@ -176,7 +178,8 @@ def _log_tail(order: float, height: float, rate: float, std: float, remove: bool
     logs = exponents + log_weights + ((turns * std) ** 2 / 2)[:, None]
     peak = logs.max(axis=1, keepdims=True)
     bounds = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
-    return min(0.0, float(bounds.min()) + 1e-6 - _log_moment(order, rate, std, remove))
+    bounds = np.logaddexp(bounds - _log_moment(order, rate, std, remove), (turns * std) ** 2 / 2 - _UNSEEN)
+    return min(0.0, float(bounds.min()) + 1e-6)
 
 
 def _turn(std: float) -> float:
