@@ -1,0 +1,104 @@
+"""One table of promises: ordinary ones of every kind, which answer quickly, and the extremes of every kind."""
+
+import math
+from fractions import Fraction
+
+from gaugedp.guarantees import (
+    ZCDP,
+    ApproxDP,
+    BestOrder,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    ExponentialLoss,
+    FiniteLoss,
+    GaussianDP,
+    Grouped,
+    Guarantee,
+    LaplaceLoss,
+    PureDP,
+    RandomizedResponseLoss,
+    RenyiDP,
+    SubsampledGaussian,
+    compose,
+)
+
+TINY = 5e-324
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+CURVE = RenyiDP([1, 1.5, 4, 64, math.inf], [0.1, 0.2, 0.4, 0.6, 1])
+GROUPED_CURVE = Grouped(CURVE, 2)
+
+ORDINARY: dict[str, list[Guarantee]] = {
+    "PureDP": [PureDP(0.3), PureDP(4)],
+    "ApproxDP": [ApproxDP(0.5, 1e-7), ApproxDP(1, 0)],
+    "ZCDP": [ZCDP(0.05), ZCDP(2)],
+    "GaussianDP": [GaussianDP(0.4), GaussianDP(3)],
+    "RenyiDP": [RenyiDP([2], [0.1]), CURVE],
+    "LaplaceLoss": [LaplaceLoss(0.5), LaplaceLoss(5)],
+    "RandomizedResponseLoss": [RandomizedResponseLoss(1)],
+    "ExponentialLoss": [ExponentialLoss(0.7)],
+    "FiniteLoss": [
+        FiniteLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
+        FiniteLoss([0.1, 0.2, 0.7, 0], [0, 0.3, 0.6, 0.1]),
+    ],
+    "DiscreteLaplaceLoss": [DiscreteLaplaceLoss(2), DiscreteLaplaceLoss(2.5, 3)],
+    "DiscreteGaussianLoss": [DiscreteGaussianLoss(1.5), DiscreteGaussianLoss(8, 2)],
+    "SubsampledGaussian": [SubsampledGaussian(0.3, 2)],
+    "Grouped": [Grouped(PureDP(0.1), 4), GROUPED_CURVE],
+    "BestOrder": [BestOrder(1, 1e-6), BestOrder(2, 1e-3, [2, 8])],
+    "Composed": [
+        PureDP(0.1) + GaussianDP(0.5) + LaplaceLoss(3),
+        5 * DiscreteLaplaceLoss(6, 2) + ApproxDP(0.1, 1e-7),
+        ZCDP(0.1) + ApproxDP(0.1, 1e-8),
+        compose((GaussianDP(k / 1000), k) for k in range(1, 70)) + LaplaceLoss(4),
+    ],
+}
+
+EXTREME: dict[str, list[Guarantee]] = {
+    "PureDP": [PureDP(0), PureDP(TINY), PureDP(1e-8), PureDP(700), PureDP(2e6), PureDP(1e308)],
+    "ApproxDP": [ApproxDP(0, 1e-6), ApproxDP(TINY, TINY), ApproxDP(1, 1e-300), ApproxDP(2e6, 1 - 2.0**-53)],
+    "ZCDP": [ZCDP(0), ZCDP(TINY), ZCDP(1e300)],
+    "GaussianDP": [GaussianDP(0), GaussianDP(TINY), GaussianDP(1e-8), GaussianDP(1e3), GaussianDP(1e200)],
+    "RenyiDP": [RenyiDP(1, 0.1), RenyiDP(math.inf, 0.5), RenyiDP([1 + 1e-7, 1e9], [0, TINY]), RenyiDP(2, 1e300)],
+    "LaplaceLoss": [LaplaceLoss(1e300), LaplaceLoss(1e6), LaplaceLoss(1e-3), LaplaceLoss(1e-7), LaplaceLoss(1e-300)],
+    "RandomizedResponseLoss": [RandomizedResponseLoss(0), RandomizedResponseLoss(500)],
+    "ExponentialLoss": [ExponentialLoss(1e-300), ExponentialLoss(1e-8), ExponentialLoss(900), ExponentialLoss(2e6)],
+    "FiniteLoss": [
+        FiniteLoss([1], [1]),
+        FiniteLoss([1, 0], [0, 1]),
+        FiniteLoss([0.1, 0.9], [0, 1]),
+        FiniteLoss([THIRD, 1 - THIRD], [Fraction(1, 10**40), 1 - Fraction(1, 10**40)]),
+        FiniteLoss([HALF + Fraction(1, 10**30), HALF - Fraction(1, 10**30)], [HALF, HALF]),
+    ],
+    "DiscreteLaplaceLoss": [
+        DiscreteLaplaceLoss(1e300, 2),
+        DiscreteLaplaceLoss(0.01, 2),
+        DiscreteLaplaceLoss(1e-300),
+        DiscreteLaplaceLoss(50, 100),
+    ],
+    "DiscreteGaussianLoss": [DiscreteGaussianLoss(0.1), DiscreteGaussianLoss(0.3), DiscreteGaussianLoss(1e100)],
+    "SubsampledGaussian": [
+        SubsampledGaussian(1, 2),
+        SubsampledGaussian(1e-12, 1),
+        SubsampledGaussian(0.5, 1e6),
+        SubsampledGaussian(1e-6, 0.5),
+    ],
+    "Grouped": [Grouped(ZCDP(TINY), 3), Grouped(ApproxDP(0.1, 1e-9), 2), Grouped(PureDP(0.1), 10**6)],
+    "BestOrder": [BestOrder(0.01, 0.5, [2]), BestOrder(100, 1e-300)],
+    "Composed": [
+        10**12 * PureDP(1e-6),
+        10**6 * GaussianDP(1e-3) + PureDP(TINY),
+        3 * FiniteLoss([0.1, 0.9], [0, 1]) + 2 * LaplaceLoss(2),
+        1000 * LaplaceLoss(1e-3),
+        20 * SubsampledGaussian(0.01, 1),
+        ExponentialLoss(0.5) + PureDP(0.1),
+    ],
+}
+
+ALL_ORDINARY = [promise for promises in ORDINARY.values() for promise in promises]
+ALL_EXTREME = [promise for promises in EXTREME.values() for promise in promises]
+
+
+def named(promise: Guarantee) -> str:
+    """Return a short name for a test."""
+    text = repr(promise)
+    return text if len(text) < 50 else f"{text[:40]}…{len(text)}"
