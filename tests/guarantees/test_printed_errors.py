@@ -58,8 +58,8 @@ def test_stability_is_about_neighbours_of_the_domain() -> None:
 
 
 @pytest.mark.parametrize(("order", "factor"), [(4, 7 / 3), (6, 11 / 5), (16, 31 / 15)])
-def test_the_sharper_group_factor_is_attained_by_coins(order: float, factor: float) -> None:
-    """Over chains P, R, Q of coins the ratio comes within a thousandth of the factor, and never above it."""
+def test_the_sharper_group_factor_holds_for_coins(order: float, factor: float) -> None:
+    """Over chains P, R, Q of coins the ratio is never above the factor, and some are above 2 − 2/order."""
     assert group_factor(order, 1) == pytest.approx(factor, rel=1e-12)
     best = 0.0
     for i in range(1, 400):
