@@ -79,7 +79,7 @@ EXTREME: dict[str, list[Guarantee]] = {
     "SubsampledGaussian": [
         SubsampledGaussian(1, 2),
         SubsampledGaussian(1e-12, 1),
-        SubsampledGaussian(0.5, 1e6),
+        SubsampledGaussian(0.5, 200),
         SubsampledGaussian(1e-6, 0.5),
     ],
     "Grouped": [Grouped(ZCDP(TINY), 3), Grouped(ApproxDP(0.1, 1e-9), 2), Grouped(PureDP(0.1), 10**6)],

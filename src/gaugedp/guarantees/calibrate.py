@@ -8,7 +8,7 @@ import scipy
 
 from gaugedp._validate import between, decimal, non_negative, positive, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.accountant.tight import tight_delta
+from gaugedp.guarantees.accountant.tight import saddle, tight_delta
 from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
@@ -104,11 +104,16 @@ def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, cou
     between(0, 1, delta=delta)
     whole(minimum=1, count=count)
 
+    orders: list[float] = []
+
     @cache
     def excess(log_noise: float, remove: bool = True) -> float:
         """Return log of δ over the target; removals usually need more, so the search looks at them alone."""
         total = Total((count * make(math.exp(log_noise))).leaves(), remove)
-        return _log_ratio(1.0 if total.others else tight_delta(total, epsilon).high, delta)
+        if total.others:
+            return _log_ratio(1.0, delta)
+        orders.append(saddle(total, epsilon, orders[-1] if orders else None))
+        return _log_ratio(tight_delta(total, epsilon, orders[-1]).high, delta)
 
     low, high = _around(excess, math.log(start))
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))

@@ -51,11 +51,11 @@ class DiscreteLaplaceLoss(Guarantee):
         largest = above(self._pure)
         values, weights = (np.array(numbers) for numbers in self._atoms())
         values, weights = values[values > 0], weights[values > 0]
-        if math.isinf(order):
+        if order * largest > 1e300 or order > 1e300:  # the value at infinity is never less
             return largest
         if order == 1:
             return min(largest, up(float(weights @ (-np.expm1(-values) * values)), relative=2.0**-44))
-        z = order - 1
+        z = float(order) - 1
         if (z + 1) * largest > 600:
             row = (Atoms(*self._atoms()),)
             log_moment = float(FiniteLosses([row], [1]).log_moment(np.array([z]))[0])
@@ -131,8 +131,8 @@ class DiscreteGaussianLoss(Guarantee):
         check_order(order)
         ratio = decimal(self.sensitivity) / decimal(self.noise_std)
         gaussian = up_decimal(ratio**2 / 2)
-        if order == 1 or math.isinf(order):
-            return gaussian * order
+        if order == 1 or order > 1e100:
+            return up(gaussian * order)
         losses = LatticeGaussianLosses([(self.noise_std, self.sensitivity)], [1])
         found = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
         return min(up(gaussian * order), up(found, relative=2.0**-44))

@@ -47,12 +47,14 @@ class Grouped(Guarantee):
         whole(minimum=2, size=self.size)
 
     def renyi(self, order: float) -> float:
-        """Return the factor times the promise's curve at order·2^c."""
+        """Return the factor times the promise's curve at order·2^c, or the value at infinity where that is less."""
         check_order(order)
-        if math.isinf(order):
-            return up(self.size * self.promise.renyi(order))
+        last = up(self.size * self.promise.renyi(math.inf))
         steps = doublings(self.size)
-        return up(group_factor(order * 2**steps, steps) * self.promise.renyi(order * 2**steps))
+        raised = order * 2.0**steps
+        if math.isinf(raised):
+            return last
+        return min(last, up(group_factor(raised, steps) * self.promise.renyi(raised)))
 
     def pair(self, remove: bool) -> None:  # noqa: ARG002
         """Return nothing: the curve alone names no pair."""

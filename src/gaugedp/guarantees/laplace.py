@@ -15,6 +15,8 @@ from gaugedp.guarantees.losses.laplace import LaplaceLosses
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import LARGEST, above, down_decimal, up
 
+_ENDLESS = 1e300  # from here on the value at infinity is given: it is never less
+
 
 @dataclass(frozen=True, eq=True)
 class LaplaceLoss(Guarantee):
@@ -40,7 +42,7 @@ class LaplaceLoss(Guarantee):
         """Return log[a/(2a−1)·e^{(a−1)t} + (a−1)/(2a−1)·e^{−at}]/(a − 1); t + e^{−t} − 1 at order 1, t at infinity."""
         check_order(order)
         shift = self.shift
-        if math.isinf(order):
+        if order * shift > _ENDLESS or order > _ENDLESS:
             return shift
         if order == 1:
             return min(shift, up(_first(shift), relative=2.0**-46))
@@ -55,7 +57,7 @@ class LaplaceLoss(Guarantee):
     def exact_delta(self, epsilon: float) -> float:
         """Return 1 − e^{(ε − t)/2}, or 0."""
         gap = self.shift - epsilon + 2.0**-52 * self.shift  # so that both may be read as decimals
-        return up(-math.expm1(-gap / 2)) if epsilon < self.shift else 0.0
+        return min(1.0, up(-math.expm1(-gap / 2))) if epsilon < self.shift else 0.0
 
     def exact_epsilon(self, delta: float) -> float:
         """Return t + 2·log(1 − δ), or 0."""

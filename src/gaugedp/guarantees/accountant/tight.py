@@ -63,7 +63,7 @@ def tight_epsilon(total: Total, delta: float) -> Found:
         found = solved(contour, math.log(delta), start)
         if found.high - found.low <= 1e-11 * found.high or contour.padding:
             break
-        order, start = _saddle(total, found.high), found.high * (1 + 1e-9)
+        order, start = saddle(total, found.high, order), found.high * (1 + 1e-9)
     return Found(min(found.high, by_renyi), min(found.low, by_renyi))
 
 
@@ -76,8 +76,8 @@ def contour_for(total: Total, delta: float) -> Contour | None:
     return contour if contour.span is None and not contour.padding else None
 
 
-def tight_delta(total: Total, epsilon: float) -> Found:
-    """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite."""
+def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Found:
+    """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite; `order` spares the search."""
     mu = _gaussian_only(total)
     if mu is not None:
         delta = gaussian_delta(up(mu), epsilon)
@@ -85,7 +85,7 @@ def tight_delta(total: Total, epsilon: float) -> Found:
     exact = written_out(total) or residues(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
-    order = _saddle(total, epsilon)
+    order = saddle(total, epsilon) if order is None else order
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
     if at_order < -700:  # no float is as small
         return _exponentials(Bracket(-math.inf, at_order))
@@ -139,16 +139,19 @@ def _rdp_order(total: Total, log_delta: float) -> tuple[float, float]:
     return order, max((float(converted(np.array([order]))[0]) + total.rounding(order) / order) * (1 + 1e-9), 1e-15)
 
 
-def _saddle(total: Total, epsilon: float) -> float:
-    return _argmin(
-        lambda orders: total.log_moment(orders) + log_chernoff(orders) - orders * epsilon, total.largest_order
-    )
+def saddle(total: Total, epsilon: float, near: float | None = None) -> float:
+    """Return about the order − 1 whose Rényi bound on δ is the least, sought from `near`."""
+
+    def log_bound(orders: Array) -> Array:
+        return total.log_moment(orders) + log_chernoff(orders) - orders * epsilon
+
+    return _argmin(log_bound, total.largest_order, near)
 
 
-def _argmin(objective: Callable[[Array], Array], largest: float) -> float:
+def _argmin(objective: Callable[[Array], Array], largest: float, near: float | None = None) -> float:
     """Return where the unimodal objective is least on a logarithmic scale, roughly: any order gives a valid bound.
 
-    It climbs down from the middle, since moments of far orders cost the most.
+    It climbs down from `near`, or the middle, since moments of far orders cost the most; then parabolas.
     """
     points = np.linspace(_LOWEST_ORDER, math.log(largest), 16)
     values: dict[int, float] = {}
@@ -160,11 +163,28 @@ def _argmin(objective: Callable[[Array], Array], largest: float) -> float:
             values[index] = float(objective(np.exp(points[index : index + 1]))[0])
         return values[index]
 
-    best = 6
+    best = 6 if near is None else int(np.abs(points - math.log(near)).argmin())
     while min(at(best - 1), at(best + 1)) < at(best):
         best += 1 if at(best + 1) < at(best) else -1
-    near = np.linspace(points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)], 7)
-    return math.exp(near[int(np.argmin(objective(np.exp(near))))])
+    lowest, highest = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
+    return math.exp(_golden(lambda point: float(objective(np.exp(np.array([point])))[0]), lowest, highest))
+
+
+def _golden(objective: Callable[[float], float], low: float, high: float) -> float:
+    """Return the better of the last points of six golden sections of [low, high]."""
+    share = (math.sqrt(5) - 1) / 2
+    left, right = high - share * (high - low), low + share * (high - low)
+    at_left, at_right = objective(left), objective(right)
+    for _ in range(4):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - share * (high - low)
+            at_left = objective(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + share * (high - low)
+            at_right = objective(right)
+    return left if at_left < at_right else right
 
 
 # -- solving for ε ---------------------------------------------------------------------------------

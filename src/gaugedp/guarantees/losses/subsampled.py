@@ -10,7 +10,7 @@ from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, li
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
-_UNSEEN = 20.0  # what the nodes miss of a moved modulus is below e^−20 of the moment at the axis
+_UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 
 
@@ -94,7 +94,7 @@ def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Arra
     x = np.expm1(log_ratio[small])
     term = power * before / 2 * x * x
     series = term
-    for k in range(3, 24):
+    for k in range(3, 18):
         term = term * (power - k + 1) / k * x
         series = series + term
     rest = log_ratio[~small]
@@ -168,9 +168,11 @@ def _tilted(order: float, height: float, rate: float, std: float, remove: bool) 
 
 
 def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:
-    x, log_weights = _nodes(order, 0.0, rate, std, remove)
     turns = _turns(std)[0]
     turns = turns[turns <= _turn(std)]
+    step = _tail_step(turns, std, 0.0 if remove else order)
+    x = np.arange(*_span(order, rate, std, remove), step)
+    log_weights = math.log(step / (std * math.sqrt(2 * math.pi))) - x**2 / (2 * std**2)
     grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
     largest = np.maximum(grown, 0.0)
     scaled = (1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * turns[:, None])
@@ -180,6 +182,17 @@ def _log_tail(order: float, height: float, rate: float, std: float, remove: bool
     bounds = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
     bounds = np.logaddexp(bounds - _log_moment(order, rate, std, remove), (turns * std) ** 2 / 2 - _UNSEEN)
     return min(0.0, float(bounds.min()) + 1e-6)
+
+
+def _tail_step(turns: Array, std: float, falling: float) -> float:
+    """Return a step that serves the moduli at all `turns` θ: strips of half-width aσ², a ≤ θ or a ≤ π/2 − θ.
+
+    There e^{−t·arg r} continues to at most 1, and |r|^{−c}, c = `falling`, to (½(cos θ + cos a))^{−c/2}·r^{−c}.
+    """
+    theta, a = turns[:, None], _turns(std)[0]
+    bend = -falling / 2 * np.log((np.cos(theta) + np.cos(np.minimum(a, 1.5))) / 2)
+    steps = 2 * math.pi * a * std**2 / (_UNSEEN + 1 + (a * std) ** 2 / 2 + bend)
+    return float(np.where(a <= np.maximum(theta, math.pi / 2 - theta), steps, 0.0).max(axis=1).min())
 
 
 def _turn(std: float) -> float:

@@ -1,0 +1,35 @@
+"""The far ends of every kind: an answer in range and in order, without a warning."""
+
+import itertools
+import math
+
+import pytest
+
+from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees.base import METHODS
+from tests.guarantees.examples import ALL_EXTREME, named
+
+EPSILONS = (0.0, 1e-3, 0.5, 1e3)
+DELTAS = (0.0, 1e-300, 1e-9, 0.5, 1.0)
+LEAST = 1e-322  # the last steps of the floats
+
+
+def fall(values: list[float]) -> bool:
+    return all(two <= one * (1 + 1e-9) + LEAST for one, two in itertools.pairwise(values))
+
+
+@pytest.mark.parametrize("promise", ALL_EXTREME, ids=named)
+@pytest.mark.parametrize("question", ["renyi", *METHODS, "least"])
+def test_extremes_are_answered(promise: Guarantee, question: str) -> None:
+    if question == "renyi":
+        curve = [promise.renyi(order) for order in (math.inf, 1e300, 1e4, 4, 1.5, 1)]
+        assert all(value >= 0 for value in curve)
+        assert fall(curve)
+        return
+    method = None if question == "least" else question
+    deltas = [promise.delta(epsilon, method) for epsilon in EPSILONS]
+    epsilons = [promise.epsilon(delta, method) for delta in DELTAS]
+    assert all(0 <= bound.low <= bound for bound in deltas + epsilons)
+    assert all(bound <= 1 for bound in deltas)
+    assert fall(deltas)
+    assert fall(epsilons)
