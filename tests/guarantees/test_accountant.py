@@ -1,0 +1,105 @@
+"""The ways to a tight answer agree where two of them run, and say so where none does."""
+
+import math
+
+import pytest
+
+from gaugedp import guarantees as g
+from gaugedp.guarantees.accountant import tight
+from gaugedp.guarantees.accountant.atoms import written_out
+from gaugedp.guarantees.accountant.residues import residues
+from gaugedp.guarantees.accountant.total import Total
+
+MIXED = 40 * g.LaplaceLoss(7) + 25 * g.RandomizedResponseLoss(0.11) + 3 * g.GaussianDP(0.2) + g.ExponentialLoss(0.3)
+
+
+def total(promise: g.Guarantee) -> Total:
+    return Total(promise.leaves())
+
+
+def by_contour(promise: g.Guarantee, epsilon: float) -> tight.Found:
+    """Return the bracket of δ by the contour, whatever else would do."""
+    parts = total(promise)
+    order = tight.saddle(parts, epsilon)
+    found = tight._refined(parts, order, epsilon, -1.0)
+    return tight._exponentials(found)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.1, 2.0])
+@pytest.mark.parametrize(
+    "promise",
+    [
+        6 * g.RandomizedResponseLoss(0.5),
+        3 * g.DiscreteLaplaceLoss(2.0, 3) + 4 * g.RandomizedResponseLoss(0.25),
+        2 * g.FiniteLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]) + g.RandomizedResponseLoss(0.4),
+    ],
+    ids=repr,
+)
+def test_the_contour_agrees_with_all_sums_written_out(promise: g.Guarantee, epsilon: float) -> None:
+    exact = written_out(total(promise))
+    assert exact is not None
+    truth = tight._exponentials(exact.log_delta(epsilon))
+    found = by_contour(promise, epsilon)
+    assert found.low <= truth.high
+    assert truth.low <= found.high
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize(
+    "promise", [12 * g.LaplaceLoss(2), 5 * g.LaplaceLoss(3) + g.LaplaceLoss(1) + 2 * g.RandomizedResponseLoss(0.3)],
+    ids=repr,
+)  # fmt: skip
+def test_the_contour_agrees_with_the_residues(promise: g.Guarantee, epsilon: float) -> None:
+    exact = residues(total(promise))
+    assert exact is not None
+    truth = tight._exponentials(exact.log_delta(epsilon))
+    found = by_contour(promise, epsilon)
+    assert found.low <= truth.high
+    assert truth.low <= found.high
+    assert truth.high <= truth.low * (1 + 1e-9)
+
+
+def test_padding_is_an_upper_bound_that_is_seen() -> None:
+    """Few unlike responses with a Laplace: too many sums to write out, no lattice, and nothing that makes M fall."""
+    parts = [g.RandomizedResponseLoss(0.1 + 0.013 * math.sqrt(k)) for k in range(24)] + [g.LaplaceLoss(4)]
+    promise = g.compose((part, 1) for part in parts)
+    contour = tight._contour(total(promise), 8.0, 1.0, math.log(1e-6))
+    assert contour.padding > 0
+    bracket = tight._without_padding(contour, 1.0, contour.log_delta(1.0))
+    assert bracket.low < bracket.high
+    whole = promise.delta(1.0, "tight")
+    assert 0 < whole.low < whole
+    assert math.exp(bracket.low) <= whole
+    assert whole.low <= math.exp(bracket.high)
+    assert whole <= promise.delta(1.0, "rdp")
+
+
+def test_a_release_is_appended_to_a_contour() -> None:
+    """The appended contour speaks of the same total: the brackets meet, and both are narrow."""
+    before = tight.contour_for(total(MIXED), 1e-6)
+    assert before is not None
+    more = 2 * g.LaplaceLoss(5) + g.GaussianDP(0.1)
+    appended = tight.solved(before.plus(total(more)), math.log(1e-6), 50.0)
+    anew = (MIXED + more).epsilon(1e-6, "tight")
+    assert appended.low <= anew
+    assert anew.low <= appended.high
+    assert appended.high <= appended.low * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "curve", [g.ZCDP(0.1), g.RenyiDP([2, 8], [0.1, 0.4]), g.Grouped(g.LaplaceLoss(4), 3)], ids=repr
+)
+def test_what_has_a_curve_only_falls_back_to_it_and_says_so(curve: g.Guarantee) -> None:
+    promise = g.LaplaceLoss(3) + curve
+    for bound in (promise.epsilon(1e-6, "tight"), promise.delta(1.5, "tight")):
+        assert bound.method == "rdp"
+        assert bound.low == 0
+    assert promise.epsilon(1e-6, "tight") == promise.epsilon(1e-6, "rdp")
+
+
+def test_directions_are_taken_together() -> None:
+    """A composition is as bad as its worse direction, never the worse of each part."""
+    promise = 50 * g.SubsampledGaussian(0.05, 0.9)
+    sides = [tight.tight_delta(Total(promise.leaves(), remove), 1.0) for remove in (True, False)]
+    assert promise.delta(1.0, "tight") == max(side.high for side in sides)
+    assert sides[0].low > sides[1].high

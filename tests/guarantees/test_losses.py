@@ -1,0 +1,134 @@
+"""Moments at complex orders: each family's line, moment and tail bound beside 40 digits."""
+
+import cmath
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from gaugedp.guarantees.losses.base import Losses
+from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
+from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
+from gaugedp.guarantees.losses.gaussian import GaussianLosses
+from gaugedp.guarantees.losses.laplace import LaplaceLosses
+from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
+from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.guarantees.losses.subsampled import SubsampledLosses
+
+ORDERS = (0.05, 0.9, 7.3, 60.0)
+HEIGHTS = (0.0, 1e-4, 0.03, 0.7, 4.0, 33.0, 500.0)
+
+
+def gaussian(z: Any, mu: float) -> Any:
+    return mpmath.exp(z * (z + 1) * mpf(mu) ** 2 / 2)
+
+
+def response(z: Any, loss: float) -> Any:
+    return mpmath.cosh((z + 0.5) * loss) / mpmath.cosh(mpf(loss) / 2)
+
+
+def laplace(z: Any, shift: float) -> Any:
+    return ((z + 1) * mpmath.exp(z * shift) + z * mpmath.exp(-(z + 1) * shift)) / (2 * z + 1)
+
+
+def bounded_range(z: Any, width: float) -> Any:
+    def sinhc(x: Any) -> Any:
+        return mpmath.sinh(x) / x
+
+    return sinhc((z + 0.5) * width) / sinhc(mpf(width) / 2)
+
+
+def finite(z: Any, atoms: Atoms) -> Any:
+    return mpmath.fsum(w * mpmath.exp(z * mpf(x)) for x, w in zip(atoms.values, atoms.weights, strict=True))
+
+
+def lattice_gaussian(z: Any, std: float, shift: int) -> Any:
+    centre = int(z.real * shift)
+    reach = int(16 * std) + 20
+    weights = [(k, mpmath.exp(-(mpf(k) ** 2) / (2 * mpf(std) ** 2))) for k in range(-reach, reach + 1)]
+    moved = [(k - centre, mpmath.exp(-(mpf(k - centre) ** 2) / (2 * mpf(std) ** 2))) for k in range(-reach, reach + 1)]
+    total = mpmath.fsum(w * mpmath.exp(z * (shift**2 - 2 * mpf(k) * shift) / (2 * mpf(std) ** 2)) for k, w in moved)
+    return total / mpmath.fsum(w for _, w in weights)
+
+
+def subsampled(z: Any, rate: float, std: float, remove: bool) -> Any:
+    """Return E[r^e] on a contour that is moved, so that the trapezoid rule sees a falling integrand."""
+    power, turn = (1 + z, 1.2) if remove else (-z, -0.6)
+    turn = turn * min(1.0, 1.5 / std)
+    step = mpf(std) * min(0.05, 0.05 * std)
+    start, end = -15 * std, 15 * std + (z.real + 1 if remove else 1)
+    total = mpf(0)
+    for k in range(int(start / step), int(end / step) + 1):
+        x = mpmath.mpc(k * step, turn * mpf(std) ** 2)
+        ratio = 1 - mpf(rate) + mpf(rate) * mpmath.exp((2 * x - 1) / (2 * mpf(std) ** 2))
+        total += mpmath.exp(-x * x / (2 * mpf(std) ** 2) + power * mpmath.log(ratio))
+    return total * step / (mpf(std) * mpmath.sqrt(2 * mpmath.pi))
+
+
+Case = tuple[type[Losses], Callable[..., Any], tuple[Any, ...]]
+CASES: list[Case] = [
+    *[(GaussianLosses, gaussian, (mu,)) for mu in (1e-3, 0.4, 3.0)],
+    *[(ResponseLosses, response, (loss,)) for loss in (1e-4, 0.3, 5.0)],
+    *[(LaplaceLosses, laplace, (shift,)) for shift in (1e-4, 0.3, 5.0)],
+    *[(BoundedRangeLosses, bounded_range, (width,)) for width in (1e-4, 0.3, 5.0)],
+    (FiniteLosses, finite, (Atoms((-0.7, 0.1, 0.45), (0.25, 0.25, 0.5)),)),
+    *[(LatticeGaussianLosses, lattice_gaussian, row) for row in ((0.4, 1), (2.0, 1), (3.0, 4))],
+    *[(SubsampledLosses, subsampled, row) for row in ((0.01, 1.0, True), (0.01, 1.0, False))],
+    *[(SubsampledLosses, subsampled, row) for row in ((0.3, 3.0, True), (0.3, 0.5, False), (1e-4, 0.6, True))],
+]
+
+
+def named(case: Case) -> str:
+    return f"{case[1].__name__}{case[2]}"
+
+
+@pytest.fixture(params=CASES, ids=named, scope="module")
+def case(request: pytest.FixtureRequest) -> tuple[Losses, dict[tuple[float, float], tuple[float, float, float]]]:
+    """The family of one row, and log M(c), log |M(c + it)/M(c)| and the argument of M(c + it)/M(c) by definition."""
+    family, moment, row = request.param
+    quick = family is SubsampledLosses
+    truth = {}
+    with mpmath.workdps(40):
+        for order in ORDERS[1:3] if quick else ORDERS:
+            axis = moment(mpmath.mpc(order, 0), *row).real
+            for height in HEIGHTS[::2] if quick else HEIGHTS:
+                ratio = moment(mpmath.mpc(order, height), *row) / axis
+                found = mpmath.log(axis), mpmath.log(abs(ratio)), mpmath.arg(ratio)
+                truth[order, height] = tuple(float(value) for value in found)
+    return family([row], [1]), truth
+
+
+def test_moments_on_the_axis(case: Any) -> None:
+    losses, truth = case
+    for (order, height), (log_moment, _, _) in truth.items():
+        if height == 0:
+            found = float(losses.log_moment(np.array([order]))[0])
+            assert abs(found - log_moment) <= losses.rounding(order) + 1e-300
+            assert losses.rounding(order) <= 1e-11 * (1 + log_moment)
+
+
+def test_the_line_is_within_its_own_rounding(case: Any) -> None:
+    losses, truth = case
+    for order in dict.fromkeys(order for order, _ in truth):
+        heights = np.array([height for found, height in truth if found == order])
+        line = losses.line(order, heights)
+        for height, real, imaginary, lost in zip(heights, *line, strict=True):
+            _, log_modulus, angle = truth[order, float(height)]
+            shown, true = cmath.exp(complex(real, imaginary)), cmath.exp(complex(log_modulus, angle))
+            allowed = lost + 1e-14 * abs(imaginary) + 1e-15
+            assert abs(shown - true) <= math.exp(real) * math.expm1(allowed)
+            assert lost < 1e-7 or log_modulus < -15
+
+
+def test_the_tail_bound_holds_from_its_height_on(case: Any) -> None:
+    losses, truth = case
+    for order, start in truth:
+        bound = losses.log_tail(order, max(start, 1e-6))
+        assert bound <= 0
+        for (other, height), (_, log_modulus, _) in truth.items():
+            if other == order and height >= max(start, 1e-6):
+                assert log_modulus <= bound + 1e-9
