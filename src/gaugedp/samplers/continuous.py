@@ -1,0 +1,58 @@
+"""Real variables from uniform bits: fine near zero and without an end to their tails, in floating point."""
+
+import math
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+
+_LOG_2 = math.log(2)
+
+
+def uniforms(size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` multiples of 2^−53 in [0, 1), each as likely."""
+    return (rng.words(size) >> np.uint64(11)) * 2.0**-53
+
+
+def exponentials(size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` draws of density e^{−t}, t > 0: k·log 2 − log V with V in (1/2, 1].
+
+    k counts the zeros before the first one in a string of bits that has no end, so the tail has none either.
+    """
+    whole = _leading_zeros(size, rng)
+    fraction = 1.0 - uniforms(size, rng) / 2
+    return whole * _LOG_2 - np.log(fraction)
+
+
+def _leading_zeros(size: int, rng: Entropy) -> np.ndarray:
+    words = rng.words(size)
+    zeros = 64 - _bit_lengths(words)
+    for index in np.flatnonzero(words == 0):  # once in 2^64
+        while (word := rng.integer(64)) == 0:
+            zeros[index] += 64
+        zeros[index] += 64 - word.bit_length()
+    return zeros
+
+
+def _bit_lengths(words: np.ndarray) -> np.ndarray:
+    upper = (words >> np.uint64(32)).astype(float)  # 32 bits: exact in a float
+    lower = (words & np.uint64(0xFFFFFFFF)).astype(float)
+    return np.where(upper > 0, 32 + np.frexp(upper)[1], np.frexp(lower)[1]).astype(np.int64)
+
+
+def normals(size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` standard normal draws: √(2E)·cos(2πU) and √(2E)·sin(2πU) (Box and Muller 1958)."""
+    half = (size + 1) // 2
+    lengths = np.sqrt(2 * exponentials(half, rng))
+    angles = 2 * math.pi * uniforms(half, rng)
+    return np.concatenate([lengths * np.cos(angles), lengths * np.sin(angles)])[:size]
+
+
+def gammas(shape: int, size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` draws of density ∝ t^{shape−1}·e^{−t} for a whole `shape` ≥ 1: sums of exponentials."""
+    return exponentials(size * shape, rng).reshape(size, shape).sum(axis=1)
+
+
+def signs(size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` fair signs ±1, as floats."""
+    return np.where(rng.bits(size), 1.0, -1.0)
