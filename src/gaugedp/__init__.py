@@ -1,6 +1,6 @@
 """Differential privacy shaped to the geometry of the question."""
 
-from gaugedp import bodies, errors, guarantees
+from gaugedp import bodies, errors, guarantees, samplers
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng
@@ -14,7 +14,7 @@ from gaugedp.errors import (
 )
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from gaugedp.ledger import Ledger
-from gaugedp.mechanisms import Gaussian, Identity, Laplace
+from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace
 from gaugedp.plan import Plan, plan
 from gaugedp.queries import (
     bounded_means,
@@ -35,12 +35,14 @@ __version__ = "0.1.0"
 __all__ = [
     "ZCDP",
     "ApproxDP",
+    "Cube",
     "Domain",
     "GaugedpError",
     "Gaussian",
     "GaussianDP",
     "Identity",
     "InvalidRequest",
+    "KNorm",
     "Laplace",
     "Ledger",
     "LedgerRefused",
@@ -70,6 +72,7 @@ __all__ = [
     "ranges",
     "release",
     "research_rng",
+    "samplers",
     "stack",
     "workload",
 ]

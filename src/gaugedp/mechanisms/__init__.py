@@ -1,8 +1,10 @@
 """Calibrated randomness."""
 
 from gaugedp.mechanisms.base import Mechanism, Prepared
+from gaugedp.mechanisms.cube import Cube
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.identity import Identity
+from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.laplace import Laplace
 
-__all__ = ["Gaussian", "Identity", "Laplace", "Mechanism", "Prepared"]
+__all__ = ["Cube", "Gaussian", "Identity", "KNorm", "Laplace", "Mechanism", "Prepared"]

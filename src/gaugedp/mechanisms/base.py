@@ -2,18 +2,25 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import ClassVar, NoReturn
 
 import numpy as np
 
+from gaugedp._validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 
+Progress = Callable[[float], object]
 FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
+
+
+def silent(share: float) -> None:
+    """Show nothing."""
 
 
 class Mechanism(ABC):
@@ -65,9 +72,19 @@ class Mechanism(ABC):
         """Return `size` draws of the noise, shape (size, d), dtype float."""
         return self.draw(size, system_rng() if rng is None else rng) * float(self.lattice_step)
 
-    def prepare(self, rng: Entropy | None = None) -> "Prepared":
-        """Return noise drawn now, to be added to one answer later, once."""
-        return Prepared(self.draw(1, system_rng() if rng is None else rng)[0])
+    def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
+        """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
+        return self.draw(size, rng)
+
+    def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
+        """Return noise drawn now, to be added to one answer later, once; `progress` is told the share that is done."""
+        return self.pool(1, rng, progress)[0]
+
+    def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
+        """Return noise drawn now for `size` answers, each to be used once."""
+        whole(minimum=1, size=size)
+        draws = self.releasable(size, system_rng() if rng is None else rng, progress)
+        return [Prepared(noise) for noise in draws]
 
     def __repr__(self) -> str:
         return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"

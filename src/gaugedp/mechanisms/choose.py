@@ -8,16 +8,23 @@ import scipy
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import prepared
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.cube import Cube
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.identity import MOST_CELLS, Identity
+from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.laplace import Laplace
 from gaugedp.samplers.discrete import MAX_SCALE
+
+_MOST_ROWS = 2000  # answers for which trial draws of shaped noise take a second
+_FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
+_LARGEST_RANK, _MOST_COLUMNS = 60, 2000  # a walk over facets takes seconds
 
 
 def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
@@ -26,8 +33,32 @@ def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) 
     yield Laplace.calibrate(body, pure, weights)
     if _has_table_of_its_own(body, pure):
         yield Identity.calibrate(body, pure)
+    yield from _shaped(body, asked, pure, weights)
     if asked != pure:
         yield Gaussian.calibrate(body, asked, weights)
+
+
+def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
+    """Yield noise of the body's own shape, where it is made in seconds, and of the cube around it."""
+    if isinstance(body, Polytope) and body.ambient_dim <= _MOST_ROWS:
+        rank, count = _size(body)
+        if 0 < count <= _FEW_POINTS.get(rank, 0):
+            yield KNorm.calibrate(body, pure)
+        elif rank > 1 and isinstance(asked, ApproxDP) and asked.delta_value > 0:
+            yield KNorm.calibrate(body, asked)
+    if 1 < body.ambient_dim <= _MOST_ROWS:
+        yield Cube.calibrate(body, pure, weights)
+
+
+def _size(body: Polytope) -> tuple[int, int]:
+    """Return rank and number of distinct generators, where these are more and found quickly; else (0, 0)."""
+    count = body.generators.n_generators
+    count = count * (count - 1) // 2 if body.differences else count
+    if count > _MOST_COLUMNS or body.generators.rank > _LARGEST_RANK:
+        return 0, 0
+    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    distinct = ready.coordinates.shape[1]
+    return (ready.rank, distinct) if distinct > ready.rank else (0, 0)  # else it is noise on the cells
 
 
 def pure_within(asked: Guarantee) -> PureDP:

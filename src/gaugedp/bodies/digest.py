@@ -1,0 +1,47 @@
+"""A name for a body by what it is, so that what was computed for it once can be found again."""
+
+import hashlib
+from functools import singledispatch
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage, MinkowskiSum
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.polytope import Polytope
+
+
+@singledispatch
+def digest(body: Body) -> str:
+    """Return a hash of a body: equal for equal parameters, and different, but for collisions of SHA-256, otherwise."""
+    return _hash(repr(body), str(vars(body)))
+
+
+@digest.register
+def _(body: Polytope) -> str:
+    facts = f"Polytope {body.factor!r} {body.differences} {body.with_zero}"
+    return _hash(facts, body.columns())
+
+
+@digest.register
+def _(body: Ellipsoid) -> str:
+    return _hash("Ellipsoid", body.matrix)
+
+
+@digest.register
+def _(body: LinearImage) -> str:
+    return _hash("LinearImage", digest(body.body), body.matrix)
+
+
+@digest.register
+def _(body: MinkowskiSum) -> str:
+    return _hash("MinkowskiSum", digest(body.one), digest(body.other))
+
+
+def _hash(*parts: str | np.ndarray) -> str:
+    state = hashlib.sha256()
+    for part in parts:
+        text = part if isinstance(part, str) else f"{part.dtype} {part.shape}"
+        data = b"" if isinstance(part, str) else np.ascontiguousarray(part).tobytes()
+        state.update(f"{len(text)} {len(data)} {text}".encode() + data)
+    return state.hexdigest()

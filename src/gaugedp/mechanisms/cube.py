@@ -1,0 +1,46 @@
+"""The cube mechanism: noise with the shape of a box that holds the sensitivity body."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.lp import LpBall
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import lattice_radius
+from gaugedp.mechanisms.shaped import ShapedNoise, pure_or_approx
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cube(ShapedNoise):
+    """Noise of density ∝ e^{−ε·max|z_i|/(w_i·Δ)}, Δ the ℓ_∞ radius of the body over the weights w.
+
+    It is R·U, R ~ Gamma(d + 1) and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1).
+    Good where the body nearly fills the box: many more random generators than answers.
+    """
+
+    name: ClassVar[str] = "Cube"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which it needs ε; `weights` (d,) are half sides."""
+        epsilon, promise = pure_or_approx(guarantee, walks=False)
+        step, radius = lattice_radius(body, np.inf, weights)
+        box: Body = LpBall(body.ambient_dim, np.inf)
+        if weights is not None:
+            box = LinearImage(box, np.diag(np.asarray(weights, dtype=float)))
+        return cls(body, promise, box, epsilon, float(radius * step) * (1 + 2.0**-40), step)
+
+    def covers(self, body: Body) -> bool:
+        """Whether the body's radius is no larger."""
+        if body.ambient_dim != self.body.ambient_dim:
+            return False
+        weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None
+        step, radius = lattice_radius(body, np.inf, weights)
+        return step == self.step and float(radius * step) <= self.stretch
+
+    def describe(self) -> str:
+        """Return the widest half side over ε."""
+        return f"uniform on a cube, times Gamma({self.noise.rank + 1}), scale {self.stretch / self.epsilon:.6g}"

@@ -1,0 +1,33 @@
+"""The K-norm mechanism: noise with the shape of the question's own sensitivity body."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gaugedp.bodies.base import Body
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.samplers.gauge_noise import gauge_noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KNorm(ShapedNoise):
+    """Noise of density ∝ e^{−ε‖z‖_K} on the span of K, the body of the question itself (Hardt and Talwar 2010).
+
+    Drawn directly for balls and ellipsoids and for polytopes with as many generators as their rank; from the list of
+    all facets for polytopes of rank at most 8; else by a walk over the facets, and then the mechanism is "mixing",
+    its promise (ε, δ) with the allowance that the walk's length was set for.
+    """
+
+    name: ClassVar[str] = "KNorm"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
+        """Return the mechanism for PureDP(ε), or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
+        epsilon, promise = pure_or_approx(guarantee, gauge_noise(body).walks)
+        step, stretch = lattice_of(body, body, 1.0)
+        return cls(body, promise, body, epsilon, stretch, step)
+
+    def describe(self) -> str:
+        """Return rank, rate, and the length of the walk where there is one."""
+        walk = f", {self.steps:,} steps of a walk" if self.noise.walks else ""
+        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}"

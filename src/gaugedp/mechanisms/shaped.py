@@ -1,0 +1,197 @@
+"""Noise that has the shape of a body: what the K-norm, cube and ellipsoid mechanisms share."""
+
+import math
+from abc import ABC
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp._validate import one_of
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.digest import digest
+from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.base import FINE_STEPS, Mechanism, Progress, is_integer, silent
+from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+
+ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
+_ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShapedNoise(Mechanism, ABC):
+    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `stretch` with body ⊆ Δ·S.
+
+    Theorem. Let answers on the lattice differ by a point of Δ·S between neighbours. Then the release is ε-DP where
+    the noise has that law (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the density
+    at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
+    post-processing. Where the noise comes from a walk within τ of that law in total variation, (ε, (1 + e^ε)·τ)-DP.
+    """
+
+    body: Body
+    guarantee: Guarantee
+    shape: Body
+    epsilon: float
+    stretch: float
+    step: Fraction
+
+    @property
+    def exactness(self) -> str:  # type: ignore[override]
+        """ "mixing" for a walk, else "idealized": the law is exact in real arithmetic."""
+        return "mixing" if self.noise.walks else "idealized"
+
+    @property
+    def noise(self) -> GaugeNoise:
+        """The sampler."""
+        return gauge_noise(self.shape)
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """1 for integer answers; else a small power of two."""
+        return self.step
+
+    @cached_property
+    def steps(self) -> int:
+        """The steps of a walk before a draw is released; 0 without a walk."""
+        if not isinstance(self.guarantee, ApproxDP):
+            return 0
+        return self.noise.steps(self.guarantee.delta_value / (1 + math.exp(self.epsilon)))
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return draws in lattice steps; correlated, and shorter walks than a release takes, where there is a walk."""
+        return self._rounded(self.noise.draw(size, rng))
+
+    def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
+        """Return draws that may each be released: a walk of its own for each."""
+        return self._rounded(self.noise.release(size, self.steps, rng, progress))
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """From the second moment of the body where that is known and rounding is small beside it, else from trials."""
+        known = self.noise.second_moment
+        if known is not None:
+            rank = self.noise.rank
+            found = (rank + 1) * (rank + 2) * np.diag(known) * self._scale**2
+            if found.min() > 1 or self.step != 1:
+                return (found + 1 / 12) * float(self.step) ** 2
+        return (self._trials**2).mean(axis=(0, 1)) * float(self.step) ** 2
+
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the mean norm of trial draws with a public seed; see `error_deviation`."""
+        return float(self._norms(norm, weights).mean())
+
+    def error_deviation(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the standard error of `error`, from groups of draws that are independent."""
+        means = self._norms(norm, weights).mean(axis=1)
+        return float(means.std(ddof=1)) / math.sqrt(len(means))
+
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return quantiles of trial draws, raised by three standard errors that independent groups show.
+
+        All at once: from the largest noise relative to its deviation.
+        """
+        sizes = np.abs(self._trials)
+        if not simultaneous:
+            return np.ceil(_safe_quantile(sizes, level)) * float(self.step)
+        deviations = np.sqrt(self.variances) / float(self.step)
+        ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0).max(axis=2)
+        return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
+
+    def covers(self, body: Body) -> bool:
+        """Whether it is the body that the noise was made for, or a multiple of it that is no larger."""
+        if body.ambient_dim != self.body.ambient_dim or type(body) is not type(self.body):
+            return False
+        (kind, size), (own, most) = _kind_and_size(body), _kind_and_size(self.body)
+        return size <= most and digest(kind) == digest(own)
+
+    @property
+    def _scale(self) -> float:
+        return self.stretch / self.epsilon / float(self.step)
+
+    @cached_property
+    def _trials(self) -> np.ndarray:
+        return self._rounded(self.noise.trials).astype(float)
+
+    def _rounded(self, unit: np.ndarray) -> np.ndarray:
+        return np.rint(unit * self._scale).astype(np.int64)
+
+    def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
+        one_of(("1", "2"), norm=f"{norm:g}")
+        scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
+        return np.linalg.norm(self._trials / scales, norm, axis=2) * float(self.step)
+
+
+def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]:
+    """Return ε and what noise of a body promises: PureDP, or ApproxDP with the allowance of a walk."""
+    if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
+        epsilon, allowed = guarantee.epsilon_value, min(guarantee.delta_value or ALLOWANCE, ALLOWANCE)
+        return epsilon, ApproxDP(epsilon, allowed) if walks else PureDP(epsilon)
+    if isinstance(guarantee, PureDP) and guarantee.value > 0:
+        return guarantee.value, ApproxDP(guarantee.value, ALLOWANCE) if walks else guarantee
+    raise InvalidRequest(
+        f"Noise of a body cannot be made for {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+    )
+
+
+def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]:
+    """Return the step of the lattice, and Δ with every difference of rounded answers in Δ·shape, body ⊆ inside·shape.
+
+    Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), which
+    adds at most a point of step·[−1, 1]^d; a flat shape does not hold that, so its generators must be on the lattice.
+    """
+    radius = body.radius(2)
+    if not radius > 0:
+        raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+    if is_integer(body):
+        return Fraction(1), inside * _ROUNDING
+    step = Fraction(2) ** math.floor(math.log2(radius / (body.ambient_dim * FINE_STEPS)))
+    if shape.rank == body.ambient_dim:
+        return step, (inside + float(step) * _gauge_of_cube(shape)) * _ROUNDING
+    if not _on_lattice(body, step):
+        raise InvalidRequest(
+            "The body is flat and its generators lie on no lattice, so that no rounded answer stays in its span.",
+            "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
+        )
+    return step, inside * _ROUNDING
+
+
+def _kind_and_size(body: Body) -> tuple[Body, float]:
+    """Return the body as a multiple of one of its kind with factor or radius 1."""
+    match body:
+        case Polytope():
+            return replace(body, factor=1.0), body.factor
+        case LpBall() | SchattenBall():
+            return replace(body, size=1.0), body.size
+    return body, 1.0
+
+
+def _gauge_of_cube(shape: Body) -> float:
+    """Return at least max ‖e‖_S over the cube [−1, 1]^d: Σ‖e_i‖_S, for a polytope by coordinates in its basis."""
+    axes = np.eye(shape.ambient_dim)
+    if isinstance(shape, Polytope):
+        return float(np.abs(shape.prepared.frame.coordinates(axes)[0]).sum()) / shape.factor
+    return float(shape.gauge(axes).sum())
+
+
+def _on_lattice(body: Body, step: Fraction) -> bool:
+    if not isinstance(body, Polytope):
+        return False
+    scaled = body.columns() * body.factor / float(step)
+    return bool((scaled == np.rint(scaled)).all())
+
+
+def _safe_quantile(sizes: np.ndarray, level: float) -> np.ndarray:
+    """Return the quantile over groups and draws (groups, n, d), plus three standard errors."""
+    groups = np.quantile(sizes, level, axis=1)
+    pooled = np.quantile(sizes.reshape(-1, sizes.shape[2]), level, axis=0, method="higher")
+    return pooled + 3 * groups.std(axis=0, ddof=1) / math.sqrt(len(groups))
+
+

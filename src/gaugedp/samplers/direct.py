@@ -1,0 +1,94 @@
+"""Uniform draws on the bodies that have an exact recipe, in floating point; docs/theory/walks.md has the proofs."""
+
+import math
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms
+
+
+def has_direct(body: Body) -> bool:
+    """Return whether `uniform_direct` knows the body.
+
+    It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, and their
+    one-to-one linear images.
+    """
+    match body:
+        case LpBall() | Ellipsoid():
+            return True
+        case SchattenBall():
+            return body.p == 2 or math.isinf(body.p) or 1 in body.shape
+        case LinearImage():
+            return has_direct(body.body) and body.rank == body.body.rank
+    return False
+
+
+def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` independent draws of the uniform law on a body in its span, shape (size, d); see `has_direct`."""
+    if not has_direct(body):
+        raise InvalidRequest(f"There is no exact recipe for uniform draws on {body!r}.", "Walk: hit_and_run.")
+    match body:
+        case LpBall():
+            return body.size * _ball(size, body.d, body.p, rng)
+        case Ellipsoid():
+            return _ball(size, body.rank, 2, rng) @ body.frame.columns.T
+        case LinearImage():
+            return uniform_direct(body.body, size, rng) @ body.matrix.T
+        case SchattenBall() if math.isinf(body.p) and 1 not in body.shape:
+            return body.size * _spectral(size, body.shape, rng)
+    return body.radius(2) * _ball(size, body.ambient_dim, 2, rng)
+
+
+def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
+    """Return X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1) (Barthe et al. 2005, theorem 1).
+
+    |X_i|^p ~ Gamma(1/p), and so |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
+    """
+    shares = uniforms(size * d, rng).reshape(size, d)
+    sides = signs(size * d, rng).reshape(size, d)
+    if math.isinf(p):
+        return sides * shares
+    scales = gammas_above_one(1 + 1 / p, size * d, rng).reshape(size, d)
+    total = (shares**p * scales).sum(axis=1, keepdims=True) + exponentials(size, rng)[:, None]
+    return sides * shares * (scales / total) ** (1 / p)
+
+
+def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:
+    """Return draws on {σ_1(Z) ≤ 1}: the top left block of a Haar orthogonal matrix of m + n + 1 rows.
+
+    With A and C Gaussian, of m and n + 1 rows and n columns, S = AᵀA + CᵀC: Z = A·S^{−1/2} is uniform, and the first
+    rows of a Haar matrix (docs/theory/walks.md). That is the Q of (A, C), the diagonal of R made positive.
+    """
+    low, high = sorted(shape)
+    rows = low + high + 1
+    gaussian = normals(size * rows * low, rng).reshape(size, rows, low)
+    frames, triangles = np.linalg.qr(gaussian)
+    blocks = frames[:, :high] * np.sign(np.diagonal(triangles, axis1=1, axis2=2))[:, None, :]
+    return (blocks if shape[0] == high else blocks.swapaxes(1, 2)).reshape(size, low * high)
+
+
+def gammas_above_one(shape: float, size: int, rng: Entropy) -> np.ndarray:
+    """Return `size` draws of density ∝ t^{shape−1}·e^{−t}, `shape` ≥ 1 (Marsaglia and Tsang 2000, section 2).
+
+    With a = shape − 1/3 and X normal, a·(1 + X/√(9a))³ is kept with a chance that makes the law right.
+    """
+    a = shape - 1 / 3
+    found: list[np.ndarray] = []
+    missing = size
+    while missing > 0:
+        count = missing + missing // 16 + 16
+        normal = normals(count, rng)
+        cube = np.maximum(1 + normal / math.sqrt(9 * a), 0.0) ** 3
+        with np.errstate(divide="ignore"):
+            log_chance = normal**2 / 2 + a * (1 - cube + np.log(cube))
+        kept = cube[exponentials(count, rng) > -log_chance][:missing]
+        found.append(a * kept)
+        missing -= len(kept)
+    return np.concatenate(found) if found else np.empty(0)

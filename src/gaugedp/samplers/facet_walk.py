@@ -1,0 +1,163 @@
+"""A random walk over the facets of a symmetric polytope, whose law is near the volumes of the cones over them.
+
+The polytope is conv{±w_j}, w_j the columns of a matrix (r, k), all its facets simplices. A state is a facet: its basis
+of r signed columns. A step crosses a ridge chosen uniformly, to the only other facet there, with probability
+min(1, |det B′|/|det B|), and otherwise stays: the proposal is symmetric, so the law ∝ |det B| is stationary
+(Metropolis et al. 1953). |det B′|/|det B| is the pivot of a simplex step; docs/theory/knorm.md.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import cast
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.continuous import normals, uniforms
+
+_SMALLEST_PIVOT = 1e-9
+_REFACTOR = 128  # steps between two inversions of the bases
+_MOST_NUMBERS = 2 * 10**6  # random numbers held at a time
+
+
+@dataclass(eq=False)
+class Chains:
+    """States of c independent walks: bases (c, r), their signs, inverses (c, r, r) and yᵀW (c, k), y the normals.
+
+    The facet of a state is {z : ⟨y, z⟩ = 1}: |yᵀw_j| ≤ 1 for all j, and equality on the basis.
+    """
+
+    columns: np.ndarray
+    basis: np.ndarray
+    signs: np.ndarray
+    inverse: np.ndarray
+    products: np.ndarray
+    age: int = 0  # steps since the last inversion
+
+    @property
+    def count(self) -> int:
+        """The number c of walks."""
+        return len(self.basis)
+
+    def facets(self) -> np.ndarray:
+        """Return the bases as matrices with the signed columns, shape (c, r, r)."""
+        return facets_of(self.columns, self.basis, self.signs)
+
+    def refactor(self) -> None:
+        """Compute the inverses and the products from the bases, which are all that a state is."""
+        self.inverse = np.linalg.inv(self.facets())
+        self.products = self.inverse.sum(axis=1) @ self.columns
+        self.age = 0
+
+    def walk(self, steps: int, rng: Entropy) -> None:
+        """Take `steps` steps in each walk, compiled where numba is installed."""
+        self.take(*self.draws(steps, rng))
+
+    def draws(self, steps: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
+        """Return ridges (steps, c) and coins in [0, 1) (steps, c) for so many steps."""
+        size = steps * self.count
+        ridges = (uniforms(size, rng) * self.basis.shape[1]).astype(np.int64)
+        return ridges.reshape(steps, -1), uniforms(size, rng).reshape(steps, -1)
+
+    def take(self, ridges: np.ndarray, coins: np.ndarray, step: Callable[..., None] | None = None) -> None:
+        """Take the steps that `ridges` and `coins` say, by `step` or by the fastest there is."""
+        kernel, done = step or fastest(), 0
+        while done < len(ridges):
+            count = min(_REFACTOR - self.age, len(ridges) - done)
+            kernel(self, ridges[done : done + count], coins[done : done + count])
+            done, self.age = done + count, self.age + count
+            if self.age == _REFACTOR:
+                self.refactor()
+
+
+def facets_of(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Return the signed columns of bases (c, r) as matrices, shape (c, r, r)."""
+    return np.moveaxis(columns[:, basis], 0, 1) * signs[:, None, :]
+
+
+def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
+    """Return `count` walks that begin on facets found by shooting r rays each in the polar body {y : |yᵀw_j| ≤ 1}.
+
+    A ray in a random direction ends where a constraint holds with equality; the next keeps it so.
+    """
+    rank, n_columns = columns.shape
+    basis, signs = np.zeros((count, rank), dtype=np.int64), np.ones((count, rank))
+    products = np.zeros((count, n_columns))
+    frame = np.zeros((count, rank, rank))  # orthonormal rows that span the constraints met so far
+    every = np.arange(count)
+    for place in range(rank):
+        ray = _orthogonal(normals(count * rank, rng).reshape(count, rank), frame)
+        along = ray @ columns
+        along[every[:, None], basis[:, :place]] = 0.0
+        gap = _distances(along, products)
+        met = gap.argmin(axis=1)
+        products += gap[every, met][:, None] * along
+        basis[:, place], signs[:, place] = met, np.sign(along[every, met])
+        normal = _orthogonal(columns.T[met], frame)
+        frame[:, place] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    chains = Chains(columns, basis, signs, np.empty(0), products)
+    chains.refactor()
+    return chains
+
+
+def _orthogonal(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
+    """Return the parts orthogonal to the rows of the frame; twice, for the digits."""
+    for _ in range(2):
+        vectors = vectors - ((frame @ vectors[:, :, None]).swapaxes(1, 2) @ frame)[:, 0]
+    return vectors
+
+
+def _distances(along: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """Return how far y may go along each ray until |yᵀw_j| = 1, for each j."""
+    size = np.abs(along)
+    room = np.where(along >= 0, 1 - products, 1 + products)
+    return np.divide(room, size, out=np.full_like(size, np.inf), where=size > _SMALLEST_PIVOT)
+
+
+def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
+    """Take steps in all walks at once."""
+    every = np.arange(chains.count)
+    outer = np.empty_like(chains.inverse)
+    for ridge, coin in zip(ridges, coins, strict=True):
+        row = chains.inverse[every, ridge]
+        along = row @ chains.columns
+        leaving = chains.basis[every, ridge]
+        away = -along
+        away[every[:, None], chains.basis] = 0.0
+        away[every, leaving] = -chains.signs[every, ridge]  # the negative of the leaving column may enter
+        gap = _distances(away, chains.products)
+        entering = gap.argmin(axis=1)
+        size = away[every, entering]
+        moved = coin < np.abs(size)
+        sign = np.sign(size)
+        column = (chains.inverse @ (chains.columns.T[entering] * sign[:, None])[:, :, None])[:, :, 0]
+        pivot = column[every, ridge]
+        factor = column / pivot[:, None]
+        factor[every, ridge] = 1 - 1 / pivot
+        factor[~moved] = 0.0
+        np.multiply(factor[:, :, None], row[:, None, :], out=outer)
+        chains.inverse -= outer
+        chains.products += (moved * np.maximum(gap[every, entering], 0.0))[:, None] * -along
+        chains.basis[every[moved], ridge[moved]] = entering[moved]
+        chains.signs[every[moved], ridge[moved]] = sign[moved]
+        _tidy(chains, moved & (np.abs(pivot) < 0.02))
+
+
+def _tidy(chains: Chains, tiny: np.ndarray) -> None:
+    """Invert anew where a small pivot cost digits."""
+    for index in np.flatnonzero(tiny):
+        facet = chains.columns[:, chains.basis[index]] * chains.signs[index]
+        chains.inverse[index] = np.linalg.inv(facet)
+        chains.products[index] = chains.inverse[index].sum(axis=0) @ chains.columns
+
+
+@cache
+def fastest() -> Callable[..., None]:
+    """Return the compiled steps where numba is installed, else those of numpy."""
+    if importlib.util.find_spec("numba") is None:
+        return numpy_steps
+    compiled: ModuleType = importlib.import_module("gaugedp.samplers.facet_walk_compiled")
+    return cast(Callable[..., None], compiled.compiled_steps)

@@ -1,0 +1,294 @@
+"""Draws of density ∝ e^{−‖z‖_K} on the span of a body K: noise that has the body's shape."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.digest import digest
+from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.continuous import exponentials, gammas, signs, uniforms
+from gaugedp.samplers.direct import has_direct, uniform_direct
+from gaugedp.samplers.facet_walk import Chains, facets_of, started
+from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
+
+GROUPS = 32
+_MOST_TRIALS = 10**7  # numbers kept
+_PUBLIC_SEED = 20240229
+_SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
+_SAFETY = 1.5  # on an autocorrelation time that was measured
+
+_MOST_KNOWN = 32
+_known: dict[str, "GaugeNoise"] = {}
+
+Progress = Callable[[float], object]
+Weights = Callable[[int, int, Entropy], np.ndarray]
+
+
+def silent(share: float) -> None:
+    """Show nothing."""
+
+
+class GaugeNoise(ABC):
+    """Noise with the density ∝ e^{−‖z‖_K} on the span, of rank r; `walks` where it comes from a finite random walk.
+
+    `trials` are draws with a public seed, in GROUPS groups that are independent of each other.
+    """
+
+    rank: int
+    walks = False
+
+    @abstractmethod
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` draws, shape (size, d); for looking at only where the noise `walks`."""
+
+    @abstractmethod
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` draws uniform on the body, of the same quality."""
+
+    def steps(self, allowance: float) -> int:  # noqa: ARG002
+        """Return how many steps of a walk bring its law within `allowance` of the target in total variation."""
+        return 0
+
+    def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
+        """Return independent draws that may be released, each after so many steps of its own, shape (size, d)."""
+        return self.draw(size, rng)
+
+    @cached_property
+    def trials(self) -> np.ndarray:
+        """Draws with a public seed, shape (GROUPS, n, d)."""
+        return self._trials(research_rng(_PUBLIC_SEED))
+
+    @property
+    def second_moment(self) -> np.ndarray | None:
+        """E zzᵀ, z uniform on K, where it is known exactly; shape (d, d)."""
+        return None
+
+    def _trials(self, rng: Entropy) -> np.ndarray:
+        first = self.draw(1, rng)
+        size = max(50, min(2000, _MOST_TRIALS // (GROUPS * first.shape[1])))
+        return self.draw(GROUPS * size, rng).reshape(GROUPS, size, -1)
+
+
+class ByRadius(GaugeNoise):
+    """R·U, R ~ Gamma(r + 1) and U uniform on the body, drawn directly."""
+
+    def __init__(self, body: Body) -> None:
+        self.body, self.rank = body, body.rank
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return gammas(self.rank + 1, size, rng)[:, None] * self.uniform(size, rng)
+
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return uniform_direct(self.body, size, rng)
+
+
+class ByCoordinates(GaugeNoise):
+    """B·s, s independent Laplace variables: the body is conv{±b_j}, b_j the independent columns of B (d, r)."""
+
+    def __init__(self, columns: np.ndarray) -> None:
+        self.columns, self.rank = columns, columns.shape[1]
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return self._signed(exponential_weights(size, self.rank, rng), rng)
+
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return self._signed(simplex_weights(size, self.rank, rng), rng)
+
+    def _signed(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
+        return weights * signs(weights.size, rng).reshape(weights.shape) @ self.columns.T
+
+    @property
+    def second_moment(self) -> np.ndarray:
+        """2·BBᵀ/((r + 1)(r + 2))."""
+        return 2 * self.columns @ self.columns.T / ((self.rank + 1) * (self.rank + 2))
+
+
+class ByFacets(GaugeNoise):
+    """B·s, B a facet drawn from the list of all, s independent exponentials."""
+
+    def __init__(self, ready: Prepared, factor: float) -> None:
+        self.facets, self.rank = ListedFacets(ready.coordinates), ready.rank
+        self.frame = factor * ready.frame.columns
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return self._in_cones(exponential_weights(size, self.rank, rng), rng)
+
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return self._in_cones(simplex_weights(size, self.rank, rng), rng)
+
+    def _in_cones(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
+        found = np.empty((len(weights), len(self.frame)))
+        for start in range(0, len(weights), 4096):
+            part = weights[start : start + 4096]
+            found[start : start + 4096] = _combined(self.facets.draw(len(part), rng), part) @ self.frame.T
+        return found
+
+    @property
+    def second_moment(self) -> np.ndarray:
+        """From the list of facets."""
+        return self.frame @ self.facets.second_moment() @ self.frame.T
+
+
+class ByWalk(GaugeNoise):
+    """B·s·f, B a facet near the law of the cones' volumes by a walk over facets, times a fair sign.
+
+    The walk is on conv{±w′_j}: generators, in coordinates of the prepared basis, moved by at most _SHIFT each, so that
+    facets are simplices. With η = r·_SHIFT, ‖w_j‖_{K′} ≤ 1 + η/(1 − η): so K lies in f·K′, f = `stretch`.
+    """
+
+    walks = True
+
+    def __init__(self, ready: Prepared, factor: float) -> None:
+        self.rank = ready.rank
+        self.frame = factor * ready.frame.columns
+        shape = ready.coordinates.shape
+        shift = uniforms(ready.coordinates.size, research_rng(_PUBLIC_SEED)).reshape(shape)
+        self.columns = np.ascontiguousarray(ready.coordinates + _SHIFT * (2 * shift - 1))
+        self.stretch = 1 + 2 * self.rank * _SHIFT  # covers the error of the coordinates too
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return draws from at most GROUPS walks, correlated except for their signs."""
+        return self._along(size, rng, exponential_weights)
+
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return draws from at most GROUPS walks, on K′ instead of K, correlated except for their signs."""
+        return self._along(size, rng, simplex_weights) / self.stretch
+
+    def _along(self, size: int, rng: Entropy, law: Weights) -> np.ndarray:
+        chains = started(self.columns, min(size, GROUPS), rng)
+        chains.walk(math.ceil(4 * self.autocorrelation_time), rng)
+        found: list[np.ndarray] = []
+        while len(found) * chains.count < size:
+            chains.walk(max(1, int(self.autocorrelation_time / 8)), rng)
+            found.append(self._noise(chains, rng, law))
+        return np.concatenate(found)[:size]
+
+    def steps(self, allowance: float) -> int:
+        """Return τ·(log(1/allowance) + (r/2)·log 2k), τ half the autocorrelation time: a rule, not a proof.
+
+        (2k)^r bounds the number of facets; a chain with relaxation time τ and that many states needs no more
+        (Levin and Peres 2017, theorem 12.4, for a uniform law).
+        """
+        count = self.columns.shape[1]
+        states = self.rank / 2 * math.log(2 * count)
+        return math.ceil(_SAFETY * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))
+
+    def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
+        """Return the ends of `size` independent walks of `steps` steps, shape (size, d)."""
+        chains = started(self.columns, size, rng)
+        block = max(64, 10**5 // size)
+        for start in range(0, steps, block):
+            chains.walk(min(block, steps - start), rng)
+            progress(min(1.0, (start + block) / steps))
+        return self._noise(chains, rng, exponential_weights)
+
+    @cached_property
+    def autocorrelation_time(self) -> float:
+        """The largest integrated autocorrelation time, in steps, of squares of linear functionals of the facets' sums.
+
+        The noise has a fair sign, so that odd functionals need not mix.
+        """
+        _ = self.trials
+        return self._measured
+
+    def _trials(self, rng: Entropy) -> np.ndarray:
+        """Walk GROUPS chains for 10 autocorrelation times or more; several draws in each cone that was seen."""
+        chains, every = started(self.columns, GROUPS, rng), max(1, self.rank // 2)
+        chains.walk(50 * self.rank, rng)
+        seen: list[tuple[np.ndarray, np.ndarray]] = []
+        sums: list[np.ndarray] = []
+        self._measured = math.inf
+        while len(seen) * every < min(10 * self._measured, 400 * self.rank):
+            for _ in range(100):
+                chains.walk(every, rng)
+                seen.append((chains.basis.copy(), chains.signs.copy()))
+                sums.append(chains.facets().sum(axis=2))
+            self._measured = every * _slowest(np.stack(sums))
+        size = max(50, min(2000, _MOST_TRIALS // (GROUPS * len(self.frame))))
+        found = np.empty((GROUPS, size, len(self.frame)))
+        for place, index in enumerate(np.linspace(0, len(seen) - 1, size).astype(int)):
+            cones = facets_of(self.columns, *seen[index])
+            weights = exponential_weights(GROUPS, self.rank, rng)
+            found[:, place] = self.stretch * _combined(cones, weights) @ self.frame.T
+        return found
+
+    def _noise(self, chains: Chains, rng: Entropy, law: Weights) -> np.ndarray:
+        points = _combined(chains.facets(), law(chains.count, self.rank, rng)) @ self.frame.T
+        return self.stretch * points * signs(chains.count, rng)[:, None]
+
+
+def gauge_noise(body: Body) -> GaugeNoise:
+    """Return noise for a body: direct, by independent generators, by a list of facets (r ≤ 8), or by a walk.
+
+    What is made for a body is kept for the next question with the same one.
+    """
+    key = digest(body)
+    if key not in _known:
+        if len(_known) == _MOST_KNOWN:
+            del _known[next(iter(_known))]
+        _known[key] = _made(body)
+    return _known[key]
+
+
+def _made(body: Body) -> GaugeNoise:
+    if isinstance(body, LpBall) and body.p == 1:
+        return ByCoordinates(body.size * np.eye(body.d))
+    if isinstance(body, Polytope):
+        return _of_polytope(body)
+    if has_direct(body):
+        return ByRadius(body)
+    raise InvalidRequest(f"There is no sampler for {body!r}.", "Give a ball, an ellipsoid or a polytope.")
+
+
+def _of_polytope(body: Polytope) -> GaugeNoise:
+    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    count = ready.coordinates.shape[1]
+    if count == ready.rank:
+        return ByCoordinates(body.factor * ready.frame.columns)
+    if count <= MOST_HULL_POINTS.get(ready.rank, 0):
+        return ByFacets(ready, body.factor)
+    return ByWalk(ready, body.factor)
+
+
+def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
+    """Return independent exponentials, shape (size, rank): with a facet B, B·s has density ∝ e^{−‖z‖} in its cone."""
+    return exponentials(size * rank, rng).reshape(size, rank)
+
+
+def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
+    """Return points uniform on {s ≥ 0, Σs ≤ 1}, shape (size, rank): exponentials over their sum and one more."""
+    drawn = exponential_weights(size, rank + 1, rng)
+    return drawn[:, :rank] / drawn.sum(axis=1, keepdims=True)
+
+
+def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return B·s for each facet B (m, r, r) and its weights s (m, r); shape (m, r)."""
+    return (facets @ weights[:, :, None])[:, :, 0]
+
+
+def _slowest(sums: np.ndarray) -> float:
+    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order.
+
+    u are the first, middle and last eigenvectors of their second moment.
+    """
+    from gaugedp.samplers.diagnostics import autocorrelation_time
+
+    flat = sums.reshape(-1, sums.shape[2])
+    vectors = np.linalg.eigh(flat.T @ flat)[1]
+    ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]
+    watched = np.hstack([ends**2, (flat**2).sum(axis=1, keepdims=True)]).reshape(*sums.shape[:2], 4)
+    return max(float(autocorrelation_time(watched[:, :, place].T)) for place in range(4))

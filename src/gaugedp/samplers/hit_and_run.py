@@ -1,0 +1,247 @@
+"""Hit-and-run: draw a line through the point, then a uniform point of the line inside the body.
+
+The uniform law is stationary (Smith 1984), on degenerate polytopes too: the body is walked on as it is. It is slower
+than the walk over facets, and here to check it. docs/theory/walks.md
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import whole
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.continuous import exponentials, normals, uniforms
+from gaugedp.samplers.walks import Walk, chart, check_one_to_one, distinct_generators, gathered
+
+_TOLERANCE = 1e-9  # by how much Harris' test lets a constraint be broken
+_NO_PIVOT = 1e-8  # smaller entries of a row count as zero
+_SMALL_PIVOT = 0.02  # after such a pivot the inverse is computed anew
+_MOST_PIVOTS = 10**5
+_HALVINGS = 48
+
+
+def hit_and_run(
+    body: Body,
+    size: int,
+    rng: Entropy,
+    *,
+    chains: int = 32,
+    burn_in: int | None = None,
+    thin: int | None = None,
+) -> np.ndarray:
+    """Return `size` dependent draws, shape (size, d), of `chains` independent walks whose stationary law is uniform.
+
+    Each walk takes `burn_in` steps (20·rank where None), and then every `thin`-th point (every rank-th) is returned,
+    walk after walk; see `gathered`. A finite walk is only near the uniform law, and nothing proves how near: look at
+    `diagnostics`. Polytopes are walked on exactly; other bodies by their gauge, which must be at hand.
+    """
+    whole(minimum=1, chains=chains)
+    if isinstance(body, LinearImage):
+        check_one_to_one(body)
+        return hit_and_run(body.body, size, rng, chains=chains, burn_in=burn_in, thin=thin) @ body.matrix.T
+    walk: Walk = PolytopeWalk.started(body, chains, rng) if isinstance(body, Polytope) else GaugeWalk(body, chains)
+    pause = body.rank if thin is None else thin
+    return gathered(walk, size, 20 * body.rank if burn_in is None else burn_in, pause, rng)
+
+
+# -- polytopes ---------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Lanes:
+    """Points z = Σ_i s_i·b_i of conv{±w_j}, each with the basis b_1 … b_r of a facet whose cone it lies in.
+
+    `columns` (r, k) holds the w_j. For l points: `basis` (l, r) and `signs` (l, r) say b_i = ±w_j, `inverse`
+    (l, r, r) is that of the matrix of the b_i, and `shares` (l, r) are the s_i ≥ 0: the gauge of z is their sum.
+    `products` (l, k) is yᵀW for the normal y, ⟨y, b_i⟩ = 1: the basis is optimal where all |⟨y, w_j⟩| ≤ 1.
+    """
+
+    columns: np.ndarray
+    basis: np.ndarray
+    signs: np.ndarray
+    inverse: np.ndarray
+    products: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def at(cls, columns: np.ndarray, basis: np.ndarray, signs: np.ndarray, points: np.ndarray) -> "Lanes":
+        """Return the lanes at points (l, r) in the cones of these bases."""
+        inverse = np.linalg.inv(_facets(columns, basis, signs))
+        shares = np.maximum((inverse @ points[:, :, None])[:, :, 0], 0.0)
+        return cls(columns, basis, signs, inverse, inverse.sum(axis=1) @ columns, shares)
+
+    def points(self) -> np.ndarray:
+        """Return the points z, shape (l, r)."""
+        return (_facets(self.columns, self.basis, self.signs) @ self.shares[:, :, None])[:, :, 0]
+
+    def twice(self) -> "Lanes":
+        """Return two copies of every lane, all the first copies before the second ones."""
+        states = self.basis, self.signs, self.inverse, self.products, self.shares
+        return Lanes(self.columns, *(np.concatenate([state, state]) for state in states))
+
+    def advance(self, directions: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        """Move each point along its direction until the gauge is 1 or `limits` (l,) is reached; return how far it went.
+
+        Inside a cone the shares are linear. Where one vanishes, the point enters the next cone: a pivot of the
+        parametric dual simplex method.
+        """
+        travelled = np.zeros(len(limits))
+        live = np.arange(len(limits))
+        for _ in range(_MOST_PIVOTS):
+            shares, rates = self.shares[live], (self.inverse[live] @ directions[live][:, :, None])[:, :, 0]
+            rooms = _divided(shares, -rates)
+            leaving = rooms.argmin(axis=1)
+            room = rooms.min(axis=1)
+            end = _divided(np.maximum(1 - shares.sum(axis=1), 0.0), rates.sum(axis=1))
+            reach = np.minimum(end, limits[live] - travelled[live])
+            stride = np.minimum(room, reach)
+            self.shares[live] = np.maximum(shares + stride[:, None] * rates, 0.0)
+            travelled[live] += stride
+            crossing = room < reach
+            live, leaving = live[crossing], leaving[crossing]
+            if not len(live):
+                return travelled
+            self._pivot(live, leaving)
+        raise InvalidRequest("A walk did not find the end of its line.", "Scale the generators to like sizes.")
+
+    def _pivot(self, live: np.ndarray, leaving: np.ndarray) -> None:
+        """Exchange the basis vector `leaving` of each live lane, whose share is zero, for the one beyond the ridge."""
+        every = np.arange(len(live))
+        row = self.inverse[live, leaving]
+        along = row @ self.columns
+        own = self.basis[live, leaving]
+        kept = along[every, own]
+        along[every[:, None], self.basis[live]] = 0.0
+        along[every, own] = kept  # the negative of the leaving vector may enter
+        entering, gap = _entering(along, self.products[live])
+        sign = -np.sign(along[every, entering])
+        column = (self.inverse[live] @ (self.columns.T[entering] * sign[:, None])[:, :, None])[:, :, 0]
+        pivot = column[every, leaving]
+        factor = column / pivot[:, None]
+        factor[every, leaving] = 1 - 1 / pivot
+        self.inverse[live] -= factor[:, :, None] * row[:, None, :]
+        self.products[live] -= gap[:, None] * along
+        self.basis[live, leaving], self.signs[live, leaving] = entering, sign
+        self.shares[live, leaving] = 0.0
+        self._refactor(live[np.abs(pivot) < _SMALL_PIVOT])
+
+    def _refactor(self, which: np.ndarray) -> None:
+        self.inverse[which] = np.linalg.inv(_facets(self.columns, self.basis[which], self.signs[which]))
+        self.products[which] = self.inverse[which].sum(axis=1) @ self.columns
+
+
+def _facets(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    return np.moveaxis(columns[:, basis], 0, 1) * signs[:, None, :]
+
+
+def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which vector enters, and how far y − gap·row goes: the ratio test in two passes (Harris 1973).
+
+    Among the constraints that hold with equality within the tolerance, the largest pivot is taken: on degenerate
+    polytopes there are many, most of them nearly singular.
+    """
+    size = np.abs(along)
+    room = 1 + np.sign(along) * products
+    usable = np.where(size > _NO_PIVOT, size, 0.0)
+    furthest = _divided(room + _TOLERANCE, usable).min(axis=1)
+    ratio = _divided(room, usable)
+    entering = np.where(ratio <= furthest[:, None], size, 0.0).argmax(axis=1)
+    return entering, np.maximum(ratio[np.arange(len(ratio)), entering], 0.0)
+
+
+def _divided(amount: np.ndarray, speed: np.ndarray) -> np.ndarray:
+    """Return amount/speed, infinity where the speed is not positive."""
+    return np.divide(amount, speed, out=np.full(speed.shape, np.inf), where=speed > 0)
+
+
+@dataclass(eq=False)
+class PolytopeWalk:
+    """c walks in conv{±w_j}; `chart` (d, r) maps it to the body."""
+
+    chart: np.ndarray
+    lanes: Lanes
+
+    @classmethod
+    def started(cls, body: Polytope, chains: int, rng: Entropy) -> "PolytopeWalk":
+        """Return walks that begin at independent uniform points of one cone, that of a random direction."""
+        ready = distinct_generators(body)
+        target = normals(ready.rank, rng)
+        coefficients = _least_coefficients(ready.coordinates, target / np.linalg.norm(target))
+        basis = np.argsort(-np.abs(coefficients))[: ready.rank]
+        bases, signs = np.tile(basis, (chains, 1)), np.tile(np.sign(coefficients[basis]), (chains, 1))
+        mixture = exponentials(chains * ready.rank, rng).reshape(chains, -1)
+        levels = uniforms(chains, rng) ** (1 / ready.rank)
+        shares = mixture * (levels / mixture.sum(axis=1))[:, None]
+        points = (shares * signs) @ ready.coordinates[:, basis].T
+        return cls(body.factor * ready.frame.columns, Lanes.at(ready.coordinates, bases, signs, points))
+
+    def step(self, rng: Entropy) -> None:
+        """Move every walk once, along a random combination of the generators: the line fits the shape of the body."""
+        lanes, count = self.lanes, len(self.lanes.basis)
+        n_columns = lanes.columns.shape[1]
+        lines = normals(count * n_columns, rng).reshape(count, n_columns) @ lanes.columns.T
+        lines /= np.linalg.norm(lines, axis=1, keepdims=True)
+        ends = lanes.twice().advance(np.concatenate([lines, -lines]), np.full(2 * count, np.inf))
+        ahead, behind = ends[:count], ends[count:]
+        place = uniforms(count, rng) * (ahead + behind) - behind
+        lanes.advance(lines * np.sign(place)[:, None], np.abs(place))
+        self.lanes = Lanes.at(lanes.columns, lanes.basis, lanes.signs, lanes.points())
+
+    def points(self) -> np.ndarray:
+        """Return where the walks are, shape (c, d)."""
+        return self.lanes.points() @ self.chart.T
+
+
+def _least_coefficients(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return x of least Σ|x| with columns·x = target, at a vertex: r of its entries are not zero."""
+    import scipy.optimize
+
+    signed = np.hstack([columns, -columns])
+    answer = scipy.optimize.linprog(np.ones(signed.shape[1]), A_eq=signed, b_eq=target, method="highs-ds")
+    if answer.status != 0:
+        raise InvalidRequest(
+            f"The linear program for a first facet ended early: {answer.message}", "Scale the generators."
+        )
+    positive_part, negative_part = np.split(answer.x, 2)
+    return np.asarray(positive_part - negative_part)
+
+
+# -- bodies known by their gauge ---------------------------------------------------------------------
+
+
+class GaugeWalk:
+    """c walks in a body, in coordinates of its `chart`; they begin at the origin."""
+
+    def __init__(self, body: Body, chains: int) -> None:
+        self._body, self._chart = body, chart(body)
+        self._places = np.zeros((chains, self._chart.shape[1]))
+
+    def step(self, rng: Entropy) -> None:
+        """Move every walk once, along a uniform direction."""
+        count, rank = self._places.shape
+        lines = normals(count * rank, rng).reshape(count, rank)
+        both = np.concatenate([lines, -lines])
+        ends = self._lengths(np.concatenate([self._places, self._places]), both)
+        ahead, behind = ends[:count], ends[count:]
+        place = uniforms(count, rng) * (ahead + behind) - behind
+        self._places = self._places + place[:, None] * lines
+
+    def _lengths(self, places: np.ndarray, lines: np.ndarray) -> np.ndarray:
+        """Return how far each line stays in the body, from below: at most 2/gauge(line), by halving."""
+        low, high = np.zeros(len(lines)), 2 / self._gauge(lines)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            inside = self._gauge(places + middle[:, None] * lines) <= 1
+            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        return low
+
+    def _gauge(self, places: np.ndarray) -> np.ndarray:
+        return self._body.gauge(places @ self._chart.T)
+
+    def points(self) -> np.ndarray:
+        """Return where the walks are, shape (c, d)."""
+        return self._places @ self._chart.T
