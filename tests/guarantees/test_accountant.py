@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from gaugedp import guarantees as g
@@ -9,6 +10,7 @@ from gaugedp.guarantees.accountant import tight
 from gaugedp.guarantees.accountant.atoms import written_out
 from gaugedp.guarantees.accountant.residues import residues
 from gaugedp.guarantees.accountant.total import Total
+from gaugedp.guarantees.losses.subsampled import SubsampledLosses
 
 MIXED = 40 * g.LaplaceLoss(7) + 25 * g.RandomizedResponseLoss(0.11) + 3 * g.GaussianDP(0.2) + g.ExponentialLoss(0.3)
 
@@ -103,3 +105,24 @@ def test_directions_are_taken_together() -> None:
     sides = [tight.tight_delta(Total(promise.leaves(), remove), 1.0) for remove in (True, False)]
     assert promise.delta(1.0, "tight") == max(side.high for side in sides)
     assert sides[0].low > sides[1].high
+
+
+def test_the_low_end_near_the_largest_loss_is_below_the_truth() -> None:
+    """Just below the largest loss δ falls steeply, so that the last places of the losses count (truth to 60 digits)."""
+    promise = 200 * g.PureDP(0.0137) + g.LaplaceLoss(0.37)
+    for epsilon, truth in ((5.44270270269726, 6.633217e-72), (5.4427026972600006, 6.63332196e-69)):
+        bound = promise.delta(epsilon, "tight")
+        assert bound.low <= truth <= bound
+
+
+def test_a_hopeless_question_is_answered_by_one() -> None:
+    bound = (10**6 * g.SubsampledGaussian(0.99999999999999, 0.1)).delta(10)
+    assert bound == 1
+    assert bound.low <= 1
+
+
+def test_a_sampling_rate_near_one_keeps_the_digits_of_the_line() -> None:
+    """|M(c + it)/M(c)| for add, q next to 1 and small σ; the truth by another program in extended precision."""
+    losses = SubsampledLosses([(0.9999999999984948, 0.1363, False)], [1])
+    line = losses.line(2.7928e-4, np.array([4.72978]))
+    assert math.exp(line.real[0]) == pytest.approx(0.3789117, rel=2e-6)

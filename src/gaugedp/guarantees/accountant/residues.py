@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
 
+import numpy as np
+
 from gaugedp.guarantees.accountant.atoms import WrittenOut, written_out
 from gaugedp.guarantees.accountant.contour import Bracket
 from gaugedp.guarantees.accountant.total import Total
@@ -42,14 +44,17 @@ class Residues:
         return self.finite.largest + math.fsum(shift * count for shift, count in self.shifts)
 
     def log_delta(self, epsilon: float) -> Bracket:
-        """Return log δ at `epsilon`; parameters are floats, whose last places move the losses by as much."""
-        moved = 2.0**-49 * self.largest
-        high, low = self._value(epsilon), self._value(epsilon + moved)
+        """Return log δ at `epsilon`; its low end further on, by what roundings may have moved the losses upwards."""
+        moved = UNIT * (16 * self.largest + self.finite.lost * float(np.abs(self.finite.losses).max()))
+        high, low = self._value(epsilon), self._value(epsilon + moved, uncertain=-math.inf)
         lost = UNIT * (8 + 2 * self.finite.lost) * (1 + abs(low) if low > -math.inf else 1.0)
         return Bracket(low - lost, high + lost)
 
-    def _value(self, epsilon: float) -> float:
-        """Return log of the sum at `epsilon`, with as many digits as the residues cancel."""
+    def _value(self, epsilon: float, uncertain: float | None = None) -> float:
+        """Return log of the sum at `epsilon`, with as many digits as the residues cancel.
+
+        Where they cancel all digits: `uncertain`, or by default the log of the sum of the absolute values.
+        """
         self.digits = self.digits or 40 + self.n_laplace
         while True:
             with localcontext(Context(prec=self.digits, Emin=-(10**9), Emax=10**9)):
@@ -59,7 +64,7 @@ class Residues:
                 if total > sizes.scaleb(_SPARE - self.digits):
                     return float(total.ln())
             if self.digits > 4000:
-                return float(sizes.ln())
+                return float(sizes.ln()) if uncertain is None else uncertain
             self.digits = self.digits * 3 // 2
 
     def _sum(self, epsilon: Decimal, digits: int) -> tuple[Decimal, Decimal]:

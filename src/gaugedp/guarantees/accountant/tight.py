@@ -236,8 +236,9 @@ def _low_of_padded(contour: Contour, high: float, log_delta: float) -> float:
 def _without_padding(contour: Contour, epsilon: float, found: Bracket) -> Bracket:
     if not contour.padding:
         return found
-    low = contour.log_delta(epsilon + _spread(contour, found.high)).low
-    left = math.exp(low) - math.exp(found.high - math.log(1000))
+    high = min(found.high, 0.0)
+    low = contour.log_delta(epsilon + _spread(contour, high)).low
+    left = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
     return Bracket(math.log(left) if left > 0 else -math.inf, found.high)
 
 

@@ -24,7 +24,7 @@ class SubsampledLosses(Losses):
     symmetric: ClassVar[bool] = False
 
     def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M, an upper bound where an order exceeds 2000·max(1, σ)."""
+        """Return the sum of log M, an upper bound where an order exceeds `_largest_order`."""
         found = [
             count * np.array([_log_moment(float(order), *row) for order in orders])
             for row, count in zip(self.rows, self.counts, strict=True)
@@ -110,7 +110,7 @@ def _added(order: float, rest: Array) -> Array:
 
 def _largest_order(std: float) -> float:
     """Return the order beyond which a bound replaces the quadrature, whose nodes become many."""
-    return 2000.0 * max(1.0, std)
+    return min(2000.0 * max(1.0, std), max(20.0, 5000.0 * std**2))
 
 
 @lru_cache
@@ -129,9 +129,11 @@ def _log_bound(order: float, rate: float, std: float, remove: bool) -> float:
 
 
 def _log_ratio(x: Array, rate: float, std: float) -> Array:
-    """Return log r."""
+    """Return log r: by r − 1 where r is not small, else as the logarithm of a sum of positive terms."""
     exponent = (2 * x - 1) / (2 * std**2)
-    return np.where(exponent < 30, np.log1p(rate * np.expm1(np.minimum(exponent, 30.0))),
+    change = rate * np.expm1(np.minimum(exponent, 30.0))
+    near = (exponent < 30) & (change > -0.5)
+    return np.where(near, np.log1p(np.maximum(change, -0.5)),
                     np.logaddexp(math.log1p(-rate), math.log(rate) + exponent))  # fmt: skip
 
 
