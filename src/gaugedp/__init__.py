@@ -2,6 +2,7 @@
 
 from gaugedp import bodies, errors, guarantees, samplers
 from gaugedp.attributes import bins, bounded, categories, integers
+from gaugedp.compare import Comparison, compare
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng
 from gaugedp.errors import (
@@ -14,7 +15,7 @@ from gaugedp.errors import (
 )
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from gaugedp.ledger import Ledger
-from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace
+from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix
 from gaugedp.plan import Plan, plan
 from gaugedp.queries import (
     bounded_means,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ZCDP",
     "ApproxDP",
+    "Comparison",
     "Cube",
     "Domain",
     "GaugedpError",
@@ -46,6 +48,7 @@ __all__ = [
     "Laplace",
     "Ledger",
     "LedgerRefused",
+    "Matrix",
     "MissingExtra",
     "Plan",
     "PrivacyUnit",
@@ -61,6 +64,7 @@ __all__ = [
     "bounded_means",
     "bounded_sums",
     "categories",
+    "compare",
     "count",
     "errors",
     "guarantees",

@@ -11,7 +11,8 @@ from statistics import median
 
 ORDER = (
     "errors", "_validate", "entropy", "attributes", "domain", "bodies", "guarantees", "samplers", "tables", "queries",
-    "mechanisms", "optimization", "ledger", "bounds", "plan", "release", "estimators", "audit", "report",
+    "mechanisms", "optimization", "ledger", "bounds", "plan", "compare", "processing", "answer", "release",
+    "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {
@@ -21,7 +22,7 @@ MUST_NOT_KNOW = {
     "bodies": {"guarantees", "entropy", "tables"},
     "mechanisms": {"tables", "queries", "ledger"},
 }
-LAZY = {("release", "report")}  # inside a function only: Release.save_html
+LAZY = {("answer", "report"), ("compare", "report")}  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
     **dict.fromkeys(("sqlite3", "psycopg"), "ledger/"),

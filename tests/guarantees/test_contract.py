@@ -121,6 +121,7 @@ def test_repr_of_long_parameters_shows_their_numbers() -> None:
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 
+
 @every([promise for promise in ALL_ORDINARY if promise is not GROUPED_CURVE])
 def test_renyi_grows_with_the_order(promise: Guarantee) -> None:
     """A divergence does; the bound for a group of a curve at given orders need not."""

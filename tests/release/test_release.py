@@ -381,7 +381,8 @@ def test_the_interval_of_a_mean_holds_at_the_highest_level(table: Table) -> None
 
 def test_repr_shows_no_number(table: Table) -> None:
     answer = released(table, rng=gd.research_rng(9))
-    assert repr(answer) == "Release('SEX; mean(PAY) by SEX; sum(PAY)', 5 answers, PureDP(0.5), exact)"
+    promise = f"{answer.guarantee!r}, {answer.exactness}"
+    assert repr(answer) == f"Release('SEX; mean(PAY) by SEX; sum(PAY)', 5 answers, {promise})"
     assert repr(table).startswith("<Table 'people': a CSV file")
 
 

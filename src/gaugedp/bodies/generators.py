@@ -1,5 +1,6 @@
 """The points that a polytope is the hull of, as an operator: F with the generators as columns."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +9,22 @@ from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
 
 _MOST_PAIR_WORK = 10**9
+
+
+@dataclass(frozen=True)
+class Block:
+    """Answers that count cells over `axes` of a joint table: each cell, or the prefixes or ranges of one axis."""
+
+    axes: tuple[int, ...]
+    kind: str  # "cells", "prefix" or "ranges"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A question as blocks of answers over one joint table of `shape`, whose cells are the generators."""
+
+    shape: tuple[int, ...]
+    blocks: tuple[Block, ...]
 
 
 class Generators(Protocol):
@@ -37,6 +54,10 @@ class Generators(Protocol):
     def counting(self) -> bool:
         """Whether neighbours differ by integer combinations of columns."""
 
+    @property
+    def structure(self) -> Structure | None:
+        """What the map is made of, where it is known: mechanisms for large questions go by it."""
+
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return F·coefficients for coefficients (…, n), shape (…, d), exactly for integers."""
 
@@ -61,6 +82,7 @@ class MatrixGenerators:
 
     whole_numbers = False
     counting = False
+    structure: Structure | None = None
 
     def __init__(self, matrix: np.ndarray) -> None:
         self.matrix = np.array(matrix, dtype=float)

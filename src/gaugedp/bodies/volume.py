@@ -26,13 +26,15 @@ _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 9
 class Volume:
     """The rank-dimensional volume of a body in its span, as a logarithm.
 
-    `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most) or "lower" (rounding is subtracted).
-    `standard_error`, of the logarithm, is for estimates by drawing; None here.
+    `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted), or
+    "estimate": by drawing, with the `standard_error` of the logarithm. `log_error` bounds how far the rounding of the
+    generators' frame may have moved an exact logarithm.
     """
 
     log_volume: float
     kind: str
     standard_error: float | None = None
+    log_error: float = 0.0
 
     @property
     def value(self) -> float:
@@ -123,7 +125,7 @@ def _hull(ready: Prepared, log_scale: float) -> Volume:
         columns = np.hstack([np.eye(rank), columns[:, outermost]])
     hull = scipy.spatial.ConvexHull(np.hstack([columns, -columns]).T, qhull_options="Qt")
     log = math.log(hull.volume) + log_scale
-    return Volume(log, "exact") if count <= most else Volume(log - _HULL_ROUNDING, "lower")
+    return Volume(log, "exact", log_error=_HULL_ROUNDING) if count <= most else Volume(log - _HULL_ROUNDING, "lower")
 
 
 def _stretched(unit: Volume, frame: Frame) -> Volume:
@@ -135,7 +137,7 @@ def _stretched(unit: Volume, frame: Frame) -> Volume:
             "Leave out directions that differ by rounding only, and give the answers in like units.",
         )
     if unit.kind == "exact" and error <= _EXACT_TO * frame.rank:
-        return Volume(unit.log_volume + log, "exact")
+        return Volume(unit.log_volume + log, "exact", log_error=unit.log_error + error)
     return Volume(_rounded_down(unit.log_volume) + _rounded_down(log - error), "lower")
 
 

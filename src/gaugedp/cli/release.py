@@ -8,12 +8,14 @@ from pathlib import Path
 
 import click
 
+from gaugedp.answer import RAW, Release
 from gaugedp.cli.shared import (
     budget,
     check_apart,
     check_writable,
     load,
     numbers,
+    processing_options,
     promise_options,
     question_options,
     show_table,
@@ -24,8 +26,8 @@ from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.account import check_text
 from gaugedp.plan import plan
+from gaugedp.processing import check
 from gaugedp.queries import query
-from gaugedp.release import Release
 from gaugedp.release import release as make_release
 from gaugedp.tables.table import Table
 
@@ -39,7 +41,8 @@ _SHOWN = 60
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
-@click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper.")
+@processing_options
+@click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper (and raw).")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--save", metavar="FILE", help="Write the release as JSON, to be read back.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
@@ -54,6 +57,9 @@ def release(
     ledger_path: str,
     budget_text: str | None,
     key: str | None,
+    consistent: bool,
+    non_negative: bool,
+    rounded: bool,
     out: str | None,
     report: str | None,
     save: str | None,
@@ -63,6 +69,8 @@ def release(
     domain, unit = load(domain_path)
     question = query(domain, text)
     e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    chosen = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
+    steps = check([name for name, wanted in chosen.items() if wanted], question)
     total = budget(budget_text)
     source = Table.scan(table, domain=domain, unit=unit)
     files = {"out": out, "report": report, "save": save}
@@ -80,14 +88,18 @@ def release(
         on_stage=stage.follow,
     )
     stage.show("write")
-    _write(answer, files, as_json)
+    _write(answer.processed(*steps, query=question), files, as_json)
 
 
 def show(answer: Release) -> None:
     """Print the answers for people."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    show_table(rows[:_SHOWN], f"Answers with 95 % intervals ({answer.guarantee!r}, {answer.exactness})")
+    about = f"({answer.guarantee!r}, {answer.exactness})"
+    title = f"Answers with 95 % intervals {about}"
+    if answer.processing:
+        title = f"Answers, processed ({', '.join(answer.processing)}), with 95 % intervals {RAW} {about}"
+    show_table(rows[:_SHOWN], title)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     account = answer.facts["account"]

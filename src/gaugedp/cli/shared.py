@@ -87,6 +87,18 @@ def question_options(command: Command) -> Command:
     return domain(query(command))
 
 
+def processing_options(command: Command) -> Command:
+    """Add --consistent, --non-negative and --round."""
+    for name, text in (
+        ("rounded", "Round counts to whole numbers. Free."),
+        ("non_negative", "Set counts below 0 to 0. Free."),
+        ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
+    ):
+        flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
+        command = click.option(flag, name, is_flag=True, help=text)(command)
+    return command
+
+
 def numbers(**texts: str | None) -> tuple[float | None, ...]:
     """Return the numbers that were written, in order, refusing words."""
     return tuple(None if text is None else number(name, text) for name, text in texts.items())

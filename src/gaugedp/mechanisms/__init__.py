@@ -6,5 +6,6 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.identity import Identity
 from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.laplace import Laplace
+from gaugedp.mechanisms.matrix import Matrix
 
-__all__ = ["Cube", "Gaussian", "Identity", "KNorm", "Laplace", "Mechanism", "Prepared"]
+__all__ = ["Cube", "Gaussian", "Identity", "KNorm", "Laplace", "Matrix", "Mechanism", "Prepared"]

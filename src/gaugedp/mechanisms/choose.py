@@ -1,5 +1,6 @@
 """Which mechanisms can answer, and which of them errs least."""
 
+import contextlib
 import math
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import scipy
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import prepared
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP
@@ -20,11 +22,12 @@ from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.identity import MOST_CELLS, Identity
 from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.laplace import Laplace
+from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.discrete import MAX_SCALE
 
 _MOST_ROWS = 2000  # answers for which trial draws of shaped noise take a second
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
-_LARGEST_RANK, _MOST_COLUMNS = 60, 2000  # a walk over facets takes seconds
+_MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
 
 
 def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
@@ -34,8 +37,10 @@ def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) 
     if _has_table_of_its_own(body, pure):
         yield Identity.calibrate(body, pure)
     yield from _shaped(body, asked, pure, weights)
+    yield from _strategies(body, pure, weights)
     if asked != pure:
         yield Gaussian.calibrate(body, asked, weights)
+        yield from _strategies(body, asked, weights)
 
 
 def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
@@ -54,11 +59,17 @@ def _size(body: Polytope) -> tuple[int, int]:
     """Return rank and number of distinct generators, where these are more and found quickly; else (0, 0)."""
     count = body.generators.n_generators
     count = count * (count - 1) // 2 if body.differences else count
-    if count > _MOST_COLUMNS or body.generators.rank > _LARGEST_RANK:
+    if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
         return 0, 0
     ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
     distinct = ready.coordinates.shape[1]
     return (ready.rank, distinct) if distinct > ready.rank else (0, 0)  # else it is noise on the cells
+
+
+def _strategies(body: Body, asked: Guarantee, weights: np.ndarray | None) -> Iterator[Mechanism]:
+    """Yield the matrix mechanism where it has a strategy that is found in seconds."""
+    with contextlib.suppress(InvalidRequest):
+        yield Matrix.calibrate(body, asked, weights)
 
 
 def pure_within(asked: Guarantee) -> PureDP:
@@ -84,9 +95,13 @@ def choose(mechanisms: list[Mechanism], errors: list[float]) -> tuple[Mechanism,
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= 1.1 * least]
     best = min(near or range(len(errors)), key=errors.__getitem__)
-    others = [f"{m.name} {e:.4g}" for i, (m, e) in enumerate(zip(mechanisms, errors, strict=True)) if i != best]
+    others: dict[str, float] = {}
+    for i, (mechanism, error) in enumerate(zip(mechanisms, errors, strict=True)):
+        if i != best:
+            others[mechanism.name] = min(error, others.get(mechanism.name, math.inf))
+    against = ", ".join(f"{name} {error:.4g}" for name, error in others.items())
     reason = f"least expected error, {errors[best]:.4g}"
-    return mechanisms[best], reason + (f" (against {', '.join(others)})" if others else "")
+    return mechanisms[best], reason + (f" (against {against})" if against else "")
 
 
 def _has_table_of_its_own(body: Body, pure: PureDP) -> bool:

@@ -193,5 +193,3 @@ def _safe_quantile(sizes: np.ndarray, level: float) -> np.ndarray:
     groups = np.quantile(sizes, level, axis=1)
     pooled = np.quantile(sizes.reshape(-1, sizes.shape[2]), level, axis=0, method="higher")
     return pooled + 3 * groups.std(axis=0, ddof=1) / math.sqrt(len(groups))
-
-

@@ -7,12 +7,15 @@ from itertools import combinations, product
 
 import numpy as np
 
+from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
+from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
 from gaugedp.queries.piece import Piece
 
 _MOST_GENERATORS = 10**7
 _MOST_DENSE = 4 * 10**6
+_KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges: "ranges"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,15 @@ class WorkloadColumns:
     def counting(self) -> bool:
         """Whether only rows are counted: then neighbours differ by whole columns."""
         return not self.columns
+
+    @property
+    def structure(self) -> Structure | None:
+        """The blocks of a question that counts cells, prefixes and ranges; None with a matrix or a bounded column."""
+        if not self.counting or any(type(piece.cells) not in _KINDS for piece in self.pieces):
+            return None
+        places = [tuple(self.attributes.index(name) for name in piece.attributes) for piece in self.pieces]
+        kinds = [_KINDS[type(piece.cells)] for piece in self.pieces]
+        return Structure(self.shape, tuple(Block(*block) for block in zip(places, kinds, strict=True)))
 
     @property
     def rank(self) -> int:

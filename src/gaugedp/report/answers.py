@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from gaugedp.processing import WORDS
 from gaugedp.report.figures import answer, plain
 from gaugedp.report.layout import MARKS, Dots, arrange
 from gaugedp.report.markup import Html, table, tag
@@ -11,7 +12,7 @@ from gaugedp.report.plots import COLOURS, draw
 from gaugedp.report.terms import MOST_DRAWN, Term, read_terms
 
 if TYPE_CHECKING:
-    from gaugedp.release import Release
+    from gaugedp.answer import Release
 
 _OPEN_ROWS = 12  # longer tables are folded
 _FIRST_ROWS = 50  # of a table that is too long to show
@@ -29,6 +30,11 @@ _DIGITS = (
     "with all digits are in the CSV and JSON files."
 )
 _NEGATIVE = "Counts below 0, or cells that do not add up to their totals, are the noise and no mistake."
+_PROCESSED = (
+    "Dots and estimates are processed: {steps}. Processing sees no data and costs nothing. The bars and intervals are "
+    "those of the raw answers, from before the processing: a dot may lie outside its bar. The raw answers are in the "
+    "CSV and JSON files."
+)
 
 
 def answers(release: "Release") -> Html:
@@ -39,7 +45,7 @@ def answers(release: "Release") -> Html:
     rest = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
     left_out = f"{rest:,} more terms are in the CSV and JSON files: {names}{'; …' if rest > 40 else ''}."
-    note = tag("div", *(tag("p", text) for text in (_MEANING, _DIGITS, _NEGATIVE)), class_="note")
+    note = tag("div", *(tag("p", text) for text in _explained(release)), class_="note")
     return tag(
         "section",
         tag("h2", "Answers"),
@@ -47,6 +53,13 @@ def answers(release: "Release") -> Html:
         tag("p", left_out) if rest else "",
         class_="answers",
     )
+
+
+def _explained(release: "Release") -> list[str]:
+    if not release.processing:
+        return [_MEANING, _DIGITS, _NEGATIVE]
+    words = _PROCESSED.format(steps="; then ".join(WORDS[step] for step in release.processing))
+    return [words, _MEANING.replace("Dots are the released answers. ", ""), _DIGITS]
 
 
 def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
@@ -92,14 +105,14 @@ def _key(layout: Dots) -> Html:
 def _single(term: Term) -> Html:
     """Return one large number."""
     middle, lower, upper = next(_shown(term))
-    return tag("p", tag("strong", middle), f" 95\u00a0%: {lower} to {upper}", class_="single")
+    return tag("p", tag("strong", middle), f" 95\u00a0%{term.bars}: {lower} to {upper}", class_="single")
 
 
 def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
     rows = ((cell, *numbers) for cell, numbers in zip(term.cells, islice(_shown(term), n_rows), strict=False))
-    written = table(f"Query {term.text}: estimates with 95\u00a0% intervals", _HEADS, rows)
+    written = table(f"Query {term.text}: estimates with 95\u00a0% intervals{term.bars}", _HEADS, rows)
     if total <= _OPEN_ROWS and not (folded and total > 1):
         return written
     return tag("details", tag("summary", f"Table: {of_all}"), written)

@@ -16,10 +16,11 @@ from gaugedp.report.plots import check_installed
 from gaugedp.report.style import CSS
 
 if TYPE_CHECKING:
-    from gaugedp.release import Release
+    from gaugedp.answer import Release
 
 _LONG = 120  # characters of a question that still make a title
 _AGAIN = "Running it again draws new noise and costs budget again; the same key returns this release at no cost."
+_FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
 _CANDIDATES = (
     "mechanism",
     "expected error",
@@ -205,7 +206,8 @@ def _command(facts: Mapping[str, Any]) -> Html:
         return Html("")
     numbers = " ".join(f"--{name} {value}" for name, value in _asked(from_dict(facts["asked"])).items())
     question = shlex.quote(facts["query"])
-    line = f"gaugedp release TABLE --domain domain.toml --query {question} {numbers} --ledger LEDGER"
+    steps = "".join(f" {_FLAGS[step]}" for step in facts.get("processing", {}).get("steps", ()))
+    line = f"gaugedp release TABLE --domain domain.toml --query {question} {numbers} --ledger LEDGER{steps}"
     return join([tag("h3", "On the command line"), _code(line)])
 
 
@@ -216,6 +218,7 @@ def _python(facts: Mapping[str, Any]) -> str:
     question = _quoted(facts["query"])
     asked = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
     promise = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
+    steps = facts.get("processing", {}).get("steps")
     lines = [
         "import gaugedp as gd",
         "",
@@ -228,6 +231,7 @@ def _python(facts: Mapping[str, Any]) -> str:
         "    query,",
         "    table,",
         "    ledger=ledger,",
+        *([f"    processing={tuple(steps)!r},"] if steps else []),
         f"    {promise}",
         ")",
     ]

@@ -64,12 +64,12 @@ def describe(term: Term) -> str:
     """Return what the chart shows, in words."""
     low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
     if len(term.cells) == 1:
-        return visible(f"{term.meaning}: {short(float(term.estimate[0]))}, with its 95\u00a0% error bar.")
+        return visible(f"{term.meaning}: {short(float(term.estimate[0]))}, with the 95\u00a0% error bar{term.bars}.")
     ends = " and ".join(
         f"the {word} estimate is {short(float(term.estimate[at]))} at {term.cells[at]}"
         for word, at in (("smallest", low), ("largest", high))
     )
-    return visible(f"{term.meaning}: {len(term.cells):,} estimates with 95\u00a0% error bars; {ends}.")
+    return visible(f"{term.meaning}: {len(term.cells):,} estimates with 95\u00a0% error bars{term.bars}; {ends}.")
 
 
 @contextmanager
@@ -106,6 +106,29 @@ def _written(figure: Any) -> str:
     text = StringIO()
     figure.canvas.print_svg(text, metadata={"Date": None})
     return text.getvalue()
+
+
+def draw_curves(curves: dict[str, list[tuple[float, float]]], bound: list[tuple[float, float]], title: str) -> str:
+    """Return expected errors against ε on logarithmic axes, one line a name, `bound` dashed, as an SVG file's text."""
+    check_installed()
+    with _settings("curves"):
+        figure, axes = _figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
+        figure.patch.set_visible(True)  # a file of its own brings its own paper
+        looks: list[dict[str, Any]] = [
+            {"marker": shape, "color": colour} for shape, colour in zip(_SHAPES, COLOURS, strict=True)
+        ]
+        for index, (name, points) in enumerate(curves.items()):
+            axes.plot(*zip(*points, strict=True), label=visible(name), markersize=4.6, **looks[index % len(looks)])
+        if bound:
+            axes.plot(*zip(*bound, strict=True), color=_INK, linestyle="--", label="lower bound")
+        axes.set(xscale="log", yscale="log", xlabel="ε", ylabel="expected error")
+        epsilons = sorted({epsilon for points in curves.values() for epsilon, _ in points})
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        axes.set_xticks([], minor=True)
+        axes.set_title(_cut(title, 90), fontsize=WIDE.font, color=_INK, loc="left", parse_math=False)
+        axes.grid(which="both", color=_FAINT, linewidth=0.7)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=WIDE.font)
+        return _written(figure)
 
 
 def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
@@ -185,8 +208,9 @@ def _bars(
 
 
 def _range(term: Term) -> tuple[float, float]:
-    """Return the ends of the axis: all bars, and 0 unless all lie far from it."""
-    low, high = float(term.lowest.min()), float(term.highest.max())
+    """Return the ends of the axis: all bars and points, and 0 unless all lie far from it."""
+    low = float(min(term.lowest.min(), term.estimate.min()))
+    high = float(max(term.highest.max(), term.estimate.max()))
     if 0 < low < high / 2:
         low = 0.0
     if low / 2 < high < 0:

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from gaugedp.release import Release
+    from gaugedp.answer import Release
 
 MOST_DRAWN = 2000  # cells of one chart
 _TERM = re.compile(r"(?P<word>sum|mean|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
@@ -18,6 +18,8 @@ _TERM = re.compile(r"(?P<word>sum|mean|prefix|ranges|matrix)\((?P<name>.*?)\)(?:
 @dataclass(frozen=True, eq=False)
 class Term:
     """One question: its cells, estimates, 95 % intervals (each alone; all answers of the release at once).
+
+    Where the estimates are `processed`, the intervals are still those of the raw answers.
 
     Where the cells are all combinations of `levels` in product order, `names` are the attributes; else both are
     empty, or `names` is empty and `levels` holds one shorter text for each cell.
@@ -32,6 +34,12 @@ class Term:
     highest: np.ndarray
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    processed: bool = False
+
+    @property
+    def bars(self) -> str:
+        """What the intervals speak of, to be put after "intervals": nothing more where the estimates are raw."""
+        return " of the raw answers" if self.processed else ""
 
     @property
     def measure(self) -> str:
@@ -57,10 +65,11 @@ def read_terms(release: "Release") -> list[Term]:
     columns = [release.values, *release.interval(0.95), *release.interval(0.95, simultaneous=True)]
     ends = np.cumsum([one.n_answers for one in release.estimates])
     pieces = zip(*(np.split(column, ends[:-1]) for column in columns), strict=True)
-    return [
+    terms = [
         _term([cell for _, cell in release.labels[end - len(parts[0]) : end]], release.labels[end - 1][0], parts)
         for end, parts in zip(ends.tolist(), pieces, strict=True)
     ]
+    return [replace(term, processed=bool(release.processing)) for term in terms]
 
 
 def _term(cells: list[str], text: str, parts: tuple[np.ndarray, ...]) -> Term:

@@ -50,11 +50,10 @@ def autocorrelation_time(series: np.ndarray) -> float:
     walks. Infinity for a constant series. A series much shorter than τ gives too little.
     """
     rows = _rows(series)
-    scaled = rows - rows.mean()
-    largest = float(np.abs(scaled).max())
-    if not largest > 0:
+    if not np.ptp(rows) > 0:
         return math.inf
-    scaled /= largest
+    scaled = rows - rows.mean()
+    scaled /= np.abs(scaled).max()
     correlations = _autocovariances(scaled) / float((scaled**2).mean())
     pairs = correlations[: len(correlations) // 2 * 2].reshape(-1, 2).sum(axis=1)
     stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
@@ -77,7 +76,8 @@ def gauge_power_test(body: Body, draws: np.ndarray) -> GaugePower:
     """Return how well ‖z‖_K^r fits the uniform law on [0, 1], which it has for z uniform on K, r the rank.
 
     `draws` has shape (n, d), in the order of time, or (c, n, d) for c walks. The p-value is Kolmogorov's for the
-    effective number of draws, by the larger of the times τ of u = ‖z‖_K^r and of |u − 1/2|: an approximation.
+    effective number of draws, by the larger of the times τ of u = ‖z‖_K^r and of |u − 1/2|: an approximation, which
+    came out too large for draws with a long memory, hence on the side of silence.
     """
     walks = _walks(draws)
     gauges = body.gauge(walks.reshape(-1, walks.shape[2])).reshape(walks.shape[:2])

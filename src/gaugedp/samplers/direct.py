@@ -47,9 +47,10 @@ def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
-    """Return X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1) (Barthe et al. 2005, theorem 1).
+    """Return X/(Σ|X_i|^p + E)^{1/p} with X_i of density ∝ e^{−|x|^p} and E ~ Exp(1).
 
-    |X_i|^p ~ Gamma(1/p), and so |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
+    It is uniform on the ball (Barthe, Guédon, Mendelson and Naor 2005; docs/theory/walks.md). As |X_i|^p has the law
+    Gamma(1/p), |X_i| = V·G^{1/p} with V uniform on [0, 1] and G ~ Gamma(1 + 1/p).
     """
     shares = uniforms(size * d, rng).reshape(size, d)
     sides = signs(size * d, rng).reshape(size, d)

@@ -10,6 +10,7 @@ from gaugedp.samplers.facet_walk import facets_of
 MOST_HULL_POINTS = {2: 10**5, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
 _OUTSIDE = 1e-7
 _THIN = 1e-12
+_MOST_PRODUCTS = 2 * 10**8
 
 
 class ListedFacets:
@@ -55,12 +56,14 @@ class ListedFacets:
         return total / ((rank + 1) * (rank + 2))
 
     def _check(self, total: float, volume: float) -> None:
-        rank = len(self.columns)
-        for start in range(0, len(self.basis), 10**4):
-            normals = np.linalg.solve(
-                np.swapaxes(self.facets(slice(start, start + 10**4)), 1, 2), np.ones((1, rank, 1))
-            )[:, :, 0]
-            if np.abs(normals @ self.columns).max() > 1 + _OUTSIDE * rank:
+        """Refuse where a column lies beyond a facet's hyperplane; of very many columns only some are tried."""
+        rank, count = self.columns.shape
+        some = self.columns[:, :: max(1, len(self.basis) * count // _MOST_PRODUCTS)]
+        size = max(1, 10**6 // some.shape[1])
+        for start in range(0, len(self.basis), size):
+            facets = self.facets(slice(start, start + size))
+            normals = np.linalg.solve(np.swapaxes(facets, 1, 2), np.ones((1, rank, 1)))[:, :, 0]
+            if np.abs(normals @ some).max() > 1 + _OUTSIDE * rank:
                 raise _unsure()
         if not abs(total / np.prod(np.arange(1.0, rank + 1)) / volume - 1) < _OUTSIDE:
             raise _unsure()

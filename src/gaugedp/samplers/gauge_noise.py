@@ -26,6 +26,7 @@ _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so th
 _SAFETY = 1.5  # on an autocorrelation time that was measured
 
 _MOST_KNOWN = 32
+_MOST_WORK = 4 * 10**7  # rank² times generators: minutes
 _known: dict[str, "GaugeNoise"] = {}
 
 Progress = Callable[[float], object]
@@ -206,19 +207,19 @@ class ByWalk(GaugeNoise):
         return self._measured
 
     def _trials(self, rng: Entropy) -> np.ndarray:
-        """Walk GROUPS chains for 10 autocorrelation times or more; several draws in each cone that was seen."""
+        """Walk GROUPS chains for 6 autocorrelation times or more; several draws in each cone that was seen."""
         chains, every = started(self.columns, GROUPS, rng), max(1, self.rank // 2)
-        chains.walk(50 * self.rank, rng)
+        chains.walk(20 * self.rank, rng)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
         self._measured = math.inf
-        while len(seen) * every < min(10 * self._measured, 400 * self.rank):
+        while len(seen) * every < min(6 * self._measured, 400 * self.rank):
             for _ in range(100):
                 chains.walk(every, rng)
                 seen.append((chains.basis.copy(), chains.signs.copy()))
                 sums.append(chains.facets().sum(axis=2))
             self._measured = every * _slowest(np.stack(sums))
-        size = max(50, min(2000, _MOST_TRIALS // (GROUPS * len(self.frame))))
+        size = max(50, min(1000, _MOST_TRIALS // (GROUPS * len(self.frame))))
         found = np.empty((GROUPS, size, len(self.frame)))
         for place, index in enumerate(np.linspace(0, len(seen) - 1, size).astype(int)):
             cones = facets_of(self.columns, *seen[index])
@@ -261,6 +262,11 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
         return ByCoordinates(body.factor * ready.frame.columns)
     if count <= MOST_HULL_POINTS.get(ready.rank, 0):
         return ByFacets(ready, body.factor)
+    if ready.rank**2 * count > _MOST_WORK:
+        raise InvalidRequest(
+            f"The body has rank {ready.rank} and {count:,} generators: a walk over its facets would take too long.",
+            "Use Cube, Laplace or Matrix, or fewer generators.",
+        )
     return ByWalk(ready, body.factor)
 
 

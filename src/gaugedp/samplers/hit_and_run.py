@@ -18,9 +18,10 @@ from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.walks import Walk, chart, check_one_to_one, distinct_generators, gathered
 
 _TOLERANCE = 1e-9  # by how much Harris' test lets a constraint be broken
-_NO_PIVOT = 1e-8  # smaller entries of a row count as zero
+_NO_PIVOT = 1e-7  # smaller entries of a row count as zero
+_BROKEN = 1e-6  # a constraint broken by more says that the basis is lost
 _SMALL_PIVOT = 0.02  # after such a pivot the inverse is computed anew
-_MOST_PIVOTS = 10**5
+_MOST_PIVOTS = 10**4
 _HALVINGS = 48
 
 
@@ -33,17 +34,20 @@ def hit_and_run(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return `size` dependent draws, shape (size, d), of `chains` independent walks whose stationary law is uniform.
+    """Return `size` dependent draws, shape (size, d), of independent walks whose stationary law is uniform on the body.
 
-    Each walk takes `burn_in` steps (20·rank where None), and then every `thin`-th point (every rank-th) is returned,
-    walk after walk; see `gathered`. A finite walk is only near the uniform law, and nothing proves how near: look at
-    `diagnostics`. Polytopes are walked on exactly; other bodies by their gauge, which must be at hand.
+    There are `chains` walks, at most `size`. Each takes `burn_in` steps (20·rank where None), and then every `thin`-th
+    point (every rank-th) is returned, walk after walk; see `gathered`. A finite walk is only near the uniform law, and
+    nothing proves how near: look at `diagnostics`. Polytopes are walked on exactly; other bodies by their gauge,
+    which must be at hand.
     """
     whole(minimum=1, chains=chains)
+    whole(minimum=0, size=size)
     if isinstance(body, LinearImage):
         check_one_to_one(body)
         return hit_and_run(body.body, size, rng, chains=chains, burn_in=burn_in, thin=thin) @ body.matrix.T
-    walk: Walk = PolytopeWalk.started(body, chains, rng) if isinstance(body, Polytope) else GaugeWalk(body, chains)
+    count = max(1, min(chains, size))
+    walk: Walk = PolytopeWalk.started(body, count, rng) if isinstance(body, Polytope) else GaugeWalk(body, count)
     pause = body.rank if thin is None else thin
     return gathered(walk, size, 20 * body.rank if burn_in is None else burn_in, pause, rng)
 
@@ -70,7 +74,7 @@ class Lanes:
     @classmethod
     def at(cls, columns: np.ndarray, basis: np.ndarray, signs: np.ndarray, points: np.ndarray) -> "Lanes":
         """Return the lanes at points (l, r) in the cones of these bases."""
-        inverse = np.linalg.inv(_facets(columns, basis, signs))
+        inverse = _inverses(columns, basis, signs)
         shares = np.maximum((inverse @ points[:, :, None])[:, :, 0], 0.0)
         return cls(columns, basis, signs, inverse, inverse.sum(axis=1) @ columns, shares)
 
@@ -106,7 +110,7 @@ class Lanes:
             if not len(live):
                 return travelled
             self._pivot(live, leaving)
-        raise InvalidRequest("A walk did not find the end of its line.", "Scale the generators to like sizes.")
+        raise _lost()
 
     def _pivot(self, live: np.ndarray, leaving: np.ndarray) -> None:
         """Exchange the basis vector `leaving` of each live lane, whose share is zero, for the one beyond the ridge."""
@@ -121,21 +125,37 @@ class Lanes:
         sign = -np.sign(along[every, entering])
         column = (self.inverse[live] @ (self.columns.T[entering] * sign[:, None])[:, :, None])[:, :, 0]
         pivot = column[every, leaving]
+        if not pivot.all():
+            raise _lost()
         factor = column / pivot[:, None]
         factor[every, leaving] = 1 - 1 / pivot
         self.inverse[live] -= factor[:, :, None] * row[:, None, :]
         self.products[live] -= gap[:, None] * along
         self.basis[live, leaving], self.signs[live, leaving] = entering, sign
         self.shares[live, leaving] = 0.0
-        self._refactor(live[np.abs(pivot) < _SMALL_PIVOT])
+        if (tiny := np.abs(pivot) < _SMALL_PIVOT).any():
+            self._refactor(live[tiny])
 
     def _refactor(self, which: np.ndarray) -> None:
-        self.inverse[which] = np.linalg.inv(_facets(self.columns, self.basis[which], self.signs[which]))
+        self.inverse[which] = _inverses(self.columns, self.basis[which], self.signs[which])
         self.products[which] = self.inverse[which].sum(axis=1) @ self.columns
 
 
 def _facets(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
     return np.moveaxis(columns[:, basis], 0, 1) * signs[:, None, :]
+
+
+def _inverses(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(_facets(columns, basis, signs))
+    except np.linalg.LinAlgError:
+        raise _lost() from None
+
+
+def _lost() -> InvalidRequest:
+    return InvalidRequest(
+        "A walk lost its way between generators that differ by rounding only.", "Leave out such generators."
+    )
 
 
 def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,6 +168,8 @@ def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.n
     room = 1 + np.sign(along) * products
     usable = np.where(size > _NO_PIVOT, size, 0.0)
     furthest = _divided(room + _TOLERANCE, usable).min(axis=1)
+    if not np.isfinite(furthest).all():  # else the negative of the leaving vector may enter
+        raise _lost()
     ratio = _divided(room, usable)
     entering = np.where(ratio <= furthest[:, None], size, 0.0).argmax(axis=1)
     return entering, np.maximum(ratio[np.arange(len(ratio)), entering], 0.0)
@@ -190,6 +212,8 @@ class PolytopeWalk:
         place = uniforms(count, rng) * (ahead + behind) - behind
         lanes.advance(lines * np.sign(place)[:, None], np.abs(place))
         self.lanes = Lanes.at(lanes.columns, lanes.basis, lanes.signs, lanes.points())
+        if not np.abs(self.lanes.products).max() <= 1 + _BROKEN:
+            raise _lost()
 
     def points(self) -> np.ndarray:
         """Return where the walks are, shape (c, d)."""
@@ -214,21 +238,21 @@ def _least_coefficients(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 class GaugeWalk:
-    """c walks in a body, in coordinates of its `chart`; they begin at the origin."""
+    """c walks in a body; `places` (c, r) are in coordinates of its `chart` (d, r), and begin at the origin."""
 
     def __init__(self, body: Body, chains: int) -> None:
-        self._body, self._chart = body, chart(body)
-        self._places = np.zeros((chains, self._chart.shape[1]))
+        self.body, self.chart = body, chart(body)
+        self.places = np.zeros((chains, self.chart.shape[1]))
 
     def step(self, rng: Entropy) -> None:
         """Move every walk once, along a uniform direction."""
-        count, rank = self._places.shape
+        count, rank = self.places.shape
         lines = normals(count * rank, rng).reshape(count, rank)
         both = np.concatenate([lines, -lines])
-        ends = self._lengths(np.concatenate([self._places, self._places]), both)
+        ends = self._lengths(np.concatenate([self.places, self.places]), both)
         ahead, behind = ends[:count], ends[count:]
         place = uniforms(count, rng) * (ahead + behind) - behind
-        self._places = self._places + place[:, None] * lines
+        self.places = self.places + place[:, None] * lines
 
     def _lengths(self, places: np.ndarray, lines: np.ndarray) -> np.ndarray:
         """Return how far each line stays in the body, from below: at most 2/gauge(line), by halving."""
@@ -240,8 +264,8 @@ class GaugeWalk:
         return low
 
     def _gauge(self, places: np.ndarray) -> np.ndarray:
-        return self._body.gauge(places @ self._chart.T)
+        return self.body.gauge(places @ self.chart.T)
 
     def points(self) -> np.ndarray:
         """Return where the walks are, shape (c, d)."""
-        return self._places @ self._chart.T
+        return self.places @ self.chart.T

@@ -1,0 +1,230 @@
+"""What may be published: a release, what is computed from it, and its JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import between
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.processing import STEPS, check, process
+from gaugedp.queries.base import Query
+from gaugedp.queries.estimates import Estimate, all_answers, split
+
+LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
+FORMAT = "gaugedp-release-1"
+RAW = "of the raw answers, before processing"
+
+Runs = list[list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What may be published: noisy integers on a lattice that was fixed before the data was seen, and public facts.
+
+    `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the promise, the
+    mechanism, the candidates it was chosen from, the account at the time of the release and, where there was any, the
+    processing of the numbers.
+    """
+
+    numbers: np.ndarray
+    labels: list[tuple[str, str]]
+    estimates: tuple[Estimate, ...]
+    guarantee: Guarantee
+    facts: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def exactness(self) -> str:
+        """ "exact", "idealized" or "mixing"."""
+        return str(self.facts["mechanism"]["exactness"])
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The answers, processed where `processing` says so, shape (n_answers,), in the order of `labels`."""
+        return all_answers(self.estimates, self._shown)
+
+    @cached_property
+    def raw(self) -> np.ndarray:
+        """The answers before any processing, shape (n_answers,): what the intervals speak of."""
+        return all_answers(self.estimates, self._released)
+
+    @property
+    def processing(self) -> tuple[str, ...]:
+        """The steps that led from `raw` to `values`, in order; empty where there were none."""
+        return tuple(self.facts.get("processing", {}).get("steps", ()))
+
+    def processed(self, *steps: str, query: Query | None = None) -> "Release":
+        """Return this release with `values` processed by "consistent", "non_negative" or "rounded", at no cost.
+
+        Always starts from the raw numbers and goes in that order; without steps the raw release comes back. The
+        promise, the raw numbers and the intervals stay: post-processing sees no data.
+
+        "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
+        needs the `query`. "non_negative" and "rounded" change counts alone, never sums or means; after them,
+        consistent answers may disagree a little.
+
+        Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
+        """
+        names = check(steps, query)
+        facts = {name: fact for name, fact in self.facts.items() if name != "processing"}
+        if names:
+            facts["processing"] = {"steps": list(names), "intervals": RAW, "values": self._process(names, query)}
+        return replace(self, facts=facts)
+
+    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return (lower, upper): each holds its true answer with probability at least `level`, or all do at once.
+
+        The probability is over the noise. They are the intervals of the raw answers, also where `values` are processed,
+        and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that hold all at
+        once use 0.6 of the misses it allows. A mean's interval follows from those of its sum and its count. Rows that
+        the rules leave out are not part of the true answer.
+        """
+        between(0, LEVELS[-2] + 1e-12, level=level)
+        parts = zip(
+            self.estimates,
+            split(self.estimates, self._released),
+            split(self.estimates, self._widths(level, simultaneous)),
+            split(self.estimates, self._widths((1 + level) / 2, simultaneous=False)),
+            strict=True,
+        )
+        ends = [
+            one.intervals(values, wide if simultaneous or one.ratio is None else halved)
+            for one, values, wide, halved in parts
+        ]
+        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a pandas (or else polars) frame with the columns of `columns`."""
+        from gaugedp.tables.frames import make_frame
+
+        return make_frame(self.columns(level))
+
+    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the answers as columns: query, cell, estimate, lower, upper.
+
+        Where the estimates are processed, a column `raw` follows: the intervals are those of the raw answers.
+        """
+        low, high = self.interval(level)
+        columns: dict[str, list[Any]] = {
+            "query": [query for query, _ in self.labels],
+            "cell": [cell for _, cell in self.labels],
+            "estimate": [_plain(value) for value in self.values],
+            "lower": [_plain(value) for value in low],
+            "upper": [_plain(value) for value in high],
+        }
+        return {**columns, "raw": [_plain(value) for value in self.raw]} if self.processing else columns
+
+    def to_json(self) -> str:
+        """Return everything as JSON text; `Release.from_json` reads it back."""
+        return json.dumps(
+            {
+                **self.facts,
+                "guarantee": self.guarantee.to_dict(),
+                "numbers": [int(number) for number in self.numbers],
+                "labels": self.labels,
+                "estimates": [one.to_dict() for one in self.estimates],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Release":
+        """Return the release that `to_json` wrote."""
+        try:
+            facts = json.loads(text)
+            if facts.pop("format") != FORMAT:
+                raise KeyError("format")
+            release = cls(
+                np.array(facts.pop("numbers"), dtype=object),
+                [(str(query), str(cell)) for query, cell in facts.pop("labels")],
+                tuple(Estimate.of(one) for one in facts.pop("estimates")),
+                from_dict(facts.pop("guarantee")),
+                {"format": FORMAT, **facts},
+            )
+            release.interval()
+            release._check_processing()
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise InvalidRequest("The text is not a release.", "Use what `to_json` wrote.") from None
+        return release
+
+    def save_html(self, path: str | Path) -> None:
+        """Write the report: one page that needs no network."""
+        from gaugedp.report.html import render
+
+        Path(path).write_text(render(self), encoding="utf-8")
+
+    def save_json(self, path: str | Path) -> None:
+        """Write `to_json` to a file."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    def save_csv(self, path: str | Path) -> None:
+        """Write the answers with 95 % intervals: query, cell, estimate, lower, upper; see `columns`."""
+        import csv
+
+        columns = self.columns()
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+
+    @cached_property
+    def _released(self) -> np.ndarray:
+        return np.array([float(number * step) for number, step in zip(self.numbers, self._steps, strict=True)])
+
+    @cached_property
+    def _shown(self) -> np.ndarray:
+        return np.array(self.facts["processing"]["values"], dtype=float) if self.processing else self._released
+
+    def _check_processing(self) -> None:
+        if not set(self.processing) <= set(STEPS):
+            raise ValueError
+        if self._shown.shape != self.numbers.shape or not np.isfinite(self._shown).all():
+            raise ValueError
+
+    def _process(self, names: tuple[str, ...], query: Query | None) -> list[float]:
+        if "consistent" in names and (query is None or query.digest() != self.facts["digest"]):
+            what = "is not given" if query is None else "is another one"
+            raise InvalidRequest(f'"consistent" needs the question, which {what}.', "Give query= as it was released.")
+        if "deviations" not in self.facts:
+            raise InvalidRequest("The release was written before there was processing.", "Use it as it is.")
+        deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
+        values: list[float] = process(names, self._released, are_counts.astype(bool), query, deviations).tolist()
+        return values
+
+    @cached_property
+    def _steps(self) -> list[Fraction]:
+        return [Fraction(step) for count, step in self.facts["steps"] for step in [step] * count]
+
+    def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
+        stored = next((str(one) for one in LEVELS if one >= level - 1e-12), str(LEVELS[-1]))
+        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][stored])
+
+    def __repr__(self) -> str:
+        processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
+        count = len(self.labels)
+        return f"Release({self.facts['query']!r}, {count} answers, {self.guarantee!r}, {self.exactness}{processed})"
+
+
+def fold(values: Any) -> Runs:
+    """Write equal neighbours as [how many, value]."""
+    runs: Runs = []
+    for value in values.tolist() if isinstance(values, np.ndarray) else values:
+        if runs and runs[-1][1] == value:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, value])
+    return runs
+
+
+def unfold(runs: Runs) -> np.ndarray:
+    """Return the values that `fold` wrote, as floats."""
+    return np.repeat([float(value) for _, value in runs], [int(count) for count, _ in runs])
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if float(value).is_integer() else float(value)

@@ -1,0 +1,73 @@
+"""What each mechanism would err at several promises, side by side; no data is touched."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.plan import Plan, plan
+from gaugedp.queries.base import Query
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The plans of one question at several ε, in rising order."""
+
+    plans: tuple[Plan, ...]
+
+    def curves(self) -> dict[str, list[tuple[float, float]]]:
+        """Return the points (ε, expected error) of every mechanism that was a candidate, by its name."""
+        names = dict.fromkeys(one.mechanism.name for made in self.plans for one in made.candidates)
+        return {
+            name: [(made.epsilon, one.error) for made in self.plans for one in made.candidates if _name(one) == name]
+            for name in names
+        }
+
+    def lower_bound(self) -> list[tuple[float, float]]:
+        """Return the points (ε, error) that the plans give as the least that any mechanism can reach."""
+        found = ((made.epsilon, getattr(made, "lower_bound", None)) for made in self.plans)
+        return [(epsilon, float(bound)) for epsilon, bound in found if bound is not None]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for each ε: epsilon, the error of each mechanism, lower_bound where there is one, chosen."""
+        curves, bounds = self.curves(), dict(self.lower_bound())
+        return [
+            {
+                "epsilon": made.epsilon,
+                **{name: dict(points).get(made.epsilon) for name, points in curves.items()},
+                **({"lower_bound": bounds.get(made.epsilon)} if bounds else {}),
+                "chosen": made.mechanism.name,
+            }
+            for made in self.plans
+        ]
+
+    def to_svg(self) -> str:
+        """Return the errors against ε on logarithmic axes, as SVG text. Needs the extra `report`."""
+        from gaugedp.report.plots import draw_curves
+
+        return draw_curves(self.curves(), self.lower_bound(), self.plans[0].query.text)
+
+    def save_svg(self, path: str | Path) -> None:
+        """Write `to_svg` to a file."""
+        Path(path).write_text(self.to_svg(), encoding="utf-8")
+
+
+def compare(
+    query: Query, unit: PrivacyUnit, epsilons: Iterable[float] = EPSILONS, delta: float | None = None
+) -> Comparison:
+    """Return the plans of a question at several ε (and one δ, or pure where None). Nothing is read or spent.
+
+    Errors are expected ℓ₂ norms over all released values; see `plan.Candidate`.
+    """
+    chosen = sorted(set(epsilons))
+    if not chosen:
+        raise InvalidRequest("There is no epsilon to compare at.", "Give at least one.")
+    return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in chosen))
+
+
+def _name(candidate: Any) -> str:
+    return str(candidate.mechanism.name)

@@ -1,0 +1,151 @@
+"""The best Gaussian noise for a polytope, with a certificate."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.errors import InvalidRequest
+
+GAP = 1e-6
+_MOST_ROUNDS = 4000
+_MOST_WORK = 3 * 10**7  # rank² times the number of distinct generators
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Factorisation:
+    """L (d, r) with every generator v_j = L·u_j, ‖u_j‖₂ ≤ radius, and what it costs.
+
+    `upper` = radius·‖W⁻¹L‖_F, and no pair (L′, radius′) has a product below `lower` (docs/theory/matrix.md, theorem 2);
+    W are the weights the errors are divided by. `left` is L, `inverse` (r, d) maps a point of the span to its u.
+    """
+
+    left: np.ndarray
+    inverse: np.ndarray
+    radius: float
+    upper: float
+    lower: float
+
+    @property
+    def gap(self) -> float:
+        """upper/lower − 1: how much longer the noise can be than the best, in root mean square."""
+        return self.upper / self.lower - 1
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """LLᵀ, the covariance of the noise per unit, shape (d, d)."""
+        return self.left @ self.left.T
+
+
+def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisation:
+    """Return min ‖W⁻¹L‖_F·max_j ‖u_j‖₂ over v_j = L·u_j, the v_j generating `body`, to a relative gap of 1e−6.
+
+    Theorem (docs/theory/matrix.md, theorem 2). The minimum is max_p tr M(p), p over the probability vectors on the
+    generators, M(p) = (Σ_j p_j w_j w_jᵀ)^½ with w_j = W⁻¹v_j, and L = W·M^½ attains it at the best p.
+    `radius` is computed from the L that is returned, over all generators, with its rounding added.
+    """
+    scales = np.ones(body.ambient_dim) if weights is None else np.asarray(weights, dtype=float)
+    columns = body.symmetric_columns() * body.factor / scales[:, None]
+    _check_work(min(columns.shape), columns.shape[1], 30 * _MOST_WORK)  # before their rank is computed
+    ready = prepared(columns)
+    _check_work(ready.rank, ready.columns.shape[1], _MOST_WORK)
+    basis = ready.frame.span
+    probability, lower = _best_probability(basis.T @ ready.columns)
+    return _factorised(ready, basis, probability, lower, scales)
+
+
+def _check_work(rank: int, count: int, most: int) -> None:
+    if rank**2 * count > most:
+        raise InvalidRequest(f"The body has {count:,} generators of rank {rank:,}.", "Use Gaussian.")
+
+
+def _factorised(
+    ready: Prepared, basis: np.ndarray, probability: np.ndarray, lower: float, scales: np.ndarray
+) -> Factorisation:
+    axes, lengths = _roots(basis.T @ ready.columns, probability)
+    left = basis @ (axes * np.sqrt(lengths))
+    inverse = (axes / np.sqrt(lengths)).T @ basis.T
+    radius = radius_of(left, inverse, ready.columns)
+    upper = radius * float(np.sqrt(lengths.sum())) * (1 + 2.0**-40)
+    return Factorisation(left * scales[:, None], inverse / scales, radius, upper, lower * (1 - 2.0**-30))
+
+
+def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> float:
+    """Return at least max_j ‖u_j‖₂ over v_j = L·u_j; the error of u_j is bounded by twice its first-order term."""
+    found = inverse @ columns
+    missed = np.abs(columns - left @ found)
+    missed += (sum(left.shape) + 2) * _UNIT * (np.abs(left) @ np.abs(found) + np.abs(columns))
+    lengths = np.linalg.norm(found, axis=0)
+    slack = np.linalg.norm(np.abs(inverse) @ missed, axis=0)
+    if not slack.max() <= 1e-3 * lengths.max():
+        raise InvalidRequest("The generators are nearly parallel.", "Leave out directions that differ by rounding.")
+    return float((lengths + 2 * slack).max()) * (1 + 2.0**-40)
+
+
+def _roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvectors and eigenvalues of M(p), by singular values: squares would lose half the digits."""
+    axes, lengths, _ = np.linalg.svd(columns * np.sqrt(probability), full_matrices=False)
+    return axes, np.maximum(lengths, lengths[0] * 2.0**-50)
+
+
+def _fast_roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same from the squares where these keep eight digits."""
+    squares, axes = np.linalg.eigh((columns * probability) @ columns.T)
+    return (axes, np.sqrt(squares)) if squares[0] > 1e-8 * squares[-1] else _roots(columns, probability)
+
+
+def _best_probability(columns: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the p of the least certified gap that was met, and the largest value of the dual."""
+    import scipy.optimize
+
+    search = _Search(columns)
+    start = np.full(columns.shape[1], columns.shape[1] ** -0.5)
+    options = {"maxiter": 1000, "ftol": 0, "gtol": 0, "maxcor": 30}
+    for _ in range(5):  # a line search may end early where rounding hides the slope; then once more from there
+        try:
+            found = scipy.optimize.minimize(search, start, jac=True, method="L-BFGS-B", options=options)
+        except StopIteration:
+            break
+        start = np.sqrt(_step(columns, found.x**2 / (found.x @ found.x)))
+    return search.probability, search.lower
+
+
+def _step(columns: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Return p_j·(v_jᵀM⁻¹v_j)/tr M: its fixed points with full support are the best p."""
+    slopes, trace = _slopes(columns, probability)
+    stepped = probability * slopes / trace
+    return stepped / stepped.sum()
+
+
+def _slopes(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return v_jᵀM⁻¹v_j, twice the slope of tr M in p_j, and tr M."""
+    axes, lengths = _fast_roots(columns, probability)
+    return (((axes / np.sqrt(lengths)).T @ columns) ** 2).sum(axis=0), float(lengths.sum())
+
+
+class _Search:
+    """−log tr M(p) as a function of x with p = x²/‖x‖²; ends with StopIteration when the gap is closed."""
+
+    def __init__(self, columns: np.ndarray) -> None:
+        self.columns = columns
+        self.probability = np.full(columns.shape[1], 1 / columns.shape[1])
+        self.lower, self.upper = 0.0, np.inf
+        self.count = 0
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        square = float(x @ x)
+        probability = x**2 / square
+        slopes, trace = _slopes(self.columns, probability)
+        self._note(probability, trace, float(np.sqrt(trace * slopes.max())))
+        return -float(np.log(trace)), x / square * (1 - slopes / trace)
+
+    def _note(self, probability: np.ndarray, lower: float, upper: float) -> None:
+        self.count += 1
+        self.lower = max(self.lower, lower)
+        if upper < self.upper:
+            self.upper, self.probability = upper, probability
+        if self.upper <= self.lower * (1 + GAP / 2) or self.count >= _MOST_ROUNDS:
+            raise StopIteration

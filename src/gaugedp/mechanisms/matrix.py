@@ -1,0 +1,234 @@
+"""The matrix mechanism: noise on the answers of a strategy, carried over to the question's."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._validate import between, one_of
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.generators import Generators, MatrixGenerators
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.mechanisms.base import FINE_STEPS, Mechanism, is_integer, lattice_radius
+from gaugedp.mechanisms.spread import (
+    expected_root,
+    laplace_reach,
+    rounded_means,
+    rounded_quantiles,
+    rounded_variances,
+    safe_rank,
+)
+from gaugedp.mechanisms.strategies import Strategy, best_strategy
+from gaugedp.samplers.continuous import exponentials, normals, signs
+from gaugedp.samplers.discrete import check_scale
+
+_PUBLIC_SEED = 20240229
+_ERROR_NUMBERS = 4 * 10**6  # numbers drawn to estimate an expected error
+_WIDTH_NUMBERS = 10**7  # and the widths of the chosen mechanism
+_MOST_TRIALS = 20_000
+_BATCH = 2**22  # numbers in memory at a time
+_UP = 1 + 2.0**-40
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matrix(Mechanism):
+    """round(s·L·g): g independent standard normal (or Laplace) variables, body ⊆ Δ·L·{‖u‖_p ≤ 1}, p = 2 (or 1).
+
+    Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for
+    μ² = 2ρ; with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of
+    g and of g + u/s; rounding is post-processing on lattice answers. `scale` is s in lattice steps, rounded up.
+    Gaussian: the least possible E‖noise/weights‖₂² over all L, where the strategy says so (Edmonds, Nikolov and
+    Ullman 2020; Nikolov 2015). Pure: a strategy found by local search (McKenna, Miklau, Hay and Machanavajjhala 2018).
+    The products are taken in floating point and are hidden below the lattice: "idealized".
+    """
+
+    body: Polytope
+    guarantee: Guarantee
+    strategy: Strategy
+    step: Fraction
+    scale: float
+    name: ClassVar[str] = "Matrix"
+    exactness: ClassVar[str] = "idealized"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Matrix":
+        """Return the mechanism for PureDP, ApproxDP, GaussianDP or ZCDP and a polytope.
+
+        `weights` w (d,): the strategy makes E‖noise/w‖₂² small. Refused: other bodies, and those too large to be
+        written out that have no structure (see `best_strategy`).
+        """
+        promise, rate = _sharpen(guarantee)
+        if not isinstance(body, Polytope):
+            raise InvalidRequest(f"A strategy needs generators, which {body!r} has not.", "Use Laplace or Gaussian.")
+        p = 1 if isinstance(promise, PureDP) else 2
+        fine, _ = lattice_radius(body, p, weights)  # refuses a body that is a point
+        strategy = best_strategy(body, p, weights)
+        step, radius = (fine, strategy.radius) if is_integer(body) else _rounded(strategy, fine)
+        scale = radius / rate * _UP
+        check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))
+        return cls(body, promise, strategy, step, scale)
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """1 for integer answers; else a small power of two."""
+        return self.step
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return draws in lattice steps."""
+        batch = max(1, _BATCH // (self.strategy.n_noise + self.body.ambient_dim))
+        parts = [self._real(min(batch, size - start), rng) for start in range(0, size, batch)]
+        return np.concatenate([np.rint(part).astype(np.int64) for part in parts])
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """Exact for normal noise; for Laplace noise to the 1/12 step² of the rounding."""
+        return self._steps_squared * float(self.step) ** 2
+
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return E‖noise/weights‖: by quadrature, or from trial draws of a public seed (standard error below 1 %)."""
+        one_of(("1", "2"), norm=f"{norm:g}")
+        if norm == 1 and self._is_normal:
+            scales = np.ones(1) if weights is None else np.asarray(weights, dtype=float)
+            return float((rounded_means(self._deviations) / scales).sum()) * float(self.step)
+        wide = self._is_normal and float(self._deviations.min()) >= 1
+        found = self.strategy.spectrum(weights) if wide else None
+        if found is None:
+            return self._trial_error(norm, weights)
+        values, counts = found
+        scaled = math.sqrt(self._mean_square(weights) / float(values @ counts))  # with the rounding's share
+        return scaled * expected_root(values, counts)
+
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return quantiles of normal noise, exact; of Laplace noise, from trial draws or by `laplace_reach`.
+
+        All at once: a quantile, raised by three standard errors, of the largest noise relative to its deviation in
+        trial draws of a public seed; where less, the bound by Šidák's inequality (normal) or by a union (Laplace).
+        """
+        between(0, 1, level=level)
+        if not simultaneous:
+            return self._each(level) * float(self.step)
+        d = self.body.ambient_dim
+        bound = self._each(level ** (1 / d) if self._is_normal else 1 - (1 - level) / d)
+        rank = safe_rank(self._n_trials, level)
+        if rank is None:
+            return bound * float(self.step)
+        together = np.ceil(self._trials[0][rank] * self._deviations - 0.5).clip(0)
+        return min(bound, together, key=np.sum) * float(self.step)
+
+    def covers(self, body: Body) -> bool:
+        """Whether the body has the same generators, no larger factor, and no differences that were not paid for."""
+        if not isinstance(body, Polytope) or body.factor > self.body.factor:
+            return False
+        if not _equal(body.generators, self.body.generators):
+            return False
+        same = (body.differences, body.with_zero) == (self.body.differences, self.body.with_zero)
+        return same or (self.body.differences and self.body.with_zero)
+
+    def describe(self) -> str:
+        """Return the strategy, the law and the range of the deviations."""
+        law = "Gaussian" if self._is_normal else "Laplace"
+        deviations = np.sqrt(self.variances)
+        low, high = float(deviations.min()), float(deviations.max())
+        return f"rounded {law} on {self.strategy.describe()}, std {low:.6g} to {high:.6g}"
+
+    @property
+    def _is_normal(self) -> bool:
+        return not isinstance(self.guarantee, PureDP)
+
+    def _unit(self, count: int, rng: Entropy) -> np.ndarray:
+        return normals(count, rng) if self._is_normal else signs(count, rng) * exponentials(count, rng)
+
+    def _real(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return the noise before it is rounded, in steps."""
+        k = self.strategy.n_noise
+        return self.strategy.apply(self._unit(size * k, rng).reshape(size, k)) * self.scale
+
+    @cached_property
+    def _deviations(self) -> np.ndarray:
+        """The deviations before rounding, in steps."""
+        return self.scale * np.sqrt(self.strategy.squares * (1 if self._is_normal else 2))
+
+    @cached_property
+    def _steps_squared(self) -> np.ndarray:
+        if self._is_normal:
+            return rounded_variances(self._deviations)
+        return self._deviations**2 + np.where(self._deviations > 0, 1 / 12, 0.0)
+
+    def _mean_square(self, weights: np.ndarray | None) -> float:
+        return float((self.variances / (1 if weights is None else np.asarray(weights, dtype=float) ** 2)).sum())
+
+    def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
+        """Return the trials' mean norm, corrected by the ratio of the true mean square to theirs."""
+        scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
+        size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
+        rows = self.draw(size, research_rng(_PUBLIC_SEED)) * float(self.step) / scales
+        correction = math.sqrt(self._mean_square(weights) / float((rows**2).sum(axis=1).mean()))
+        return float(np.linalg.norm(rows, norm, axis=1).mean()) * correction
+
+    def _each(self, level: float) -> np.ndarray:
+        if self._is_normal:
+            return rounded_quantiles(self._deviations, level)
+        reach = self.scale * laplace_reach(self.strategy.squares, self.strategy.largest, level)
+        rank = safe_rank(self._n_trials, level)
+        if rank is not None:
+            reach = np.minimum(reach, self._trials[1][rank])
+        return np.ceil(reach - 0.5).clip(0)
+
+    @property
+    def _n_trials(self) -> int:
+        return min(_MOST_TRIALS, _WIDTH_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim))
+
+    @cached_property
+    def _trials(self) -> tuple[np.ndarray, np.ndarray]:
+        """The largest noise relative to its deviation in each trial, in order; and, where kept, each one's sizes."""
+        size, rng = self._n_trials, research_rng(_PUBLIC_SEED)
+        keep = not self._is_normal
+        ratios, sizes = [np.zeros(0)], [np.zeros((0, self.body.ambient_dim))]
+        batch = max(1, _BATCH // (self.strategy.n_noise + self.body.ambient_dim))
+        for start in range(0, size, batch):
+            part = np.abs(self._real(min(batch, size - start), rng))
+            ratios.append(self._relative(part).max(axis=1))
+            sizes += [part] if keep else []
+        return np.sort(np.concatenate(ratios)), np.sort(np.concatenate(sizes), axis=0)
+
+    def _relative(self, part: np.ndarray) -> np.ndarray:
+        return np.divide(part, self._deviations, out=np.zeros_like(part), where=self._deviations > 0)
+
+
+def _equal(one: Generators, other: Generators) -> bool:
+    if isinstance(one, MatrixGenerators) and isinstance(other, MatrixGenerators):
+        return np.array_equal(one.matrix, other.matrix)
+    return one == other
+
+
+def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
+    """Return the promise that the noise keeps, and ε or μ."""
+    match guarantee:
+        case PureDP(value=epsilon) if epsilon > 0:
+            return guarantee, epsilon
+        case ApproxDP(epsilon_value=epsilon, delta_value=delta) if delta > 0:
+            mu = gaussian_mu(epsilon, delta)
+            return GaussianDP(mu), mu
+        case GaussianDP(mu=mu) if mu > 0:
+            return guarantee, mu
+        case ZCDP(rho=rho) if rho > 0:
+            return guarantee, math.sqrt(2 * rho)
+    raise InvalidRequest(f"Matrix noise cannot be made for {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
+
+
+def _rounded(strategy: Strategy, fine: Fraction) -> tuple[Fraction, float]:
+    """Return (step, radius in steps) with what rounding both of two neighbours' answers adds, 2^−12 at most."""
+    cube = strategy.cube_radius()
+    step = min(fine, Fraction(2) ** math.floor(math.log2(strategy.radius / (cube * FINE_STEPS))))
+    return step, strategy.radius / float(step) + cube

@@ -1,0 +1,59 @@
+"""What a matrix mechanism needs to know of a factorisation."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+
+UP = 1 + 2.0**-40  # covers the rounding of the sums that radii are computed by
+
+
+class Strategy(ABC):
+    """A linear map L (d, k) and a radius Δ with body ⊆ Δ·L·{u : ‖u‖_p ≤ 1}, p = 2 for Gaussian noise, 1 for Laplace.
+
+    `least` is a lower bound on Δ·‖W⁻¹L‖_F over all such pairs, W the weights; 0 where none is known.
+    """
+
+    radius: float
+    least: float = 0.0
+
+    @property
+    @abstractmethod
+    def n_noise(self) -> int:
+        """The number k of independent noise variables."""
+
+    @abstractmethod
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return L·unit for rows of `unit` (size, k), shape (size, d)."""
+
+    @property
+    @abstractmethod
+    def squares(self) -> np.ndarray:
+        """Σ_j L_ij² for each row, shape (d,)."""
+
+    @property
+    def largest(self) -> np.ndarray:
+        """At least max_j |L_ij| for each row, shape (d,)."""
+        return np.sqrt(self.squares)
+
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return (values, counts) of the eigenvalues of W⁻¹LLᵀW⁻¹, None where they are not at hand."""
+        del weights
+        return None
+
+    def cube_radius(self) -> float:
+        """Return at least max ‖u‖_p over u with L·u in the cube [−1, 1]^d, refused where L does not fill the space."""
+        raise InvalidRequest("This strategy is for integer answers.", "Use Laplace or Gaussian.")
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the strategy in words."""
+
+
+class PrefixStrategy(Strategy, ABC):
+    """A strategy for the n prefix sums of one ordered attribute."""
+
+    @abstractmethod
+    def covariance(self) -> np.ndarray:
+        """Return LLᵀ, shape (n, n)."""

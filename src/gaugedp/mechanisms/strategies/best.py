@@ -1,0 +1,91 @@
+"""Which strategy answers a question best, among those that can be computed in seconds."""
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gaugedp.bodies.generators import Structure
+from gaugedp.bodies.polytope import MOST_DENSE, Polytope
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
+from gaugedp.mechanisms.strategies.dense import optimal
+from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
+from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
+from gaugedp.mechanisms.strategies.residual import residual
+from gaugedp.mechanisms.strategies.toeplitz import toeplitz
+from gaugedp.mechanisms.strategies.trees import best_tree
+from gaugedp.mechanisms.strategies.weighted import weighted
+
+_MOST_WRITTEN_OUT = 256  # cells of an ordered attribute
+_MOST_GENERATORS = 20_000
+_recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
+
+
+def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> Strategy:
+    """Return the strategy of least Δ·‖W⁻¹L‖_F for normal (p = 2) or Laplace (p = 1) noise.
+
+    It does not depend on the promise, so the last few are kept: a plan for a wanted error asks for it again and again.
+    """
+    wanted = (body, p, None if weights is None else np.asarray(weights, dtype=float).tobytes())
+    for known, strategy in list(_recent):
+        if known == wanted:
+            return strategy
+    found = _gaussian(body, weights) if p == 2 else _laplace(body, weights)
+    best = min(found, key=lambda strategy: _length(strategy, weights))
+    _recent.append((wanted, best))
+    return best
+
+
+def _length(strategy: Strategy, weights: np.ndarray | None) -> float:
+    scales = 1.0 if weights is None else np.asarray(weights, dtype=float) ** 2
+    return strategy.radius * math.sqrt(float((strategy.squares / scales).sum()))
+
+
+def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
+    structure = body.generators.structure if weights is None else None
+    kinds = _kinds(structure)
+    if structure is not None and kinds == {"cells"}:
+        yield residual(body, structure)
+    elif structure is not None and len(structure.blocks) == 1:
+        n = body.generators.n_generators
+        yield _answers(toeplitz(body), kinds, n)
+        if (4 * n if body.differences else n) <= _MOST_WRITTEN_OUT:
+            yield optimal(body, None) if kinds == {"prefix"} else optimal_ranges(body)
+    else:
+        _check_size(body)
+        yield optimal(body, weights)
+
+
+def _check_size(body: Polytope) -> None:
+    n = body.generators.n_generators
+    if n > _MOST_GENERATORS or n * body.ambient_dim > MOST_DENSE:
+        raise InvalidRequest(
+            f"The question has {body.ambient_dim:,} answers, {n:,} columns and no structure that a strategy could use.",
+            "Use Laplace, Gaussian or Identity.",
+        )
+
+
+def _kinds(structure: Structure | None) -> set[str]:
+    return set() if structure is None else {block.kind for block in structure.blocks}
+
+
+def _answers(prefixes: PrefixStrategy, kinds: set[str], n_cells: int) -> Strategy:
+    return prefixes if kinds == {"prefix"} else Ranges(prefixes, n_cells)
+
+
+def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
+    structure = body.generators.structure if weights is None else None
+    kinds = _kinds(structure)
+    n = body.generators.n_generators
+    structured = kinds == {"cells"} or (structure is not None and len(structure.blocks) == 1)
+    if structure is not None and kinds == {"cells"}:
+        yield weighted(body, structure)
+    elif structured:
+        yield _answers(best_tree(body, kinds == {"ranges"}), kinds, n)
+    if not structured:
+        _check_size(body)
+    if not structured or (n <= MOST_COLUMNS and n * body.ambient_dim <= MOST_ENTRIES):
+        yield p_identity(body, weights)

@@ -1,0 +1,77 @@
+"""Strategies that are written out as a matrix."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.factorisation import Factorisation, factorise
+from gaugedp.mechanisms.strategies.base import PrefixStrategy
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(PrefixStrategy):
+    """A given L, shape (d, k), and a radius that was computed for it; `cube` is the cube's, None for a flat body."""
+
+    matrix: np.ndarray
+    radius: float
+    words: str
+    least: float = 0.0
+    cube: float | None = None
+
+    @property
+    def n_noise(self) -> int:
+        """The number of columns."""
+        return self.matrix.shape[1]
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the products."""
+        return unit @ self.matrix.T
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The squared norms of the rows."""
+        return np.einsum("ij,ij->i", self.matrix, self.matrix)
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """The largest entries of the rows."""
+        return np.abs(self.matrix).max(axis=1)
+
+    def covariance(self) -> np.ndarray:
+        """Return LLᵀ."""
+        return self.matrix @ self.matrix.T
+
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the squared singular values."""
+        scaled = self.matrix if weights is None else self.matrix / np.asarray(weights, dtype=float)[:, None]
+        values = np.linalg.svd(scaled, compute_uv=False) ** 2
+        return values, np.ones(len(values))
+
+    def cube_radius(self) -> float:
+        """Return the sum of the lengths of the preimages of the unit vectors."""
+        if self.cube is None:
+            raise InvalidRequest(
+                "The body is flat and its answers are no integers: rounding would leave its span.",
+                "Project the answers to the span of the body first.",
+            )
+        return self.cube * (1 + 1e-3)
+
+    def describe(self) -> str:
+        """Return what it is."""
+        return self.words
+
+
+def optimal(body: Polytope, weights: np.ndarray | None) -> Dense:
+    """Return the best Gaussian strategy of a polytope that can be written out."""
+    found = factorise(body, weights)
+    flat = len(found.left) > found.left.shape[1]
+    cube = None if flat else float(np.linalg.norm(found.inverse, axis=0).sum())
+    return Dense(found.left, found.radius, words_for(found), found.lower, cube)
+
+
+def words_for(found: Factorisation) -> str:
+    """Return what a factorisation is, with its gap."""
+    return f"an optimal factorisation (gap {found.gap:.0e})"

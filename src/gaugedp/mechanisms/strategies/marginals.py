@@ -1,0 +1,137 @@
+"""Marginals of a table of any size: noise that is independent between the interactions of the attributes."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+
+import numpy as np
+
+from gaugedp.bodies.generators import Structure
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.strategies.base import Strategy
+
+MOST_SUBSETS = 3000
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """The spaces E_T, T a set of axes inside a block: tables that are constant off T and sum to 0 along each axis of T.
+
+    P_T projects on E_T, of dimension ∏_{a∈T}(n_a − 1); N_T is the number of cells of the table over T, N that of all.
+    """
+
+    structure: Structure
+
+    @cached_property
+    def sets(self) -> list[Axes]:
+        """The T of positive dimension, the smallest first, in ascending axes."""
+        found = {subset for block in self.blocks for subset in _subsets(sorted(block))}
+        if len(found) > MOST_SUBSETS:
+            raise InvalidRequest(f"The marginals have {len(found):,} interactions.", "Ask for smaller marginals.")
+        return sorted((axes for axes in found if self.dimension(axes) > 0), key=lambda axes: (len(axes), axes))
+
+    @property
+    def blocks(self) -> list[Axes]:
+        """The axes of each marginal, in the order they are asked."""
+        return [block.axes for block in self.structure.blocks]
+
+    def sizes(self, axes: Axes) -> list[int]:
+        """Return the numbers of cells of some axes."""
+        return [self.structure.shape[axis] for axis in axes]
+
+    def cells(self, axes: Axes) -> int:
+        """Return N_T."""
+        return math.prod(self.sizes(axes))
+
+    def dimension(self, axes: Axes) -> int:
+        """Return dim E_T."""
+        return math.prod(size - 1 for size in self.sizes(axes))
+
+    @cached_property
+    def share(self) -> np.ndarray:
+        """dim E_T/N = ‖P_T e_j‖² for every cell j, one for each T."""
+        joint = math.prod(self.structure.shape)
+        return np.array([self.dimension(axes) / joint for axes in self.sets])
+
+    @cached_property
+    def demand(self) -> np.ndarray:
+        """A_T = tr(F·P_T·Fᵀ) = dim E_T·Σ_{S ⊇ T} N/N_S, S over the marginals asked."""
+        joint = math.prod(self.structure.shape)
+        held = [
+            sum(joint / self.cells(block) for block in self.blocks if set(axes) <= set(block)) for axes in self.sets
+        ]
+        return np.array([self.dimension(axes) for axes in self.sets]) * np.array(held)
+
+    def apart(self, moved: Sequence[int]) -> np.ndarray:
+        """Return ‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `moved`."""
+        joint = math.prod(self.structure.shape)
+        inner = [math.prod(-1 if a in moved else self.structure.shape[a] - 1 for a in axes) for axes in self.sets]
+        return 2 * (self.share - np.array(inner) / joint)
+
+    def residual(self, table: np.ndarray, n_axes: int) -> np.ndarray:
+        """Return the last `n_axes` axes freed of their means, one after the other."""
+        for axis in range(-n_axes, 0):
+            table = table - table.mean(axis=axis, keepdims=True)
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalNoise(Strategy, ABC):
+    """Noise F·Σ_T x_T, x_T in E_T with covariance noise_T·P_T, independent of one another; never on the joint table."""
+
+    interactions: Interactions
+    noise: np.ndarray
+    radius: float
+
+    @abstractmethod
+    def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
+        """Return x_T, added up to the cells of T, shape (size, *sizes of T), for each T."""
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the marginals of Σ_T x_T: a cell of S gets N_T/N_S of its cell of T, T ⊆ S."""
+        tables = dict(zip(self.interactions.sets, self.interaction_tables(unit), strict=True))
+        parts = [self._marginal(block, tables, len(unit)) for block in self.interactions.blocks]
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """noise_T·dim E_T·N/N_S², summed over T ⊆ S, for each cell of S."""
+        parts = []
+        for block in self.interactions.blocks:
+            inside = [set(axes) <= set(block) for axes in self.interactions.sets]
+            cells, joint = self.interactions.cells(block), math.prod(self.interactions.structure.shape)
+            total = float((self.noise * self.interactions.share)[inside].sum()) * joint * (joint / cells) / cells
+            parts.append(np.full(cells, total))
+        return np.concatenate(parts)
+
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return noise_T·A_T/dim E_T, dim E_T times each; only without weights."""
+        if weights is not None and np.ptp(weights) > 0:
+            return None
+        dimensions = np.array([float(self.interactions.dimension(axes)) for axes in self.interactions.sets])
+        scale = 1.0 if weights is None else float(weights[0]) ** 2
+        return self.noise * self.interactions.demand / dimensions / scale, dimensions
+
+    def _marginal(self, block: Axes, tables: dict[Axes, np.ndarray], size: int) -> np.ndarray:
+        ordered = tuple(sorted(block))
+        total = np.zeros((size, *self.interactions.sizes(ordered)))
+        for axes, table in tables.items():
+            if set(axes) <= set(block):
+                spread = self.interactions.cells(axes) / self.interactions.cells(block)
+                total += spread * _onto(table, axes, ordered)
+        return total.transpose([0, *(1 + ordered.index(axis) for axis in block)]).reshape(size, -1)
+
+
+def _subsets(axes: Sequence[int]) -> chain[Axes]:
+    return chain.from_iterable(combinations(axes, size) for size in range(len(axes) + 1))
+
+
+def _onto(table: np.ndarray, axes: Axes, ordered: Axes) -> np.ndarray:
+    """Return a table over `axes` as one that broadcasts over `ordered`."""
+    sizes = iter(table.shape[1:])
+    return table.reshape(len(table), *(next(sizes) if axis in axes else 1 for axis in ordered))

@@ -1,0 +1,79 @@
+"""Laplace noise for questions that can be written out: the cells and a few weighted sums of them."""
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import distinct
+from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.dense import Dense
+from gaugedp.samplers.continuous import uniforms
+
+MOST_COLUMNS = 128
+MOST_ENTRIES = 2 * 10**6
+_PUBLIC_SEED = 20240229
+
+
+def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
+    """Return L = F·A⁺ with A = (I above Θ)·D, Θ (p, n), D such that each column has ‖·‖₁ = 1; F's columns merged.
+
+    A local minimum of tr(W⁻¹F(AᵀA)⁻¹FᵀW⁻¹) over Θ (McKenna, Miklau, Hay and Machanavajjhala 2018),
+    never worse than Θ = 0, noise on the merged cells. Every generator is v = ±F·e_j = ±L·(A·e_j), hence the radius.
+    """
+    matrix = body.columns()
+    columns = matrix[:, distinct(matrix)]
+    n = columns.shape[1]
+    if n > MOST_COLUMNS or columns.size > MOST_ENTRIES:
+        raise InvalidRequest(
+            f"A pure strategy for {n:,} columns is not searched.", "Use Identity, Laplace or Gaussian."
+        )
+    scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
+    strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
+    inverse = np.linalg.inv(strategy.T @ strategy) @ strategy.T
+    radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * UP
+    words = f"{n} merged cells and {len(strategy) - n} sums"
+    return Dense(columns @ inverse, radius, words, cube=_cube(columns, strategy))
+
+
+def _strategy(sums: np.ndarray) -> np.ndarray:
+    return np.vstack([np.eye(sums.shape[1]), sums]) / (1 + np.abs(sums).sum(axis=0))
+
+
+def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
+    import scipy.optimize
+
+    n = len(gram)
+    gram = gram / np.trace(gram)
+
+    def cost(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        return _cost(gram, flat.reshape(p, n))
+
+    start = uniforms(p * n, research_rng(_PUBLIC_SEED))
+    bounds = scipy.optimize.Bounds(0.0, np.inf)
+    found = scipy.optimize.minimize(
+        cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "maxfun": 600}
+    )
+    best: np.ndarray = found.x.reshape(p, n) if found.fun < 1 else np.zeros((p, n))
+    return best
+
+
+def _cost(gram: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return tr(G·(AᵀA)⁻¹) and its slope in Θ ≥ 0.
+
+    AᵀA = D·(I + ΘᵀΘ)·D with D⁻¹ = diag(1 + the column sums of Θ), and (I + ΘᵀΘ)⁻¹ = I − Θᵀ(I + ΘΘᵀ)⁻¹Θ.
+    """
+    heights = 1 + sums.sum(axis=0)
+    inverse = np.eye(len(gram)) - sums.T @ np.linalg.solve(np.eye(len(sums)) + sums @ sums.T, sums)
+    tall = gram * np.multiply.outer(heights, heights)
+    inner = sums @ inverse
+    slope = -2 * inner @ tall @ inverse + 2 * (gram * inverse) @ heights
+    return float((tall * inverse).sum()), slope.ravel()
+
+
+def _cube(columns: np.ndarray, strategy: np.ndarray) -> float | None:
+    """Return Σ_i ‖A·F⁺·e_i‖₁, None where F does not fill the space."""
+    d = len(columns)
+    if np.linalg.matrix_rank(columns) < d:
+        return None
+    return float(np.abs(strategy @ np.linalg.pinv(columns)).sum())

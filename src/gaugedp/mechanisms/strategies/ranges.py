@@ -1,0 +1,80 @@
+"""All ranges of an ordered attribute, as differences of its prefix sums."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.factorisation import factorise, radius_of
+from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
+from gaugedp.mechanisms.strategies.dense import Dense, words_for
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges(Strategy):
+    """D·L with a strategy (L, radius) of prefix sums, D the differences that make ranges i … j, lexicographically."""
+
+    inner: PrefixStrategy
+    n_cells: int
+    least: float = 0.0
+
+    @property
+    def radius(self) -> float:  # type: ignore[override]
+        """That of the prefix sums: the same u serves."""
+        return self.inner.radius
+
+    @property
+    def n_noise(self) -> int:
+        """That of the prefix sums."""
+        return self.inner.n_noise
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the differences of the noise at both ends."""
+        prefix = np.pad(self.inner.apply(unit), ((0, 0), (1, 0)))
+        first, last = np.triu_indices(self.n_cells)
+        return prefix[:, last + 1] - prefix[:, first]
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """C_jj − 2·C_ij + C_ii at the two ends, C the covariance of the prefix sums."""
+        table = np.pad(self.inner.covariance(), ((1, 0), (1, 0)))
+        first, last = np.triu_indices(self.n_cells)
+        own = np.diag(table)
+        return np.maximum(own[last + 1] - 2 * table[first, last + 1] + own[first], 0.0)
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The sum of those at the two ends."""
+        table = np.pad(self.inner.largest, (1, 0))
+        first, last = np.triu_indices(self.n_cells)
+        return table[last + 1] + table[first]
+
+    def describe(self) -> str:
+        """Return the inner strategy."""
+        return f"{self.inner.describe()}, differences"
+
+
+def optimal_ranges(body: Polytope) -> Ranges:
+    """Return the best Gaussian strategy for all ranges, in the n coordinates of the cells.
+
+    FᵀF = CᵀC with C (n, n): F is an isometry times C, so the best L for F is that of C, carried over. The radius is
+    computed for the prefix sums, from which the noise of the ranges follows.
+    """
+    n = body.generators.n_generators
+    place = np.arange(n)
+    gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))
+    coordinates = np.linalg.cholesky(gram).T
+    found = factorise(_like(body, coordinates))
+    matrix = np.cumsum(np.linalg.solve(coordinates, found.left), axis=0)
+    inverse = found.inverse @ coordinates @ (np.eye(n) - np.eye(n, k=-1))
+    prefixes = _like(body, np.tril(np.ones((n, n))))
+    radius = radius_of(matrix, inverse, prefixes.symmetric_columns() * body.factor)
+    return Ranges(Dense(matrix, radius, words_for(found)), n, found.lower)
+
+
+def _like(body: Polytope, columns: np.ndarray) -> Polytope:
+    """Return a body of the same kind with other generators."""
+    if body.differences:
+        return Polytope.difference_hull(columns, body.factor, body.with_zero)
+    return Polytope.symmetric_hull(columns, body.factor)

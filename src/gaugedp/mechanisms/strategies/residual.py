@@ -1,0 +1,98 @@
+"""The best Gaussian noise for marginals."""
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from gaugedp.bodies.generators import Structure
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.marginals import Interactions, MarginalNoise
+
+_MOST_PATTERNS = 2**12
+_ROUNDS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Residual(MarginalNoise):
+    """Independent normal noise on each interaction (ResidualPlanner, Xiao, He, Zhang and Kifer 2023).
+
+    Theorem (docs/theory/matrix.md, theorem 3). With noise_T ∝ √(share_T/A_T) no Gaussian strategy has a smaller
+    expected squared error, for units that are added or removed.
+    """
+
+    least: float = 0.0
+
+    @property
+    def n_noise(self) -> int:
+        """A variable for each cell of each interaction."""
+        return sum(self.interactions.cells(axes) for axes in self.interactions.sets)
+
+    def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
+        """Return √(noise_T·N/N_T) times the residual of independent variables on the cells of T."""
+        joint, start, tables = math.prod(self.interactions.structure.shape), 0, []
+        for axes, noise in zip(self.interactions.sets, self.noise, strict=True):
+            cells = self.interactions.cells(axes)
+            own = unit[:, start : start + cells].reshape(len(unit), *self.interactions.sizes(axes))
+            tables.append(math.sqrt(noise * (joint / cells)) * self.interactions.residual(own, len(axes)))
+            start += cells
+        return tables
+
+    def describe(self) -> str:
+        """Return how many interactions there are."""
+        return f"{len(self.interactions.sets)} interactions"
+
+
+def residual(body: Polytope, structure: Structure) -> Residual:
+    """Return the best strategy; for replaced units, near the best, with the gap that `least` shows."""
+    interactions = Interactions(structure)
+    squares, times = _moves(body, interactions)
+    noise, lower = _allocation(interactions.demand, squares)
+    radius = times * body.factor * math.sqrt(float(_spent(squares, noise).max()))
+    known = times == 1 or body.with_zero  # else one cell is no move of the body
+    return Residual(interactions, noise, radius * UP, lower * body.factor / UP if known else 0.0)
+
+
+def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, float]:
+    """Return ‖P_T z‖², a row for each kind of z, and a factor with body ⊆ factor·conv{±z}.
+
+    Kinds: one cell; for replaced units also the differences of two, by the axes in which these differ. Where there are
+    too many kinds, e_i − e_j is twice the middle of e_i and −e_j.
+    """
+    if not body.differences:
+        return interactions.share[None], 1.0
+    movable = [axis for axis, size in enumerate(interactions.structure.shape) if size > 1]
+    if 2 ** len(movable) > _MOST_PATTERNS:
+        return interactions.share[None], 2.0
+    kinds = [moved for count in range(1, len(movable) + 1) for moved in combinations(movable, count)]
+    rows = [interactions.apart(moved) for moved in kinds] + ([interactions.share] if body.with_zero else [])
+    return np.array(rows), 1.0
+
+
+def _allocation(demand: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the noise_T, least Σ A_T·noise_T·max_k Σ_T squares_kT/noise_T, and a lower bound on its root.
+
+    By the fixed point of theorem 2 in the coordinates E_T, where M(p) is diagonal; one kind of move needs no round.
+    """
+    probability = np.full(len(squares), 1 / len(squares))
+    best: tuple[float, np.ndarray] = (math.inf, np.zeros(0))
+    lower = 0.0
+    for _ in range(_ROUNDS if len(squares) > 1 else 1):
+        mixed = probability @ squares
+        noise = np.sqrt(mixed / demand)
+        dual = float(np.sqrt(mixed * demand).sum())
+        spent = _spent(squares, noise)
+        lower = max(lower, dual)
+        best = min(best, (math.sqrt(dual * float(spent.max())), noise), key=lambda pair: pair[0])
+        if best[0] <= lower * (1 + 1e-9):
+            break
+        probability = probability * spent / (probability @ spent)
+    return best[1], lower
+
+
+def _spent(squares: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return Σ_T squares_kT/noise_T for each kind k of move; infinite where a move meets no noise."""
+    bare = np.where(squares > 0, math.inf, 0.0)
+    return np.divide(squares, noise, out=bare, where=noise > 0).sum(axis=1)

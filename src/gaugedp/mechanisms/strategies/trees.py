@@ -1,0 +1,137 @@
+"""Prefix sums and ranges of many cells under Laplace noise: counts of nested blocks, weighted by their level."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.strategies.base import UP, PrefixStrategy
+from gaugedp.mechanisms.strategies.weights import best_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(PrefixStrategy):
+    """L = F·A⁺, A = the block counts of levels 0 … h times c_l; a block of level l has s_l = k^(h − l) cells, k^h ≥ n.
+
+    Let Q_l average over the blocks of level l and P_l = Q_l − Q_{l−1}. AᵀA = Σ_l c_l²·s_l·Q_l has on the image of P_l
+    the eigenvalue λ_l = Σ_{m ≥ l} c_m²·s_m (docs/theory/matrix.md, section 5; Hay, Rastogi, Miklau and Suciu 2010).
+    Cells beyond n are empty in every table.
+    """
+
+    n_cells: int
+    branching: int
+    weights: np.ndarray
+    radius: float
+
+    @property
+    def n_noise(self) -> int:
+        """The number of blocks of all levels."""
+        return sum(self._counts)
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return running sums of Σ_l λ_l⁻¹·P_l·Aᵀ·unit: block totals upwards, then means downwards."""
+        size, levels = len(unit), np.split(unit, np.cumsum(self._counts)[:-1], axis=1)
+        totals = [np.zeros((size, 0))] * len(levels)
+        below = np.zeros((size, self._counts[-1]))
+        for level in range(len(levels) - 1, -1, -1):
+            totals[level] = below + self.weights[level] * self._sizes[level] * levels[level]
+            below = totals[level].reshape(size, -1, self.branching if level else 1).sum(axis=2)
+        means = totals[0] / (self._sizes[0] * self._eigenvalues[0])
+        for level in range(1, len(levels)):
+            siblings = totals[level].reshape(size, -1, self.branching)
+            apart = siblings - siblings.mean(axis=2, keepdims=True)
+            means = np.repeat(means, self.branching, axis=1)
+            means += apart.reshape(size, -1) / (self._sizes[level] * self._eigenvalues[level])
+        return np.cumsum(means[:, : self.n_cells], axis=1)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Σ_l λ_l⁻¹·‖P_l f‖² for each prefix f."""
+        ends = np.arange(1.0, self.n_cells + 1)
+        return self._summed(lambda size: size * (ends // size) + (ends % size) ** 2 / size)
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """max_l c_l·s_l·Σ_{m ≤ l} 1/λ_m: a projection of a prefix has no entry above 1."""
+        return np.full(self.n_cells, float((self.weights * self._sizes * np.cumsum(1 / self._eigenvalues)).max()))
+
+    def covariance(self) -> np.ndarray:
+        """Σ_l λ_l⁻¹·⟨P_l f, P_l g⟩ for all pairs of prefixes."""
+        ends = np.arange(1.0, self.n_cells + 1)
+        first, last = np.minimum.outer(ends, ends), np.maximum.outer(ends, ends)
+
+        def products(size: int) -> np.ndarray:
+            whole = first // size
+            reach = np.minimum(last - size * whole, size) / size  # of the later prefix, in the first one's last block
+            return size * whole + first % size * reach
+
+        return self._summed(products)
+
+    def describe(self) -> str:
+        """Return its shape."""
+        return f"a tree of {len(self.weights)} levels, branching {self.branching}"
+
+    @property
+    def _sizes(self) -> list[int]:
+        return block_sizes(self.branching, len(self.weights) - 1)
+
+    @property
+    def _counts(self) -> list[int]:
+        return self._sizes[::-1]
+
+    @cached_property
+    def _eigenvalues(self) -> np.ndarray:
+        return np.cumsum((self.weights**2 * self._sizes)[::-1])[::-1]
+
+    def _summed(self, inner: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Return Σ_l λ_l⁻¹·(inner(s_l) − inner(s_{l−1})), inner(s) the products after averaging over blocks of s."""
+        inverse = 1 / self._eigenvalues
+        steps = inverse - np.append(inverse[1:], 0.0)
+        parts = (step * inner(size) for step, size in zip(steps, self._sizes, strict=True))
+        return np.asarray(sum(parts, np.zeros(1)))
+
+
+def block_sizes(branching: int, height: int) -> list[int]:
+    """Return k^h, …, k, 1."""
+    return [branching**level for level in range(height, -1, -1)]
+
+
+def best_tree(body: Polytope, ranges: bool) -> Tree:
+    """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges)."""
+    n = body.generators.n_generators
+    _, branching, weights = min((_weighted(n, k, ranges) for k in _branchings(n)), key=lambda found: found[0])
+    return Tree(n, branching, weights, body.coefficient_radius * float(weights.sum()) * UP)
+
+
+def _weighted(n: int, branching: int, ranges: bool) -> tuple[float, int, np.ndarray]:
+    """Return (Σc)²·Σ_l tr(F·P_l·Fᵀ)/λ_l, the branching, and the weights c that make this small."""
+    height = 0
+    while branching**height < n:
+        height += 1
+    sizes = block_sizes(branching, height)
+    demand = np.diff([_averaged_trace(n, size, ranges) for size in sizes], prepend=0.0)
+    parts = np.triu(np.tile(np.array(sizes, dtype=float), (len(sizes), 1)))
+    weights = best_weights(parts, np.maximum(demand, 0.0))
+    cost = float(weights.sum()) ** 2 * float((demand / (parts @ weights**2)).sum())
+    return cost, branching, weights
+
+
+def _branchings(n_cells: int) -> list[int]:
+    """Return the numbers of children worth a try: ⌈n^(1/h)⌉."""
+    return sorted({max(2, math.ceil(n_cells ** (1 / height) - 1e-9)) for height in range(1, 18)})
+
+
+def _averaged_trace(n_cells: int, size: int, ranges: bool) -> float:
+    """Return tr(F·Q·Fᵀ) for averages over blocks of `size`: Σ of FᵀF over the pairs of cells of a block, over size.
+
+    Cells i ≤ j lie together in n − j prefixes and in (i + 1)(n − j) ranges; the pairs are summed by their later cell.
+    """
+    place = np.arange(n_cells, dtype=float)
+    ahead = place % size
+    pairs = 2 * ahead + 1.0
+    if ranges:
+        pairs = place + 1 + 2 * (ahead * (place - ahead) + ahead * (ahead + 1) / 2)
+    return float(((n_cells - place) * pairs).sum()) / size

@@ -1,0 +1,86 @@
+"""Laplace noise for marginals: all their sub-marginals, each with its share of the budget."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies.generators import Structure
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.marginals import Interactions, MarginalNoise
+from gaugedp.mechanisms.strategies.weights import best_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted(MarginalNoise):
+    """L = F·A⁺, A = the marginals over every set S inside a block, times c_S.
+
+    AᵀA has on E_T the eigenvalue λ_T = Σ_{S ⊇ T} c_S²·N/N_S, so noise_T = 1/λ_T (docs/theory/matrix.md, section 5;
+    McKenna, Miklau, Hay and Machanavajjhala 2018). A row counts once in each marginal: Δ₁ = Σ_S c_S.
+    """
+
+    weights: np.ndarray
+
+    @property
+    def n_noise(self) -> int:
+        """A variable for each cell of each marginal of the strategy."""
+        return sum(self.interactions.cells(axes) for axes in self.interactions.sets)
+
+    def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
+        """Return λ_T⁻¹ times the residual of Σ_{S ⊇ T} c_S·N/N_S·(the marginal on T of the noise on S)."""
+        sets = self.interactions.sets
+        ends = np.cumsum([self.interactions.cells(axes) for axes in sets])
+        parts = [
+            scale * part.reshape(len(unit), *self.interactions.sizes(axes))
+            for scale, axes, part in zip(self._scales(), sets, np.split(unit, ends[:-1], axis=1), strict=True)
+        ]
+        tables = []
+        for axes, noise in zip(sets, self.noise, strict=True):
+            total = sum(
+                part.sum(axis=tuple(1 + place for place, axis in enumerate(wider) if axis not in axes))
+                for wider, part in zip(sets, parts, strict=True)
+                if set(axes) <= set(wider)
+            )
+            tables.append(noise * self.interactions.residual(np.asarray(total), len(axes)))
+        return tables
+
+    @property
+    def largest(self) -> np.ndarray:
+        """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T·N/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
+        sets, spread = self.interactions.sets, self.noise * self.interactions.share
+        inside = np.array([[set(axes) <= set(wider) for axes in sets] for wider in sets])
+        parts = []
+        for block in self.interactions.blocks:
+            held = [set(axes) <= set(block) for axes in sets]
+            reach = self._scales() * ((inside & held) @ spread)
+            cells = self.interactions.cells(block)
+            parts.append(np.full(cells, float(reach.max()) * _joint(self.interactions) / cells))
+        return np.concatenate(parts)
+
+    def describe(self) -> str:
+        """Return how many marginals it asks."""
+        return f"{len(self.weights)} weighted marginals"
+
+    def _scales(self) -> np.ndarray:
+        return self.weights * _repeats(self.interactions)
+
+
+def weighted(body: Polytope, structure: Structure) -> Weighted:
+    """Return the weighted marginals that suit a counting body of marginals."""
+    interactions = Interactions(structure)
+    sets = interactions.sets
+    inside = np.array([[set(axes) <= set(wider) for wider in sets] for axes in sets])
+    parts = inside * _repeats(interactions)
+    weights = best_weights(parts / parts.max(), interactions.demand / interactions.demand.max())
+    radius = body.coefficient_radius * float(weights.sum()) * UP
+    return Weighted(interactions, 1 / (parts @ weights**2), radius, weights)
+
+
+def _repeats(interactions: Interactions) -> np.ndarray:
+    """Return N/N_S for each S."""
+    return np.array([_joint(interactions) / interactions.cells(axes) for axes in interactions.sets])
+
+
+def _joint(interactions: Interactions) -> int:
+    return math.prod(interactions.structure.shape)

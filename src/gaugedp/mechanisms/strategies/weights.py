@@ -1,0 +1,28 @@
+"""How much of a pure budget each part of a strategy gets."""
+
+import numpy as np
+
+_FEW = 64  # parts up to which a full Hessian is kept
+
+
+def best_weights(parts: np.ndarray, demand: np.ndarray) -> np.ndarray:
+    """Return c > 0 (m,), Σc = 1, for which Σ_t demand_t/λ_t is small, λ = parts·c² and `parts` (t, m) ≥ 0.
+
+    λ are the eigenvalues of AᵀA for a strategy A whose part m counts every row c_m times. A local minimum of
+    (Σc)²·Σ demand/λ, in log c; from equal parts and from mostly the last one, the finest.
+    """
+    import scipy.optimize
+
+    def log_cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        c = np.exp(logs - logs.max())
+        terms = demand / (parts @ c**2)
+        cost = float(terms.sum())
+        slope = -2 * c**2 * ((terms / (parts @ c**2)) @ parts) / cost
+        return float(np.log(cost) + 2 * np.log(c.sum())), slope + 2 * c / c.sum()
+
+    size = parts.shape[1]
+    starts = [np.zeros(size), np.where(np.arange(size) == size - 1, 0.0, -4.0)]
+    method = "BFGS" if size <= _FEW else "L-BFGS-B"
+    found = [scipy.optimize.minimize(log_cost, start, jac=True, method=method) for start in starts]
+    c = np.exp(np.maximum(min(found, key=lambda one: float(one.fun)).x, -600.0))
+    return c / c.sum()

@@ -1,0 +1,73 @@
+"""The steps of processing by name, and the order in which they are done."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gaugedp.errors import UNTOUCHED, UnknownName
+from gaugedp.processing.least_squares import answerable, consistent
+from gaugedp.queries.base import Query
+from gaugedp.queries.linear import Term, Workload
+from gaugedp.queries.maps import MatrixMap
+from gaugedp.queries.piece import Piece
+
+WORDS = {
+    "consistent": "made consistent by least squares, so that answers about the same rows add up",
+    "non_negative": "counts below 0 set to 0",
+    "rounded": "counts rounded to whole numbers",
+}
+STEPS = tuple(WORDS)
+
+
+def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCHED) -> tuple[str, ...]:
+    """Return the steps in the order in which they are done: that of STEPS, each once.
+
+    Refused: a name that is none of STEPS; "consistent" for a question (where one is given) that it is not for.
+    """
+    asked = (steps,) if isinstance(steps, str) else tuple(steps)
+    for name in asked:
+        if name not in STEPS:
+            raise UnknownName.among("processing step", name, STEPS, undone)
+    if "consistent" in asked and query is not None:
+        answerable(query, undone)
+    return tuple(name for name in STEPS if name in asked)
+
+
+def process(
+    steps: tuple[str, ...], values: np.ndarray, are_counts: np.ndarray, query: Query | None, deviations: np.ndarray
+) -> np.ndarray:
+    """Return the released values (n_rows,), processed by steps that `check` returned; the units stay.
+
+    Theorem. Every step is a function of the released values and of public facts, so the promise stays what it was
+    (post-processing). Only "consistent" needs the question, and the deviations of the noise.
+    """
+    if "consistent" in steps and isinstance(query, Workload):
+        values = consistent(query, values, deviations)
+    if "non_negative" in steps:
+        values = np.where(are_counts, np.maximum(values, 0.0), values)
+    if "rounded" in steps:
+        values = np.where(are_counts, np.rint(values), values)
+    return values + 0.0  # no −0
+
+
+def counts(query: Query) -> np.ndarray:
+    """Return which released values are answers that count rows, each row as 0 or 1; shape (n_rows,), dtype bool.
+
+    Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
+    """
+    if not isinstance(query, Workload):
+        return np.zeros(query.n_rows, dtype=bool)
+    return np.concatenate([_counts(term) for term in query.terms])
+
+
+def _counts(term: Term) -> np.ndarray:
+    if term.estimate.ratio is not None:
+        return np.zeros(term.estimate.n_rows, dtype=bool)
+    return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
+
+
+def _rows_are_counts(piece: Piece) -> np.ndarray:
+    if isinstance(piece.cells, MatrixMap) and piece.counts:
+        entries = piece.cells.matrix * float(piece.cells.step)
+        return np.asarray(((entries == 0) | (entries == 1)).all(axis=1))
+    return np.full(piece.cells.n_rows, piece.counts)

@@ -1,0 +1,270 @@
+"""The matrix mechanism: its noise, what it says of it, what it covers and what it refuses."""
+
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.special
+
+import gaugedp as gd
+from gaugedp.bodies import LpBall, Polytope
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.mechanisms.spread import expected_root, laplace_reach, rounded_means, rounded_quantiles, rounded_variances
+from gaugedp.samplers.laws import DiscreteLaplace, RoundedGaussian
+from tests.mechanisms.matrix_zoo import (
+    BODIES,
+    N_DRAWS,
+    NORMAL,
+    PERSON,
+    PURE,
+    QUERIES,
+    ROW,
+    grid,
+    least_norm,
+    line,
+    matrix_of,
+    two_way,
+)
+
+
+def test_the_reference_of_a_pure_strategy_is_reached() -> None:
+    mechanism = Matrix.calibrate(gd.prefix_sums(line(32), "x").sensitivity(ROW), PURE)
+    assert mechanism.error() <= 26.94  # the best that was known when this was written; noise on the cells has 28.33
+
+
+LARGE = [
+    (gd.prefix_sums(line(100_000), "x"), PURE, 7_000),
+    (gd.prefix_sums(line(100_000), "x"), NORMAL, 6_200),
+    (two_way(10, 10, 10, 10, 10), PURE, 420),
+    (two_way(10, 10, 10, 10, 10), NORMAL, 385),
+]
+
+
+@pytest.mark.parametrize(("query", "promise", "most"), LARGE, ids=lambda value: repr(value)[:40])
+def test_a_hundred_thousand_cells_are_planned_in_seconds(query, promise, most: float) -> None:
+    started = time.perf_counter()
+    mechanism = Matrix.calibrate(query.sensitivity(ROW), promise)
+    error = mechanism.error()
+    assert time.perf_counter() - started < 20
+    assert error <= most
+    total = math.sqrt(float(mechanism.variances.sum()))
+    assert 0.97 * total <= error <= total
+    lengths = np.linalg.norm(mechanism.sample_noise(10, gd.research_rng(1)), axis=1)
+    assert lengths.mean() == pytest.approx(error, abs=4.5 * max(lengths.std(), 0.02 * error) / math.sqrt(10))
+    assert (mechanism.half_widths(0.95, simultaneous=True) > mechanism.half_widths(0.95)).all()
+
+
+# -- the noise -----------------------------------------------------------------------------------------
+
+SMALL = [
+    ("prefix", NORMAL),
+    ("prefix, replaced", gd.ZCDP(0.1)),
+    ("ranges", gd.GaussianDP(0.4)),
+    ("mixed", NORMAL),
+    ("stack", gd.GaussianDP(3.0)),
+    ("random", gd.ZCDP(0.5)),
+    ("prefix, person", gd.PureDP(0.5)),
+    ("ranges, replaced", PURE),
+    ("mixed", PURE),
+    ("matrix", gd.PureDP(0.3)),
+    ("random", PURE),
+]
+
+
+@cache
+def drawn(name: str, promise) -> tuple[Matrix, np.ndarray]:
+    mechanism = Matrix.calibrate(BODIES[name], promise)
+    return mechanism, mechanism.sample_noise(N_DRAWS, gd.research_rng(len(name) + 7))
+
+
+@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
+def test_the_noise_is_as_wide_as_it_says(name: str, promise) -> None:
+    mechanism, noise = drawn(name, promise)
+    squares = noise**2
+    slack = 4.5 * squares.std(axis=0) / math.sqrt(N_DRAWS)
+    assert (np.abs(squares.mean(axis=0) - mechanism.variances) <= slack + 1e-3 * mechanism.variances).all()
+    assert (np.abs(noise.mean(axis=0)) <= 4.5 * np.sqrt(mechanism.variances / N_DRAWS)).all()
+    steps = noise / float(mechanism.lattice_step)
+    assert np.array_equal(steps, np.round(steps))
+
+
+@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
+def test_the_noise_has_the_covariance_of_its_strategy(name: str, promise) -> None:
+    mechanism, noise = drawn(name, promise)
+    matrix = matrix_of(mechanism.strategy) * mechanism.scale * float(mechanism.lattice_step)
+    direction = np.random.default_rng(1).normal(size=BODIES[name].ambient_dim)
+    expected = float(((direction @ matrix) ** 2).sum()) * (2 if isinstance(promise, gd.PureDP) else 1)
+    expected += float((direction**2).sum()) * float(mechanism.lattice_step) ** 2 / 12
+    found = (noise @ direction) ** 2
+    assert found.mean() == pytest.approx(expected, abs=4.5 * found.std() / math.sqrt(N_DRAWS) + 2e-3 * expected)
+
+
+@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
+def test_the_error_is_the_mean_norm(name: str, promise) -> None:
+    mechanism, noise = drawn(name, promise)
+    for norm, weights in ((1, None), (2, None), (2, np.linspace(1, 3, BODIES[name].ambient_dim))):
+        lengths = np.linalg.norm(noise if weights is None else noise / weights, norm, axis=1)
+        slack = 4 * lengths.std() / math.sqrt(N_DRAWS) + 0.01 * lengths.mean()
+        assert mechanism.error(norm, weights) == pytest.approx(lengths.mean(), abs=slack)
+
+
+@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
+def test_the_widths_hold(name: str, promise) -> None:
+    mechanism, noise = drawn(name, promise)
+    for level in (0.5, 0.95, 0.99):
+        slack = 4.5 * math.sqrt(level * (1 - level) / N_DRAWS)
+        each, together = (mechanism.half_widths(level, flag) for flag in (False, True))
+        tolerance = 1 + 1e-12
+        assert ((np.abs(noise) <= each * tolerance).mean(axis=0) >= level - slack).all()
+        assert (np.abs(noise) <= together * tolerance).all(axis=1).mean() >= level - slack
+        tight = each - 2 * float(mechanism.lattice_step)
+        assert ((np.abs(noise) <= tight).mean(axis=0) <= level + slack + 0.015).all()
+
+
+def test_in_one_dimension_it_is_the_gaussian_mechanism() -> None:
+    body = QUERIES["count"].sensitivity(PERSON)
+    for promise in (NORMAL, gd.GaussianDP(0.2)):
+        mechanism, known = Matrix.calibrate(body, promise), gd.Gaussian.calibrate(body, promise)
+        assert mechanism.guarantee == known.guarantee
+        assert mechanism.variances == pytest.approx(known.variances, rel=1e-9)
+        assert mechanism.half_widths(0.95).tolist() == known.half_widths(0.95).tolist()
+        assert mechanism.error() == pytest.approx(known.error(), rel=1e-3)
+
+
+@pytest.mark.parametrize("promise", [NORMAL, PURE, gd.ZCDP(0.3)], ids=str)
+def test_three_rows_of_a_person_cost_three_times_the_noise(promise) -> None:
+    one, three = (Matrix.calibrate(QUERIES["prefix"].sensitivity(unit), promise) for unit in (ROW, PERSON))
+    assert three.scale * math.sqrt(float(three.strategy.squares.sum())) == pytest.approx(
+        3 * one.scale * math.sqrt(float(one.strategy.squares.sum())), rel=1e-5
+    )
+
+
+def test_rounding_is_paid_for_where_answers_are_no_integers() -> None:
+    body = BODIES["random"]
+    mechanism = Matrix.calibrate(body, gd.GaussianDP(1.0))
+    step = float(mechanism.lattice_step)
+    matrix = matrix_of(mechanism.strategy) * step
+    for vertex in np.random.default_rng(1).choice([-1.0, 1.0], size=(50, 4)):
+        for column in body.symmetric_columns().T[:10] * body.factor:
+            assert least_norm(matrix, column + step * vertex, 2) <= mechanism.scale
+    assert mechanism.scale * step <= mechanism.strategy.radius * (1 + 2.0**-11)
+
+
+def test_zcdp_and_the_curve_use_the_same_noise() -> None:
+    body = BODIES["prefix"]
+    narrow, same = (Matrix.calibrate(body, promise) for promise in (gd.GaussianDP(0.5), gd.ZCDP(0.125)))
+    assert same.variances == pytest.approx(narrow.variances, rel=1e-12)
+    assert isinstance(same.guarantee, gd.ZCDP)
+
+
+# -- the parts -----------------------------------------------------------------------------------------
+
+
+def test_rounded_normal_variables() -> None:
+    stds = np.array([0.0, 0.2, 1.0, 3.9, 4.1, 50.0])
+    laws = [RoundedGaussian(Fraction(float(std))) for std in stds[1:]]
+    assert rounded_variances(stds)[1:] == pytest.approx([law.variance for law in laws], rel=1e-6)
+    assert rounded_variances(stds)[0] == rounded_means(stds)[0] == 0
+    for level in (0.3, 0.95, 1 - 1e-9):
+        assert rounded_quantiles(stds, level).tolist() == [0, *(law.half_width(level) for law in laws)]
+    widths = np.arange(2000)
+    means = [float((1 - law.coverage(widths)).sum()) for law in laws]
+    assert rounded_means(stds)[1:] == pytest.approx(means, rel=1e-4)
+
+
+def test_expected_roots_are_those_of_chi() -> None:
+    for count in (1, 2, 10, 1000):
+        exact = math.sqrt(2) * math.exp(math.lgamma((count + 1) / 2) - math.lgamma(count / 2))
+        assert expected_root(np.array([4.0]), np.array([count])) == pytest.approx(2 * exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99, 1 - 1e-6])
+def test_the_bounds_of_laplace_sums_hold(level: float) -> None:
+    law = DiscreteLaplace(Fraction(1000))
+    assert 1000 * laplace_reach(np.ones(1), np.ones(1), level)[0] >= law.half_width(level)
+    many = laplace_reach(np.full(1, 400.0), np.ones(1), level)[0]
+    assert many >= math.sqrt(800) * math.sqrt(2) * scipy.special.erfinv(level) * 0.99
+    assert many <= laplace_reach(np.full(1, 400.0), np.full(1, 20.0), level)[0]
+
+
+# -- what is covered and what is refused ---------------------------------------------------------------
+
+
+def test_it_covers_its_own_body_and_smaller_ones_only() -> None:
+    body = QUERIES["prefix"].sensitivity(PERSON)
+    for promise in (NORMAL, PURE):
+        mechanism = Matrix.calibrate(body, promise)
+        assert mechanism.covers(body)
+        assert mechanism.covers(QUERIES["prefix"].sensitivity(ROW))
+        assert not mechanism.covers(replace(body, factor=3.1))
+        assert not mechanism.covers(replace(body, differences=True, with_zero=True))
+        assert not mechanism.covers(QUERIES["ranges"].sensitivity(ROW))
+        assert not mechanism.covers(LpBall(11, 1))
+        wide = Matrix.calibrate(replace(body, differences=True, with_zero=True), promise)
+        assert wide.covers(body)
+        narrow = Matrix.calibrate(replace(body, differences=True, with_zero=False), promise)
+        assert not narrow.covers(body)
+        points = np.random.default_rng(4).normal(size=(2, 5))
+        real = Matrix.calibrate(Polytope.symmetric_hull(points), promise)
+        assert real.covers(Polytope.symmetric_hull(points, 0.5))
+        assert not real.covers(Polytope.symmetric_hull(points * 0.5))
+
+
+@pytest.mark.parametrize("promise", [gd.PureDP(0), gd.ApproxDP(1, 0), gd.ZCDP(0), gd.GaussianDP(0), 1.0, None], ids=str)
+def test_a_promise_it_cannot_keep_is_refused(promise) -> None:
+    with pytest.raises(InvalidRequest, match=r"noise cannot be made for .* above 0"):
+        Matrix.calibrate(BODIES["prefix"], promise)
+
+
+@pytest.mark.parametrize("promise", [NORMAL, PURE], ids=str)
+def test_bodies_it_cannot_serve_are_refused(promise) -> None:
+    with pytest.raises(InvalidRequest, match="A strategy needs generators"):
+        Matrix.calibrate(LpBall(3, 1), promise)
+    with pytest.raises(InvalidRequest, match="Project the answers to the span"):
+        Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, 0.5, 0], [1, 0.5, 0]])), promise)
+    with pytest.raises(InvalidRequest, match="No unit can change this answer"):
+        Matrix.calibrate(Polytope.symmetric_hull(np.zeros((2, 3))), promise)
+    with pytest.raises(InvalidRequest, match="not finite"):
+        Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, np.nan]])), promise)
+    with pytest.raises(InvalidRequest):
+        Matrix.calibrate(gd.bounded_sums(gd.Domain.of(x=gd.integers(1, 9000), v=gd.bounded(0, 9)), "v", "x")
+                         .sensitivity(ROW), promise)  # fmt: skip
+    with pytest.raises(InvalidRequest, match="wider than 2"):
+        Matrix.calibrate(BODIES["prefix"], gd.PureDP(1e-20) if promise == PURE else gd.GaussianDP(1e-20))
+
+
+def test_directions_that_differ_by_rounding_only_are_refused_or_flat() -> None:
+    nearly = np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-50]])
+    with pytest.raises(InvalidRequest):
+        Matrix.calibrate(Polytope.symmetric_hull(nearly), NORMAL)
+
+
+def test_questions_that_are_too_large_are_refused_at_once() -> None:
+    wide = Polytope.symmetric_hull(np.random.default_rng(1).normal(size=(100, 10_000)))
+    many = gd.stack(gd.prefix_sums(grid(300, 300), "a0"), gd.marginals(grid(300, 300), "a1")).sensitivity(ROW)
+    for body, promise in ((wide, NORMAL), (wide, PURE), (many, NORMAL), (many, PURE)):
+        with pytest.raises(InvalidRequest, match="Use "):
+            Matrix.calibrate(body, promise)
+
+
+def test_a_strategy_is_searched_once() -> None:
+    first, second = (Matrix.calibrate(gd.prefix_sums(line(9), "x").sensitivity(ROW), gd.ZCDP(rho)) for rho in (1, 2))
+    assert first.strategy is second.strategy
+
+
+def test_it_says_what_it_is() -> None:
+    assert "optimal factorisation (gap" in repr(drawn("prefix", NORMAL)[0])
+    assert "idealized" in repr(drawn("mixed", PURE)[0])
+    assert "rounded Laplace on" in drawn("mixed", PURE)[0].describe()
+
+
+def test_other_norms_and_levels_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="norm"):
+        drawn("prefix", NORMAL)[0].error(3)
+    with pytest.raises(InvalidRequest, match="level"):
+        drawn("prefix", NORMAL)[0].half_widths(1.0)

@@ -1,0 +1,188 @@
+"""Strategies: the hypothesis of the matrix mechanism's theorem on every generator, and certificates."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.bodies import Polytope
+from gaugedp.bodies.prepare import distinct
+from gaugedp.mechanisms.factorisation import factorise
+from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.mechanisms.spread import expected_root
+from gaugedp.mechanisms.strategies import best_strategy
+from gaugedp.mechanisms.strategies.dense import optimal
+from gaugedp.mechanisms.strategies.marginals import Interactions
+from gaugedp.mechanisms.strategies.ranges import optimal_ranges
+from gaugedp.mechanisms.strategies.toeplitz import toeplitz
+from tests.mechanisms.matrix_zoo import (
+    BODIES,
+    NORMAL,
+    QUERIES,
+    REPLACED,
+    ROW,
+    bernoulli,
+    least_norm,
+    length,
+    line,
+    matrix_of,
+    strategies,
+    two_way,
+)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("name", BODIES)
+def test_every_generator_is_within_the_radius(name: str, p: int) -> None:
+    body = BODIES[name]
+    columns = body.symmetric_columns().T * body.factor
+    columns = columns[distinct(columns.T)]
+    checked = columns if p == 2 else columns[:: 1 + len(columns) // 20]  # a linear program each
+    for strategy in strategies(name, p):
+        matrix = matrix_of(strategy)
+        needed = max(least_norm(matrix, column, p) for column in checked)
+        assert needed <= strategy.radius * (1 + 1e-7)  # of the oracle
+        if p == 2:
+            assert needed >= 0.999 * strategy.radius  # so that a radius a tenth too small would be found
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("name", BODIES)
+def test_what_is_said_of_the_matrix_is_true(name: str, p: int) -> None:
+    for strategy in strategies(name, p):
+        matrix = matrix_of(strategy)
+        assert matrix.shape == (BODIES[name].ambient_dim, strategy.n_noise)
+        assert np.allclose(strategy.squares, (matrix**2).sum(axis=1), rtol=1e-8, atol=1e-12)
+        assert (strategy.largest >= np.abs(matrix).max(axis=1) * (1 - 1e-9)).all()
+        assert strategy.describe()
+        if p == 2:
+            assert strategy.least <= length(optimal(BODIES[name], None)) * (1 + 1e-9) <= length(strategy) * (1 + 2e-6)
+        if (spectrum := strategy.spectrum(None)) is not None:
+            values = np.repeat(spectrum[0], spectrum[1].astype(int))
+            true = np.linalg.svd(matrix, compute_uv=False) ** 2
+            shown = np.zeros(max(len(true), len(values)))
+            shown[: len(values)] = np.sort(values)[::-1]
+            assert np.allclose(shown[: len(true)], true, atol=1e-9 * true[0])
+            assert np.allclose(shown[len(true) :], 0, atol=1e-9 * true[0])
+
+
+# -- the certified optimum -----------------------------------------------------------------------------
+
+REFERENCES = {  # γ, and the expected error at ε = 1, δ = 1e−6 without a lattice
+    "5 x 50": (bernoulli(5, 50), 5.000, 20.10),
+    "10 x 100": (bernoulli(10, 100), 10.000, 41.21),
+    "20 x 200": (bernoulli(20, 200), 19.941, 83.19),
+    "40 x 200": (bernoulli(40, 200), 39.177, 164.44),
+    "prefix 32": (np.tri(32), 10.703, 43.60),
+    "2-way 2^4": (two_way(2, 2, 2, 2).sensitivity(ROW).columns(), 7.689, None),  # flat
+    "2-way 3^3": (two_way(3, 3, 3).sensitivity(ROW).columns(), 7.406, None),
+    "ranges 16": (gd.ranges(line(16), "x").sensitivity(ROW).columns(), 20.326, None),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_reference_values_of_the_optimum(name: str) -> None:
+    matrix, gamma, error = REFERENCES[name]
+    body = Polytope.symmetric_hull(matrix)
+    strategy = optimal(body, None) if error is None else Matrix.calibrate(body, NORMAL).strategy
+    assert length(strategy) == pytest.approx(gamma, abs=6e-4)
+    assert 0 <= length(strategy) / strategy.least - 1 <= 2e-6
+    if error is not None:
+        scale = strategy.radius * 4.224679
+        values, counts = strategy.spectrum(None)
+        assert scale * expected_root(values, counts) == pytest.approx(error, rel=5e-4)
+
+
+def test_the_parts_of_a_factorisation_belong_together() -> None:
+    found = factorise(BODIES["random"])
+    assert found.upper == pytest.approx(found.radius * math.sqrt(np.trace(found.covariance)), rel=1e-9)
+    assert np.allclose(found.left @ found.inverse, np.eye(4))
+    assert 0 <= found.gap <= 2e-6
+
+
+def test_no_other_strategy_beats_the_lower_bound() -> None:
+    matrix = np.random.default_rng(5).normal(size=(3, 40))
+    found = factorise(Polytope.symmetric_hull(matrix))
+    for seed in range(20):
+        left = np.random.default_rng(seed).normal(size=(3, 3))
+        other = np.linalg.norm(left) * np.linalg.norm(np.linalg.solve(left, matrix), axis=0).max()
+        assert other >= found.lower
+
+
+def test_weights_are_what_errors_are_divided_by() -> None:
+    body, weights = BODIES["random"], np.array([1.0, 5.0, 0.2, 3.0])
+    weighted_, plain = factorise(body, weights), factorise(body)
+    scaled = factorise(Polytope.symmetric_hull(body.columns() / weights[:, None], body.factor))
+    assert weighted_.upper == pytest.approx(scaled.upper, rel=1e-6)
+    errors = [Matrix.calibrate(body, NORMAL, given).error(2, weights) for given in (weights, None)]
+    assert errors[0] < errors[1]
+    assert plain.gap <= 2e-6
+
+
+def test_thousands_of_generators_take_seconds() -> None:
+    body = Polytope.symmetric_hull(np.random.default_rng(2).normal(size=(12, 3000)))
+    started = time.perf_counter()
+    assert factorise(body).gap <= 2e-6
+    assert time.perf_counter() - started < 20
+
+
+# -- structure -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=["row", "replaced"])
+@pytest.mark.parametrize("name", ["two-way", "mixed", "count"])
+def test_marginals_are_as_good_as_the_certified_optimum(name: str, unit: gd.PrivacyUnit) -> None:
+    body = QUERIES[name].sensitivity(unit)
+    structured, dense = best_strategy(body, 2), optimal(body, None)
+    assert "interactions" in structured.describe()
+    assert length(structured) == pytest.approx(length(dense), rel=1e-5)
+    assert structured.least <= length(dense) * (1 + 1e-9)
+    assert length(structured) <= structured.least * (1 + 1e-5)
+
+
+def test_ranges_in_the_coordinates_of_their_cells_are_the_optimum() -> None:
+    for unit in (ROW, REPLACED):
+        body = QUERIES["ranges"].sensitivity(unit)
+        assert length(optimal_ranges(body)) == pytest.approx(length(optimal(body, None)), rel=1e-5)
+
+
+def test_the_square_root_is_near_the_optimum_of_prefix_sums() -> None:
+    body = gd.prefix_sums(line(60), "x").sensitivity(ROW)
+    root, best = toeplitz(body), optimal(body, None)
+    assert root.least <= best.least * (1 + 1e-6)
+    assert length(best) <= length(root) <= 1.15 * length(best)
+
+
+def test_differences_of_the_square_root_are_measured_exactly() -> None:
+    body = gd.prefix_sums(line(40), "x").sensitivity(REPLACED)
+    root = toeplitz(body)
+    columns = np.linalg.inv(matrix_of(root)) @ np.tri(40)
+    apart = np.linalg.norm(columns[:, :, None] - columns[:, None, :], axis=0).max()
+    assert max(apart, np.linalg.norm(columns, axis=0).max()) == pytest.approx(root.radius, rel=1e-6)
+
+
+def test_too_many_patterns_of_a_replacement_cost_a_factor_at_most(monkeypatch) -> None:
+    body = QUERIES["mixed"].sensitivity(REPLACED)
+    exact = best_strategy(body, 2)
+    monkeypatch.setattr("gaugedp.mechanisms.strategies.residual._MOST_PATTERNS", 2)
+    rough = best_strategy(body, 2)
+    assert length(exact) <= length(rough) <= 2 * length(exact)
+    needed = max(least_norm(matrix_of(rough), column, 2) for column in body.symmetric_columns().T)
+    assert needed <= rough.radius
+
+
+def test_interactions_split_the_space() -> None:
+    structure = BODIES["mixed"].generators.structure
+    interactions = Interactions(structure)
+    assert sum(interactions.dimension(axes) for axes in interactions.sets) == BODIES["mixed"].rank
+    assert () in interactions.sets
+    assert all(structure.shape[axis] > 1 for axes in interactions.sets for axis in axes)
+
+
+def test_pure_strategies_are_no_worse_than_noise_on_the_cells() -> None:
+    for name in ("prefix", "ranges", "two-way", "mixed"):
+        body = BODIES[name]
+        on_cells = math.sqrt(body.generators.row_squares().sum()) * body.coefficient_radius
+        assert length(best_strategy(body, 1)) <= on_cells * (1 + 1e-9)

@@ -1,0 +1,64 @@
+"""A report of processed answers says what was done to them, and that its bars are those of the raw ones."""
+
+import re
+
+import pytest
+
+import gaugedp as gd
+from gaugedp.report import render
+from tests.report.test_html import DOMAIN, made, text
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+
+QUESTION = "SEX; AGEP; SEX*AGEP; count"
+
+
+def page_of(*steps: str) -> str:
+    query = gd.query(DOMAIN, QUESTION)
+    laplace = gd.Laplace.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(0.5))
+    return render(made(query, mechanism=laplace).processed(*steps, query=query))
+
+
+def test_raw_answers_need_no_words() -> None:
+    page = page_of()
+    assert "processed" not in page
+    assert "of the raw answers" not in page
+    assert "Counts below 0" in page
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        (("consistent",), ["made consistent by least squares"]),
+        (("non_negative", "rounded"), ["counts below 0 set to 0; then counts rounded to whole numbers"]),
+    ],
+    ids=str,
+)
+def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]) -> None:
+    page = page_of(*steps)
+    shown = text(page)
+    for sentence in (*words, "those of the raw answers", "may lie outside its bar"):
+        assert sentence in shown
+    assert "Dots are the released answers" not in shown
+    assert "Counts below 0, or cells" not in shown
+    assert page.count("error bars of the raw answers") == 2 * 3  # the label and the description of each chart
+    assert "95 % of the raw answers:" in shown
+    assert f"processing={steps!r}" in shown.replace("&#x27;", "'")
+
+
+def test_the_command_has_the_flags() -> None:
+    query = gd.query(DOMAIN, "SEX; AGEP")
+    answer = made(query, epsilon=0.5).processed("rounded", "non_negative", "consistent", query=query)
+    shown = text(render(answer))
+    assert re.search(r"--ledger LEDGER --consistent --non-negative --round\b", shown)
+
+
+def test_a_dot_outside_its_bar_stays_in_the_chart() -> None:
+    from dataclasses import replace
+
+    from gaugedp.report.plots import _range
+    from gaugedp.report.terms import read_terms
+
+    term = read_terms(made("AGEP"))[0]
+    far = replace(term, estimate=term.estimate + 10 * (term.highest - term.lowest))
+    assert _range(far)[1] > far.estimate.max() > term.highest.max()
