@@ -9,6 +9,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope, SchattenBall
 from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.shaped import ShapedNoise
 from tests.mechanisms.registry import DOMAIN, REPLACED, ROW
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
@@ -41,6 +42,19 @@ def test_the_error_of_k_norm_noise(name: str) -> None:
 def test_the_error_of_the_cube(name: str) -> None:
     mechanism = gd.Cube.calibrate(Polytope.symmetric_hull(KNORM[name][0]), ONE)
     assert mechanism.error() == pytest.approx(CUBE[name], rel=0.012)
+    assert mechanism.exactness == "idealized"
+
+
+# root mean squares (r + 1)^½·γ; for the first the error itself, both from another program
+ELLIPSOID = {"signs 5x50": 11.18, "signs 10x100": 31.62, "signs 20x200": 89.18, "prefix 32": 58.8}
+
+
+@pytest.mark.parametrize("name", ELLIPSOID)
+def test_the_error_of_the_ellipsoid(name: str) -> None:
+    body = Polytope.symmetric_hull(KNORM[name][0])
+    mechanism = EllipsoidNoise.calibrate(body, ONE)
+    assert mechanism.error() == pytest.approx(ELLIPSOID[name], rel=0.015)
+    assert mechanism.shape.gauge(KNORM[name][0].T).max() <= mechanism.stretch
     assert mechanism.exactness == "idealized"
 
 

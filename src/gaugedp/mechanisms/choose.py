@@ -48,7 +48,9 @@ def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | No
     if isinstance(body, Polytope) and body.ambient_dim <= _MOST_ROWS:
         rank, count = _size(body)
         if 0 < count <= _FEW_POINTS.get(rank, 0):
-            yield KNorm.calibrate(body, pure)
+            listed = KNorm.calibrate(body, pure)
+            if listed.guarantee == pure:  # facets that cannot be told apart are walked: not pure
+                yield listed
         elif rank > 1 and isinstance(asked, ApproxDP) and asked.delta_value > 0:
             yield KNorm.calibrate(body, asked)
     if 1 < body.ambient_dim <= _MOST_ROWS:

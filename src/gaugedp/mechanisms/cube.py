@@ -11,6 +11,7 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.shaped import ShapedNoise, pure_or_approx
+from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +32,7 @@ class Cube(ShapedNoise):
         box: Body = LpBall(body.ambient_dim, np.inf)
         if weights is not None:
             box = LinearImage(box, np.diag(np.asarray(weights, dtype=float)))
-        return cls(body, promise, box, epsilon, float(radius * step) * (1 + 2.0**-40), step)
+        return cls(body, promise, box, gauge_noise(box), epsilon, float(radius * step) * (1 + 2.0**-40), step)
 
     def covers(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""

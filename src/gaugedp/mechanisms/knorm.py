@@ -23,9 +23,10 @@ class KNorm(ShapedNoise):
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
         """Return the mechanism for PureDP(ε), or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
-        epsilon, promise = pure_or_approx(guarantee, gauge_noise(body).walks)
+        noise = gauge_noise(body)
+        epsilon, promise = pure_or_approx(guarantee, noise.walks)
         step, stretch = lattice_of(body, body, 1.0)
-        return cls(body, promise, body, epsilon, stretch, step)
+        return cls(body, promise, body, noise, epsilon, stretch, step)
 
     def describe(self) -> str:
         """Return rank, rate, and the length of the walk where there is one."""

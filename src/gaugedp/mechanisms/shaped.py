@@ -20,7 +20,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import FINE_STEPS, Mechanism, Progress, is_integer, silent
-from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+from gaugedp.samplers.gauge_noise import GaugeNoise
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
 _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
@@ -29,6 +29,8 @@ _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 @dataclass(frozen=True, eq=False, repr=False)
 class ShapedNoise(Mechanism, ABC):
     """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `stretch` with body ⊆ Δ·S.
+
+    `noise` draws it at ε = Δ = 1.
 
     Theorem. Let answers on the lattice differ by a point of Δ·S between neighbours. Then the release is ε-DP where
     the noise has that law (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the density
@@ -39,6 +41,7 @@ class ShapedNoise(Mechanism, ABC):
     body: Body
     guarantee: Guarantee
     shape: Body
+    noise: GaugeNoise
     epsilon: float
     stretch: float
     step: Fraction
@@ -47,11 +50,6 @@ class ShapedNoise(Mechanism, ABC):
     def exactness(self) -> str:  # type: ignore[override]
         """ "mixing" for a walk, else "idealized": the law is exact in real arithmetic."""
         return "mixing" if self.noise.walks else "idealized"
-
-    @property
-    def noise(self) -> GaugeNoise:
-        """The sampler."""
-        return gauge_noise(self.shape)
 
     @property
     def lattice_step(self) -> Fraction:
@@ -144,23 +142,32 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
 def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]:
     """Return the step of the lattice, and Δ with every difference of rounded answers in Δ·shape, body ⊆ inside·shape.
 
-    Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), which
-    adds at most a point of step·[−1, 1]^d; a flat shape does not hold that, so its generators must be on the lattice.
+    Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), and so
+    fine that the point of step·[−1, 1]^d which that adds makes Δ at most a thousandth larger, or 2^−40 of the radius
+    where a body is so thin that nothing else would do. A flat shape holds no such point: its generators must be on
+    the lattice.
     """
     radius = body.radius(2)
     if not radius > 0:
         raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
     if is_integer(body):
         return Fraction(1), inside * _ROUNDING
-    step = Fraction(2) ** math.floor(math.log2(radius / (body.ambient_dim * FINE_STEPS)))
+    coarsest = radius / (body.ambient_dim * FINE_STEPS)
     if shape.rank == body.ambient_dim:
-        return step, (inside + float(step) * _gauge_of_cube(shape)) * _ROUNDING
+        cube = _gauge_of_cube(shape)
+        step = _power_below(max(min(coarsest, inside / (1024 * cube)), radius * 2.0**-40))
+        return step, (inside + float(step) * cube) * _ROUNDING
+    step = _power_below(coarsest)
     if not _on_lattice(body, step):
         raise InvalidRequest(
             "The body is flat and its generators lie on no lattice, so that no rounded answer stays in its span.",
             "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
         )
     return step, inside * _ROUNDING
+
+
+def _power_below(size: float) -> Fraction:
+    return Fraction(2) ** math.floor(math.log2(size))
 
 
 def _kind_and_size(body: Body) -> tuple[Body, float]:

@@ -25,7 +25,10 @@ class ListedFacets:
         import scipy.spatial
 
         self.columns = columns
-        hull = scipy.spatial.ConvexHull(np.hstack([columns, -columns]).T, qhull_options="Qt")
+        try:
+            hull = scipy.spatial.ConvexHull(np.hstack([columns, -columns]).T, qhull_options="Qt")
+        except scipy.spatial.QhullError:
+            raise _unsure() from None
         count = columns.shape[1]
         self.basis, self.signs = hull.simplices % count, np.where(hull.simplices < count, 1.0, -1.0)
         sizes = np.abs(np.linalg.det(self.facets(slice(None))))

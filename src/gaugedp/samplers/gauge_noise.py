@@ -1,5 +1,6 @@
 """Draws of density ∝ e^{−‖z‖_K} on the span of a body K: noise that has the body's shape."""
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -258,10 +259,12 @@ def _made(body: Body) -> GaugeNoise:
 def _of_polytope(body: Polytope) -> GaugeNoise:
     ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
     count = ready.coordinates.shape[1]
-    if count == ready.rank:
-        return ByCoordinates(body.factor * ready.frame.columns)
+    if ready.rank in (1, count):
+        longest = float(np.abs(ready.coordinates).max())  # the basis of a line is the longest generator to 1e−6
+        return ByCoordinates(body.factor * longest * ready.frame.columns)
     if count <= MOST_HULL_POINTS.get(ready.rank, 0):
-        return ByFacets(ready, body.factor)
+        with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot tell apart are walked
+            return ByFacets(ready, body.factor)
     if ready.rank**2 * count > _MOST_WORK:
         raise InvalidRequest(
             f"The body has rank {ready.rank} and {count:,} generators: a walk over its facets would take too long.",
@@ -297,4 +300,5 @@ def _slowest(sums: np.ndarray) -> float:
     vectors = np.linalg.eigh(flat.T @ flat)[1]
     ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]
     watched = np.hstack([ends**2, (flat**2).sum(axis=1, keepdims=True)]).reshape(*sums.shape[:2], 4)
-    return max(float(autocorrelation_time(watched[:, :, place].T)) for place in range(4))
+    times = [float(autocorrelation_time(watched[:, :, place].T)) for place in range(4)]
+    return max((time for time in times if math.isfinite(time)), default=1.0)  # what never changes needs no time

@@ -1,0 +1,44 @@
+"""Noise with the shape of the ellipsoid around the sensitivity body that keeps it smallest, under pure privacy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.factorisation import factorise
+from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.samplers.gauge_noise import gauge_noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EllipsoidNoise(ShapedNoise):
+    """Noise of density ∝ e^{−ε‖z‖_E/Δ}, E the ellipsoid around the body with the least E‖η‖₂² of such noise.
+
+    Its axes are those of the optimal Gaussian factorisation: with E = L·B₂ the noise has the covariance
+    (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is what has to be small while every generator lies in E (docs/theory/ellipsoid.md).
+    Good where the body is long and thin.
+    """
+
+    name: ClassVar[str] = "Ellipsoid"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which it needs ε; errors are over `weights`."""
+        epsilon, promise = pure_or_approx(guarantee, walks=False)
+        if not isinstance(body, Polytope):
+            raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
+        if not body.radius(2) > 0:
+            raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+        found = factorise(body, weights)
+        shape = Ellipsoid(found.left)
+        step, stretch = lattice_of(body, shape, found.radius)
+        return cls(body, promise, shape, gauge_noise(shape), epsilon, stretch, step)
+
+    def describe(self) -> str:
+        """Return rank and rate."""
+        return f"ellipsoidal noise of rank {self.noise.rank}, rate {self.epsilon:.6g}"

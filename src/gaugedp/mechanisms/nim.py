@@ -1,0 +1,149 @@
+"""The recursive (non-isotropic) mechanism: a share of ε for each half of the directions, the short half first."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._validate import whole
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.operations import project
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.samplers.gauge_noise import GaugeNoise, Progress, gauge_noise, silent
+from gaugedp.samplers.moments import moments
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """K-norm noise of the body projected on the columns of `basis` (d, k), with all of ε.
+
+    The columns of `short` (k, ·) are what is kept of it for good, those of `long` (k, ·) what the next level answers
+    anew; `short_square` and `long_square` are the mean squares of the noise on both.
+    """
+
+    basis: np.ndarray
+    noise: GaugeNoise
+    short: np.ndarray
+    long: np.ndarray
+    short_square: float
+    long_square: float
+
+
+class Nested(GaugeNoise):
+    """The sum of the levels' noise: on the directions of a later level, its answer and the earlier one are mixed.
+
+    `shares` of ε belong to the levels and sum to 1. With mean squares a and b, the later answer has the weight
+    a/(a + b): no other pair of weights that sum to 1 errs less (docs/theory/nim.md).
+    """
+
+    def __init__(self, levels: list[Level], shares: np.ndarray) -> None:
+        self.levels, self.shares = levels, shares
+        self.rank, self.walks = levels[0].basis.shape[1], any(level.noise.walks for level in levels)
+        self.square, self.weights = _mixed(levels, shares)
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return draws, of the quality of the levels'."""
+        return self._joined([level.noise.draw(size, rng) for level in self.levels])
+
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:  # noqa: ARG002
+        """Refuse: a sum of noises has no body."""
+        raise InvalidRequest("The noise of several levels has no body of its own.", "Use samplers.uniform.")
+
+    def steps(self, allowance: float) -> int:
+        """Return the most that a level needs for its part of the allowance."""
+        return max(level.noise.steps(allowance / len(self.levels)) for level in self.levels)
+
+    def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
+        """Return independent draws, every level after so many steps."""
+        return self._joined([level.noise.release(size, steps, rng, progress) for level in self.levels])
+
+    def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
+        drawn = [level.noise.trials for level in self.levels]
+        size = min(each.shape[1] for each in drawn)
+        joined = self._joined([_shuffled(each[:, :size], index) for index, each in enumerate(drawn)])
+        return joined.reshape(drawn[0].shape[0], size, -1)
+
+    def _joined(self, drawn: list[np.ndarray]) -> np.ndarray:
+        total = np.zeros(1)
+        for level, share, weight, noise in reversed(list(zip(self.levels, self.shares, self.weights, drawn, strict=True))):
+            short = noise @ level.short @ level.short.T
+            long = noise @ level.long @ level.long.T
+            total = (short + (1 - weight) * long) @ level.basis.T / share + weight * total
+        return total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NIM(ShapedNoise):
+    """K-norm noise, anew on the longer half of its directions, and so on: Hardt and Talwar 2010, section 7, mended.
+
+    Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
+    together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
+    moments, whose error costs accuracy alone; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
+    """
+
+    name: ClassVar[str] = "NIM"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ) and a polytope, of `depth` levels (the best if None)."""
+        if not isinstance(body, Polytope):
+            raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm.")
+        if depth is not None:
+            whole(minimum=1, depth=depth)
+        levels = _levels(body, depth)
+        cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
+        found = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
+        epsilon, promise = pure_or_approx(guarantee, found.walks)
+        step, stretch = lattice_of(body, body, 1.0)
+        return cls(body, promise, body, found, epsilon, stretch, step)
+
+    @property
+    def depth(self) -> int:
+        """The number of levels."""
+        return len(self.noise.levels) if isinstance(self.noise, Nested) else 1
+
+    def describe(self) -> str:
+        """Return the number of levels and their shares."""
+        shares = ", ".join(f"{share:.3g}" for share in self.noise.shares) if isinstance(self.noise, Nested) else "1"
+        return f"K-norm noise on {self.depth} nested spaces, shares {shares}, rate {self.epsilon:.6g}"
+
+
+def _levels(body: Polytope, depth: int | None) -> list[Level]:
+    """Return the levels of dimensions r, ⌊r/2⌋, …, 1, or the first `depth` of them."""
+    basis, levels = body.span, list[Level]()
+    while basis.shape[1] and (depth is None or len(levels) < depth):
+        part = project(body, basis)
+        rank = basis.shape[1]
+        values, vectors = np.linalg.eigh(moments(part).second_moment * (rank + 1) * (rank + 2))
+        short, long = rank - rank // 2, rank // 2
+        sides = float(values[:short].sum()), float(values[short:].sum())
+        levels.append(Level(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
+        basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
+    return levels
+
+
+def _nested(levels: list[Level]) -> Nested:
+    squares = [level.short_square for level in levels[:-1]]
+    squares.append(levels[-1].short_square + levels[-1].long_square)
+    shares = np.cbrt(np.maximum(squares, 1e-300))
+    return Nested(levels, shares / shares.sum())
+
+
+def _mixed(levels: list[Level], shares: np.ndarray) -> tuple[float, list[float]]:
+    """Return the mean square of the whole noise, and the weight of what follows at each level."""
+    weights = [0.0]
+    square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
+    for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
+        own = level.long_square / share**2
+        weights.append(own / (own + square))
+        square = level.short_square / share**2 + own * square / (own + square)
+    return float(square), weights[::-1]
+
+
+def _shuffled(draws: np.ndarray, index: int) -> np.ndarray:
+    """Return the groups turned by `index`, so that levels whose public draws are alike are not added to themselves."""
+    return np.roll(draws, index, axis=0).reshape(-1, draws.shape[2])
