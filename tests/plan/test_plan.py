@@ -40,12 +40,27 @@ def test_a_plan_is_the_same_every_time() -> None:
 
 
 def test_the_candidates_are_those_that_can_answer() -> None:
-    assert names(planned("a; prefix(a)", epsilon=1)) == ["Laplace", "Identity"]
-    assert names(planned("a; prefix(a)", epsilon=1, delta=1e-6)) == ["Laplace", "Identity", "Gaussian"]
-    assert names(planned("sum(v)", epsilon=1)) == ["Laplace"]
-    assert names(planned("sum(v) by b; a", rho=1)) == ["Laplace", "Gaussian"]
-    assert names(planned("big; b", epsilon=1)) == ["Laplace"]  # 4,000,000 joint cells
-    assert names(planned("mean(v)", mu=1)) == ["Laplace", "Gaussian"]
+    assert names(planned("a; prefix(a)", epsilon=1)) == ["Laplace", "Identity", "Cube", "Matrix"]
+    assert names(planned("a; prefix(a)", epsilon=1, delta=1e-6)) == [
+        "Laplace",
+        "Identity",
+        "Cube",
+        "Gaussian",
+        "Matrix",
+    ]
+    assert names(planned("sum(v)", epsilon=1)) == ["Laplace", "Matrix"]
+    assert names(planned("sum(v) by b; a", rho=1)) == ["Laplace", "Cube", "Gaussian", "Matrix"]
+    assert names(planned("big; b", epsilon=1)) == ["Laplace", "Matrix"]  # 4,000,000 joint cells
+    assert names(planned("mean(v)", mu=1)) == ["Laplace", "Cube", "Gaussian", "Matrix"]
+
+
+def test_a_walk_is_a_candidate_only_where_a_delta_is_asked_for() -> None:
+    """Two-way marginals of 2 x 2 x 5: more cells than their rank, and more facets than are listed."""
+    domain = gd.Domain.of(a=["x", "y"], b=["x", "y"], c=gd.integers(1, 5))
+    query = gd.marginals(domain, ("a", "b"), ("a", "c"), ("b", "c"))
+    for promise, walks in (({"epsilon": 1}, False), ({"rho": 0.5}, False), ({"epsilon": 1, "delta": 1e-7}, True)):
+        found = gd.plan(query, ROW, **promise)
+        assert ("mixing" in [one.mechanism.exactness for one in found.candidates]) == walks
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
@@ -53,7 +68,9 @@ def test_the_candidates_are_those_that_can_answer() -> None:
 @pytest.mark.parametrize("unit", [ROW, REPLACED], ids=str)
 def test_the_chosen_one_errs_least(text: str, unit, promise) -> None:
     found = planned(text, unit, **promise)
-    assert found.error == min(one.error for one in found.candidates)
+    least = min(found.candidates, key=lambda one: one.error)
+    preferred = found.mechanism.exactness == "exact" != least.mechanism.exactness  # one within 10 %
+    assert found.error <= least.error * (1.1 if preferred else 1)
     assert sum(row["chosen"] for row in found.table()) == 1
     assert f"{found.error:.4g}" in found.reason
     for one in found.candidates:
@@ -63,7 +80,8 @@ def test_the_chosen_one_errs_least(text: str, unit, promise) -> None:
 
 def test_the_best_mechanism_depends_on_the_question() -> None:
     assert planned("prefix(a)", epsilon=1).mechanism.name == "Identity"
-    assert planned("a; b; c", epsilon=1).mechanism.name == "Laplace"
+    assert planned("a", epsilon=1).mechanism.name == "Laplace"
+    assert planned("a; b; c", epsilon=1).mechanism.name == "Matrix"  # more noise where there are fewer cells
     many = gd.Domain.of(**{f"x{i}": gd.integers(1, 4) for i in range(60)})
     assert gd.plan(gd.marginals(many, *many.attributes), ROW, epsilon=1, delta=1e-6).mechanism.name == "Gaussian"
 
@@ -109,7 +127,7 @@ def test_terms_and_text_tell_the_plan() -> None:
             together >= alone for alone, together in zip(one["interval_95"], one["simultaneous_95"], strict=True)
         )
     assert "asked PureDP(0.5)" in str(found)
-    assert "* Laplace" in str(found)
+    assert f"* {found.mechanism.name}" in str(found)
 
 
 @pytest.mark.parametrize("matrix", [[[0.3, -0.1], [1.7, 2.2]], [[1e-3, 1e-4]]])

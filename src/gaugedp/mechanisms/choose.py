@@ -37,10 +37,9 @@ def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) 
     if _has_table_of_its_own(body, pure):
         yield Identity.calibrate(body, pure)
     yield from _shaped(body, asked, pure, weights)
-    yield from _strategies(body, pure, weights)
     if asked != pure:
         yield Gaussian.calibrate(body, asked, weights)
-        yield from _strategies(body, asked, weights)
+    yield from _strategies(body, asked, pure, weights)
 
 
 def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
@@ -68,10 +67,14 @@ def _size(body: Polytope) -> tuple[int, int]:
     return (ready.rank, distinct) if distinct > ready.rank else (0, 0)  # else it is noise on the cells
 
 
-def _strategies(body: Body, asked: Guarantee, weights: np.ndarray | None) -> Iterator[Mechanism]:
-    """Yield the matrix mechanism where it has a strategy that is found in seconds."""
-    with contextlib.suppress(InvalidRequest):
-        yield Matrix.calibrate(body, asked, weights)
+def _strategies(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
+    """Yield the matrix mechanism where strategies are found in seconds: the better of the pure and the Gaussian one."""
+    found: list[Mechanism] = []
+    for promise in dict.fromkeys((pure, asked)):
+        with contextlib.suppress(InvalidRequest):
+            found.append(Matrix.calibrate(body, promise, weights))
+    if found:
+        yield min(found, key=lambda mechanism: mechanism.error(2, weights))
 
 
 def pure_within(asked: Guarantee) -> PureDP:

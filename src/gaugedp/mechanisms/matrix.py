@@ -173,7 +173,10 @@ class Matrix(Mechanism):
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
         rows = self.draw(size, research_rng(_PUBLIC_SEED)) * float(self.step) / scales
-        correction = math.sqrt(self._mean_square(weights) / float((rows**2).sum(axis=1).mean()))
+        square = float((rows**2).sum(axis=1).mean())
+        if square == 0:  # hardly ever anything but zero: a bound, by Jensen
+            return math.sqrt(self._mean_square(weights))
+        correction = math.sqrt(self._mean_square(weights) / square)
         return float(np.linalg.norm(rows, norm, axis=1).mean()) * correction
 
     def _each(self, level: float) -> np.ndarray:
