@@ -1,6 +1,6 @@
 """Differential privacy shaped to the geometry of the question."""
 
-from gaugedp import bodies, errors, guarantees, samplers
+from gaugedp import bodies, bounds, errors, guarantees, samplers
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.compare import Comparison, compare
 from gaugedp.domain import Domain, PrivacyUnit
@@ -15,7 +15,7 @@ from gaugedp.errors import (
 )
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from gaugedp.ledger import Ledger
-from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix
+from gaugedp.mechanisms import NIM, Cube, EllipsoidNoise, Gaussian, Identity, KNorm, Laplace, Matrix
 from gaugedp.plan import Plan, plan
 from gaugedp.queries import (
     bounded_means,
@@ -34,11 +34,13 @@ from gaugedp.tables.table import Table
 __version__ = "0.1.0"
 
 __all__ = [
+    "NIM",
     "ZCDP",
     "ApproxDP",
     "Comparison",
     "Cube",
     "Domain",
+    "EllipsoidNoise",
     "GaugedpError",
     "Gaussian",
     "GaussianDP",
@@ -63,6 +65,7 @@ __all__ = [
     "bounded",
     "bounded_means",
     "bounded_sums",
+    "bounds",
     "categories",
     "compare",
     "count",

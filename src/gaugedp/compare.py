@@ -29,8 +29,7 @@ class Comparison:
 
     def lower_bound(self) -> list[tuple[float, float]]:
         """Return the points (ε, error) that the plans give as the least that any mechanism can reach."""
-        found = ((made.epsilon, getattr(made, "lower_bound", None)) for made in self.plans)
-        return [(epsilon, float(bound)) for epsilon, bound in found if bound is not None]
+        return [(made.epsilon, float(made.lower_bound)) for made in self.plans if made.lower_bound > 0]
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each ε: epsilon, the error of each mechanism, lower_bound where there is one, chosen."""

@@ -1,22 +1,30 @@
 """What an answer would cost and how wrong it would be: every candidate, before any row is read."""
 
+import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import positive
+from gaugedp.bodies import Polytope, image
+from gaugedp.bounds import VolumeBound, counts_lower_bound, lower_bound
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.asked import promise_asked
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.choose import candidates, choose
 from gaugedp.queries.base import Query
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
+_MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 60  # answers and generators, and rank: a bound takes seconds
 
 
 def together(level: float) -> float:
@@ -59,6 +67,39 @@ class Plan:
     def error(self) -> float:
         """The expected error of the chosen mechanism; see Candidate."""
         return next(one.error for one in self.candidates if one.mechanism is self.mechanism)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """A number below which the expected error of no pure mechanism is, for the ε asked for; 0 where none is known.
+
+        It speaks of counts in whole numbers, units added or removed (bounds.counts_lower_bound), and of errors as
+        `Candidate.error` counts them; with δ > 0, mechanisms that are not pure may err less.
+        """
+        return self._bound(counts_lower_bound)
+
+    @cached_property
+    def real_lower_bound(self) -> float:
+        """The same for data in real numbers (bounds.lower_bound): larger, and no bound for mechanisms on counts."""
+        return self._bound(lower_bound)
+
+    @property
+    def ratio(self) -> float:
+        """The chosen mechanism's error over the lower bound; infinity without one."""
+        return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
+
+    def _bound(self, find: Callable[[Polytope, float], float]) -> float:
+        body, weights = self.query.sensitivity(self.unit), _weights(self.query)
+        if self.unit.neighbours != "add_remove" or not isinstance(self.asked, PureDP | ApproxDP):
+            return 0.0
+        if not isinstance(body, Polytope) or max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
+            return 0.0
+        scales = np.full(body.ambient_dim, 1 / float(self.query.steps[0])) if weights is None else weights
+        scaled = image(body, np.diag(1 / scales))
+        if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
+            return 0.0
+        with contextlib.suppress(InvalidRequest):
+            return find(scaled, self.epsilon)
+        return 0.0
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness."""
@@ -104,9 +145,27 @@ class Plan:
             "asked": self.asked.to_dict(),
             "mechanism": self.mechanism.name,
             "reason": self.reason,
+            "lower_bound": self.bound_facts(),
             "candidates": self.table(),
             "terms": self.terms(),
         }
+
+    def bound_in_words(self) -> str:
+        """Return how near the chosen mechanism is to what any pure one can reach, in a sentence or two."""
+        if not self.candidates or not self.lower_bound > 0:
+            return "No lower bound is known for this question and promise."
+        pure = f"No {self.epsilon:g}-DP mechanism for counts has an expected error below {self.lower_bound:.4g}"
+        real = f"for data in real numbers the bound is {self.real_lower_bound:.4g}"
+        ratios = f"{self.ratio:.3g} times that; {real}, {self.error / self.real_lower_bound:.3g} times"
+        return f"{pure}; this one is at {ratios}."
+
+    def bound_facts(self) -> dict[str, Any] | None:
+        """Return the bound, its kind and the ratio as JSON can hold them; None without a bound."""
+        if not self.candidates or not self.lower_bound > 0:
+            return None
+        values = {"value": float(self.lower_bound), "real_data": float(self.real_lower_bound)}
+        kind = self.lower_bound.kind if isinstance(self.lower_bound, VolumeBound) else "lower"
+        return {**values, "kind": kind, "ratio": self.ratio, "words": self.bound_in_words()}
 
     def _steps(self) -> np.ndarray:
         return np.array([float(step) for step in self.query.steps])
@@ -117,7 +176,8 @@ class Plan:
             f"±{row['interval_95']:<10.6g} {row['guarantee']:<22} {row['exactness']}"
             for row in self.table()
         ]
-        return "\n".join([f"{self.query.text}  ({self.unit}; asked {self.asked!r})", *rows, self.reason])
+        head = f"{self.query.text}  ({self.unit}; asked {self.asked!r})"
+        return "\n".join([head, *rows, self.reason, self.bound_in_words()])
 
 
 def plan(
@@ -143,14 +203,19 @@ def plan(
 
 
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
-    body = query.sensitivity(unit)
-    reach = query.reach
-    weights = None if float(reach.min()) == float(reach.max()) else reach
+    body, weights = query.sensitivity(unit), _weights(query)
     mechanisms = list(candidates(body, asked, weights))
-    errors = [mechanism.error(2, weights) for mechanism in mechanisms]
+    unit_of_error = float(query.steps[0]) if weights is None else 1.0
+    errors = [mechanism.error(2, weights) * unit_of_error for mechanism in mechanisms]
     chosen, reason = choose(mechanisms, errors)
     offers = tuple(Candidate(m, e) for m, e in zip(mechanisms, errors, strict=True))
     return Plan(query, unit, asked, offers, chosen, reason)
+
+
+def _weights(query: Query) -> np.ndarray | None:
+    """Return the scales on which errors are compared, None where all are the same."""
+    reach = query.reach
+    return None if float(reach.min()) == float(reach.max()) else reach
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:

@@ -13,7 +13,7 @@ from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ApproxDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.base import Mechanism, Prepared, silent
 from gaugedp.plan import Plan, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
@@ -36,7 +36,9 @@ def release(
     processing: str | Sequence[str] = (),
     key: str | None = None,
     rng: Entropy | None = None,
+    noise: Prepared | None = None,
     on_stage: Callable[[str], object] = str,
+    on_progress: Callable[[float], object] = silent,
 ) -> Release:
     """Answer the question from the table with the promise asked for, paid from the ledger.
 
@@ -45,23 +47,26 @@ def release(
     cost. `planned`, a plan for this question and unit, or a `mechanism` (such as plan.mechanism) may stand for epsilon,
     delta, rho or mu. `rng` is for research only. `processing` names steps of `Release.processed`, off by default;
     they cost nothing, the ledger keeps the raw answer, and the same key may be asked for with other steps.
-    `on_stage` is told "plan", "pay", "look" and "store" as they begin.
+    `noise` is what `mechanism.pool` drew ahead, for this mechanism or the plan's. `on_stage` is told "plan", "pay",
+    "look" and "store" as they begin, `on_progress` the share of the noise that is drawn.
 
     Refused, with nothing read or spent: an unknown step, what the domain does not know, a mechanism whose body does not
     hold this question's, what the ledger does not allow.
     """
     on_stage("plan")
     steps = check(processing, query)
-    made = _planned(query, table, planned or mechanism, (epsilon, delta, rho, mu))
+    given = planned or mechanism or (noise.mechanism if noise else None)
+    made = _planned(query, table, given, (epsilon, delta, rho, mu))
     stream = system_rng() if rng is None else rng
-    prepared, row_key = made.mechanism.prepare(stream), stream.bytes(16)
-    facts = _facts(made, table, stream)
+    prepared, row_key = _noise(made, noise, stream, on_progress), stream.bytes(16)
+    seed = stream.seed if prepared.seed is None else prepared.seed
+    facts = _facts(made, table, seed)
     on_stage("pay")
     paid = ledger.reserve(
         [made.mechanism.guarantee, made.asked],
         table=table.name,
         unit=table.unit,
-        request=_request(made, stream),
+        request=_request(made, seed),
         key=key,
     )
     if isinstance(paid, Stored):
@@ -73,6 +78,18 @@ def release(
     answer = Release(numbers, query.labels, query.estimates, made.mechanism.guarantee, facts)
     ledger.settle(paid, answer.to_json().encode())
     return answer.processed(*steps, query=query) if steps else answer
+
+
+def _noise(made: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:
+    if noise is None:
+        return made.mechanism.prepare(stream, progress)
+    if noise.mechanism is not made.mechanism:
+        raise InvalidRequest(
+            "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
+        )
+    if noise.is_used:
+        raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
+    return noise
 
 
 def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
@@ -108,17 +125,17 @@ def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
     return {**numbers, **charged}
 
 
-def _request(made: Plan, stream: Entropy) -> dict[str, Any]:
+def _request(made: Plan, seed: int | None) -> dict[str, Any]:
     return {
         "query": made.query.text,
         "digest": made.query.digest(),
         "asked": made.asked.to_dict(),
         "mechanism": made.mechanism.name,
-        "research_seed": stream.seed,
+        "research_seed": seed,
     }
 
 
-def _facts(made: Plan, table: Table, stream: Entropy) -> dict[str, Any]:
+def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
     steps = made.query.steps
     widths = {
@@ -143,12 +160,13 @@ def _facts(made: Plan, table: Table, stream: Entropy) -> dict[str, Any]:
             "noise": made.mechanism.describe(),
         },
         "reason": made.reason,
+        "lower_bound": made.bound_facts(),
         "candidates": made.table(),
         "steps": fold([str(step) for step in steps]),
         "widths": widths,
         "deviations": fold(np.sqrt(made.mechanism.variances) * _floats(steps)),
         "counts": fold(counts(made.query)),
-        "research_seed": stream.seed,
+        "research_seed": seed,
     }
 
 

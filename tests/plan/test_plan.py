@@ -83,7 +83,8 @@ def test_the_best_mechanism_depends_on_the_question() -> None:
     assert planned("a", epsilon=1).mechanism.name == "Laplace"
     assert planned("a; b; c", epsilon=1).mechanism.name == "Matrix"  # more noise where there are fewer cells
     many = gd.Domain.of(**{f"x{i}": gd.integers(1, 4) for i in range(60)})
-    assert gd.plan(gd.marginals(many, *many.attributes), ROW, epsilon=1, delta=1e-6).mechanism.name == "Gaussian"
+    assert gd.plan(gd.marginals(many, *many.attributes), ROW, epsilon=1, delta=1e-6).mechanism.name == "Matrix"
+    assert planned("a", mu=0.5).mechanism.name == "Gaussian"
 
 
 @pytest.mark.parametrize(

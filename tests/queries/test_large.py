@@ -44,7 +44,7 @@ def test_a_hundred_thousand_prefix_sums_are_never_written_out(unit) -> None:
 def test_a_hundred_thousand_prefix_sums_are_planned() -> None:
     query = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, N)), "x")
     found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
-    assert {one.mechanism.name for one in found.candidates} == {"Laplace", "Identity", "Gaussian"}
+    assert {one.mechanism.name for one in found.candidates} == {"Laplace", "Identity", "Gaussian", "Matrix"}
     assert len(found.mechanism.prepare(gd.research_rng(1))(np.zeros(N, dtype=np.int64))) == N
 
 
@@ -57,7 +57,7 @@ def test_the_joint_table_of_many_attributes_is_never_made() -> None:
     assert query.sensitivity(UNITS[1]).radius(1) == 70
     assert body.rank == 1 + 18 * 19 + 17 * 19**2
     found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
-    assert [one.mechanism.name for one in found.candidates] == ["Laplace", "Gaussian"]
+    assert [one.mechanism.name for one in found.candidates] == ["Laplace", "Gaussian", "Matrix"]
     with pytest.raises(InvalidRequest, match="The joint table has"):
         body.support(np.ones(query.n_rows))
 

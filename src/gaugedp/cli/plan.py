@@ -40,7 +40,8 @@ def show_plan(made: Plan) -> None:
     click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {made.asked!r}\n")
     shown = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
     show_table([{name: row[name] for name in shown} for row in made.table()], "Mechanisms")
-    click.echo(f"Chosen: {made.mechanism.name}, {made.reason}\n")
+    click.echo(f"Chosen: {made.mechanism.name}, {made.reason}")
+    click.echo(f"{made.bound_in_words()}\n")
     terms = [
         {
             "query": row["query"],

@@ -86,6 +86,7 @@ def release(
         planned=planned,
         key=stage.key,
         on_stage=stage.follow,
+        on_progress=stage.draw,
     )
     stage.show("write")
     _write(answer.processed(*steps, query=question), files, as_json)

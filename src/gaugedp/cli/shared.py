@@ -30,6 +30,7 @@ class Stage:
     def __init__(self) -> None:
         self.name = "plan"
         self.key = ""
+        self._told = 0.0
 
     def begin(self, name: str) -> None:
         """Note that a stage begins."""
@@ -39,6 +40,12 @@ class Stage:
         """Note that a stage begins, and say so on standard error."""
         self.begin(name)
         click.echo(f"{_WORDS[name]} ...", err=True)
+
+    def draw(self, share: float) -> None:
+        """Say on standard error how much of the noise is drawn, at each quarter of what takes long."""
+        if share < 1 and share >= self._told + 0.25:
+            self._told = share
+            click.echo(f"Drawing the noise: {share:.0%}", err=True)
 
     def follow(self, name: str) -> None:
         """Show the stages of a release whose plan is made."""

@@ -83,17 +83,21 @@ class Mechanism(ABC):
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
         """Return noise drawn now for `size` answers, each to be used once."""
         whole(minimum=1, size=size)
-        draws = self.releasable(size, system_rng() if rng is None else rng, progress)
-        return [Prepared(noise) for noise in draws]
+        stream = system_rng() if rng is None else rng
+        return [Prepared(noise, self, stream.seed) for noise in self.releasable(size, stream, progress)]
 
     def __repr__(self) -> str:
         return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
 
 
 class Prepared:
-    """One draw of noise that waits for its answer: two answers under one draw would tell their difference."""
+    """One draw of noise that waits for its answer: two answers under one draw would tell their difference.
 
-    def __init__(self, noise: np.ndarray) -> None:
+    `mechanism` is the one that drew it, `seed` that of a research stream.
+    """
+
+    def __init__(self, noise: np.ndarray, mechanism: Mechanism, seed: int | None) -> None:
+        self.mechanism, self.seed = mechanism, seed
         self._shape = noise.shape
         self._noise = [noise]
 
@@ -111,11 +115,16 @@ class Prepared:
             ) from None
         return answer + noise
 
+    @property
+    def is_used(self) -> bool:
+        """Whether the noise went into an answer."""
+        return not self._noise
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")
 
     def __repr__(self) -> str:
-        return f"Prepared({'unused' if self._noise else 'used'})"
+        return f"Prepared({'used' if self.is_used else 'unused'})"
 
 
 def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fraction, Fraction]:

@@ -18,16 +18,20 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.cube import Cube
+from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.identity import MOST_CELLS, Identity
 from gaugedp.mechanisms.knorm import KNorm
 from gaugedp.mechanisms.laplace import Laplace
 from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.mechanisms.nim import NIM
 from gaugedp.samplers.discrete import MAX_SCALE
 
 _MOST_ROWS = 2000  # answers for which trial draws of shaped noise take a second
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
 _MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
+
+_LONG = 100
 
 
 def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
@@ -43,17 +47,31 @@ def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) 
 
 
 def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
-    """Yield noise of the body's own shape, where it is made in seconds, and of the cube around it."""
+    """Yield noise of the body's own shape, where it is made in seconds, of the cube around it, and for long bodies."""
     if isinstance(body, Polytope) and body.ambient_dim <= _MOST_ROWS:
         rank, count = _size(body)
-        if 0 < count <= _FEW_POINTS.get(rank, 0):
-            listed = KNorm.calibrate(body, pure)
-            if listed.guarantee == pure:  # facets that cannot be told apart are walked: not pure
-                yield listed
-        elif rank > 1 and isinstance(asked, ApproxDP) and asked.delta_value > 0:
-            yield KNorm.calibrate(body, asked)
+        walks_allowed = isinstance(asked, ApproxDP) and asked.delta_value > 0
+        listed = 0 < count <= _FEW_POINTS.get(rank, 0)
+        long = _is_long(body, rank, weights)
+        kinds: list[type[KNorm] | type[NIM]] = [KNorm, NIM] if long else [KNorm]
+        for kind in kinds if listed or (rank > 1 and walks_allowed) else []:
+            made = kind.calibrate(body, asked if walks_allowed else pure)
+            if walks_allowed or made.guarantee == pure:  # facets that cannot be told apart are walked: not pure
+                yield made
+        if long:
+            yield EllipsoidNoise.calibrate(body, pure, weights)
     if 1 < body.ambient_dim <= _MOST_ROWS:
         yield Cube.calibrate(body, pure, weights)
+
+
+def _is_long(body: Polytope, rank: int, weights: np.ndarray | None) -> bool:
+    """Whether the generators over the weights are a hundred times longer in some direction than in another."""
+    if rank < 2:
+        return False
+    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    columns = ready.columns if weights is None else ready.columns / weights[:, None]
+    lengths = np.linalg.svd(columns, compute_uv=False)
+    return bool(lengths[0] > _LONG * lengths[rank - 1])
 
 
 def _size(body: Polytope) -> tuple[int, int]:

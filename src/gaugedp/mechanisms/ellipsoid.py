@@ -20,8 +20,8 @@ class EllipsoidNoise(ShapedNoise):
     """Noise of density ∝ e^{−ε‖z‖_E/Δ}, E the ellipsoid around the body with the least E‖η‖₂² of such noise.
 
     Its axes are those of the optimal Gaussian factorisation: with E = L·B₂ the noise has the covariance
-    (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is what has to be small while every generator lies in E (docs/theory/ellipsoid.md).
-    Good where the body is long and thin.
+    (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is what has to be small while every generator lies in E. Good where the body is
+    long and thin; docs/theory/ellipsoid.md.
     """
 
     name: ClassVar[str] = "Ellipsoid"

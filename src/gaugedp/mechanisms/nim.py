@@ -69,7 +69,9 @@ class Nested(GaugeNoise):
 
     def _joined(self, drawn: list[np.ndarray]) -> np.ndarray:
         total = np.zeros(1)
-        for level, share, weight, noise in reversed(list(zip(self.levels, self.shares, self.weights, drawn, strict=True))):
+        for level, share, weight, noise in reversed(
+            list(zip(self.levels, self.shares, self.weights, drawn, strict=True))
+        ):
             short = noise @ level.short @ level.short.T
             long = noise @ level.long @ level.long.T
             total = (short + (1 - weight) * long) @ level.basis.T / share + weight * total

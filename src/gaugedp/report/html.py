@@ -143,6 +143,9 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         "section",
         tag("h2", "Mechanisms compared"),
         tag("p", f"Chosen: {chosen['name']}. Reason: {facts['reason']}."),
+        tag(
+            "p", (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and promise.")
+        ),
         table("Candidates", _CANDIDATES, (_offer(offer, largest) for offer in offers), class_="offers"),
         tag("p", explained, class_="small"),
     )

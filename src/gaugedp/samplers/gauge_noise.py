@@ -192,7 +192,7 @@ class ByWalk(GaugeNoise):
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
         """Return the ends of `size` independent walks of `steps` steps, shape (size, d)."""
         chains = started(self.columns, size, rng)
-        block = max(64, 10**5 // size)
+        block = max(64, 10**4 // size)
         for start in range(0, steps, block):
             chains.walk(min(block, steps - start), rng)
             progress(min(1.0, (start + block) / steps))

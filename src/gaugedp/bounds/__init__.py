@@ -1,0 +1,21 @@
+"""How near to the best possible an error is: lower bounds for every pure mechanism."""
+
+from gaugedp.bounds.counts import counts_lower_bound
+from gaugedp.bounds.estimate import estimated_volume
+from gaugedp.bounds.isotropy import is_approximately_isotropic, isotropic_constant, volume_quantity
+from gaugedp.bounds.projected import lower_bound, projected_lower_bound
+from gaugedp.bounds.volume import VolumeBound, bound_from_volume, staircase_lower_bound, volume_lower_bound
+
+__all__ = [
+    "VolumeBound",
+    "bound_from_volume",
+    "counts_lower_bound",
+    "estimated_volume",
+    "is_approximately_isotropic",
+    "isotropic_constant",
+    "lower_bound",
+    "projected_lower_bound",
+    "staircase_lower_bound",
+    "volume_lower_bound",
+    "volume_quantity",
+]

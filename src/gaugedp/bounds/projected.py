@@ -1,0 +1,125 @@
+"""Lower bounds from the shadows of a body: the best of nested projections, and the best bound there is."""
+
+import math
+from functools import singledispatch
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage, MinkowskiSum
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.operations import project
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.volume import Volume
+from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, staircase_lower_bound
+from gaugedp.errors import InvalidRequest
+
+_SEGMENT = 1e-12  # of a support that is computed
+_FLAT = 1e-200
+_PROMISING = 0.4  # of the best promise; the truth of a bound does not depend on it
+_HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
+_LISTED = 8  # up to this rank a polytope's volume is by its facets
+
+
+def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
+    """Return the largest certified L known here with sup_x E‖M(x) − Fx‖_p ≥ L for every ε-DP mechanism M, p = `norm`.
+
+    The setting is that of `volume_lower_bound`. It is the larger of `staircase_lower_bound`, where the volume is known,
+    and, since ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂, that multiple of `projected_lower_bound`.
+    """
+    check_norm(norm)
+    shadow = projected_lower_bound(body, epsilon)
+    if norm == 2:
+        return shadow
+    share = float(body.ambient_dim) ** (1 / norm - 0.5) * (1 - 2.0**-50) if norm > 2 else 1.0
+    smaller = VolumeBound(shadow * share, shadow.volume, shadow.rank)
+    return max(smaller, _if_known(body, epsilon, norm) or smaller)
+
+
+def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
+    """Return the best bound on E‖M(x) − Fx‖₂ from shadows of the body on the top eigenvectors of `covariance` (d, d).
+
+    Theorem. For an orthogonal projection P, P·M is an ε-DP mechanism for the question PFx, and its error is no larger.
+    So every bound for the body PK is one for K (docs/theory/lower-bound.md, theorem 3; after Hardt and Talwar
+    2010). `covariance` only picks the P's, any matrix will do: without one, the covariance of the generators.
+
+    The shadow of rank 1 is a segment, 2·h_K(u) long, for every body. A polytope's shadows of rank up to 8 have exact
+    volumes, where its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
+    """
+    positive(epsilon=epsilon)
+    values, vectors = _eigenvectors(body, covariance)
+    bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in _ranks(values)]
+    found = [bound for bound in [*bounds, _if_known(body, epsilon)] if bound is not None]
+    return max(found) if found else staircase_lower_bound(body, epsilon)  # which says what is missing
+
+
+def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None:
+    try:
+        return staircase_lower_bound(body, epsilon, norm)
+    except InvalidRequest:
+        return None
+
+
+def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound | None:
+    """Return the bound of the shadow on the span of the basis; None where its volume is not known."""
+    if basis.shape[1] == 1:
+        length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
+        found: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)
+    else:
+        found = _if_known(project(body, basis), epsilon)
+    stretch = max(1.0, float(np.linalg.norm(basis, 2))) * (1 + 2.0**-45)  # P is a projection up to rounding
+    return found and VolumeBound(found / stretch, found.volume, found.rank)
+
+
+def _ranks(values: np.ndarray) -> list[int]:
+    """Return the ranks k below the full one whose shadows promise a bound near the best: k·(λ_1⋯λ_k)^{1/2k} decides."""
+    rank = len(values)
+    high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
+    every = np.arange(1, rank + 1)
+    promises = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
+    worth = {1, *every[promises >= _PROMISING * promises.max(initial=0)].tolist()}  # the segment costs nothing
+    return [k for k in [*range(1, _LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
+
+
+def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues (rank,) and eigenvectors (d, rank) of the covariance on the span, the largest first."""
+    span = body.span
+    given = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
+    if given.shape != (body.ambient_dim,) * 2 or not np.isfinite(given).all():
+        raise InvalidRequest(
+            f"The covariance has shape {given.shape}.", f"Give finite numbers, shape ({len(span)}, {len(span)})."
+        )
+    values, vectors = np.linalg.eigh(span.T @ given @ span)
+    return values[::-1], span @ vectors[:, ::-1]
+
+
+@singledispatch
+def _spread(body: Body) -> np.ndarray:
+    """Return a covariance that has about the directions of the body's, shape (d, d): here those of its span."""
+    return body.span @ body.span.T
+
+
+@_spread.register
+def _(body: Polytope) -> np.ndarray:
+    """The second moment of the generators; of their differences, n·Σvvᵀ − (Σv)(Σv)ᵀ, up to a factor."""
+    columns = body.columns()
+    columns = columns / (np.abs(columns).max() or 1.0)
+    count = columns.shape[1] + body.with_zero
+    total = columns.sum(axis=1) if body.differences else np.zeros(len(columns))
+    return columns @ columns.T - np.outer(total, total) / count
+
+
+@_spread.register
+def _(body: Ellipsoid) -> np.ndarray:
+    return body.matrix @ body.matrix.T
+
+
+@_spread.register
+def _(body: LinearImage) -> np.ndarray:
+    return body.matrix @ _spread(body.body) @ body.matrix.T
+
+
+@_spread.register
+def _(body: MinkowskiSum) -> np.ndarray:
+    return _spread(body.one) + _spread(body.other)
