@@ -11,7 +11,7 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.bodies import Polytope, image
-from gaugedp.bounds import VolumeBound, counts_lower_bound, lower_bound
+from gaugedp.bounds import VolumeBound, counts_lower_bound, lower_bound, staircase_lower_bound
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
@@ -24,7 +24,8 @@ from gaugedp.queries.base import Query
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
-_MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 60  # answers and generators, and rank: a bound takes seconds
+_MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
+_FEW_DIMENSIONS = 40  # up to this rank the bound looks at shadows too
 
 
 def together(level: float) -> float:
@@ -75,19 +76,19 @@ class Plan:
         It speaks of counts in whole numbers, units added or removed (bounds.counts_lower_bound), and of errors as
         `Candidate.error` counts them; with δ > 0, mechanisms that are not pure may err less.
         """
-        return self._bound(counts_lower_bound)
+        return self._bound(lambda body, few: counts_lower_bound(body, self.epsilon, few))
 
     @cached_property
     def real_lower_bound(self) -> float:
         """The same for data in real numbers (bounds.lower_bound): larger, and no bound for mechanisms on counts."""
-        return self._bound(lower_bound)
+        return self._bound(lambda body, few: (lower_bound if few else staircase_lower_bound)(body, self.epsilon))
 
     @property
     def ratio(self) -> float:
         """The chosen mechanism's error over the lower bound; infinity without one."""
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
-    def _bound(self, find: Callable[[Polytope, float], float]) -> float:
+    def _bound(self, find: Callable[[Polytope, bool], float]) -> float:
         body, weights = self.query.sensitivity(self.unit), _weights(self.query)
         if self.unit.neighbours != "add_remove" or not isinstance(self.asked, PureDP | ApproxDP):
             return 0.0
@@ -98,7 +99,7 @@ class Plan:
         if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
             return 0.0
         with contextlib.suppress(InvalidRequest):
-            return find(scaled, self.epsilon)
+            return find(scaled, body.rank <= _FEW_DIMENSIONS)
         return 0.0
 
     def table(self) -> list[dict[str, Any]]:
@@ -152,20 +153,24 @@ class Plan:
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to what any pure one can reach, in a sentence or two."""
-        if not self.candidates or not self.lower_bound > 0:
+        if not self.candidates or not self.real_lower_bound > 0:
             return "No lower bound is known for this question and promise."
-        pure = f"No {self.epsilon:g}-DP mechanism for counts has an expected error below {self.lower_bound:.4g}"
-        real = f"for data in real numbers the bound is {self.real_lower_bound:.4g}"
-        ratios = f"{self.ratio:.3g} times that; {real}, {self.error / self.real_lower_bound:.3g} times"
-        return f"{pure}; this one is at {ratios}."
+        real = (
+            f"For data in real numbers no {self.epsilon:g}-DP mechanism has an expected error below "
+            f"{self.real_lower_bound:.4g}; this one is at {self.error / self.real_lower_bound:.3g} times that."
+        )
+        if not self.lower_bound > 0:
+            return f"{real} For whole numbers, nothing is proved at so large an epsilon."
+        return f"{real} For whole numbers {self.lower_bound:.4g} is proved, {self.ratio:.3g} times."
 
     def bound_facts(self) -> dict[str, Any] | None:
         """Return the bound, its kind and the ratio as JSON can hold them; None without a bound."""
-        if not self.candidates or not self.lower_bound > 0:
+        if not self.candidates or not self.real_lower_bound > 0:
             return None
         values = {"value": float(self.lower_bound), "real_data": float(self.real_lower_bound)}
-        kind = self.lower_bound.kind if isinstance(self.lower_bound, VolumeBound) else "lower"
-        return {**values, "kind": kind, "ratio": self.ratio, "words": self.bound_in_words()}
+        kind = self.real_lower_bound.kind if isinstance(self.real_lower_bound, VolumeBound) else "lower"
+        ratio = self.ratio if math.isfinite(self.ratio) else None
+        return {**values, "kind": kind, "ratio": ratio, "words": self.bound_in_words()}
 
     def _steps(self) -> np.ndarray:
         return np.array([float(step) for step in self.query.steps])
