@@ -265,10 +265,8 @@ def test_the_pure_promise_within_the_others() -> None:
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "ranges(c)", "sum(v); a", "mean(v) by b", "count"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0])
 def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None:
-    if text == "count":
-        found = gd.plan(gd.count(DOMAIN), ROW, epsilon=epsilon)
-    else:
-        found = planned(text, epsilon=epsilon)
+    query = gd.count(DOMAIN) if text == "count" else gd.query(DOMAIN, text)
+    found = gd.plan(query, ROW, epsilon=epsilon)
     assert 0 <= found.lower_bound <= min(one.error for one in found.candidates)
     assert found.lower_bound <= found.real_lower_bound
     assert found.ratio >= 1

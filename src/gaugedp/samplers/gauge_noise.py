@@ -21,7 +21,7 @@ from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
 
 GROUPS = 32
-_MOST_TRIALS = 10**7  # numbers kept
+_MOST_TRIALS = 4 * 10**6  # numbers kept
 _PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
 _SAFETY = 1.5  # on an autocorrelation time that was measured
