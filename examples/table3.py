@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.mechanisms import KNorm
 
 N_PEOPLE, OLDEST, YOUNGEST = 200, 38, 22
 PRINTED = {  # (d, ε): errors of Laplace and of K-norm noise in the source's table 3
@@ -53,7 +52,7 @@ def ages() -> np.ndarray:
 def mechanisms(d: int, epsilon: float) -> tuple[gd.Laplace, KNorm]:
     """Both mechanisms at ε for the body of the questions."""
     body, promise = gd.bodies.Polytope.symmetric_hull(questions(d)), gd.PureDP(epsilon)
-    return gd.Laplace.calibrate(body, promise), KNorm.calibrate(body, promise)
+    return gd.Laplace.calibrate(body, promise), gd.KNorm.calibrate(body, promise)
 
 
 def row(d: int, epsilon: float) -> Row:
@@ -155,12 +154,12 @@ the body, so its promise is (ε, 10⁻⁹), and ± is one standard error of the 
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.mechanisms import KNorm
+
 
 F = np.random.default_rng(1).integers(0, 2, (20, 200)) * 2 - 1
 body = gd.bodies.Polytope.symmetric_hull(F)
 print(gd.Laplace.calibrate(body, gd.PureDP(1.0)).error())
-print(KNorm.calibrate(body, gd.PureDP(1.0)).error())
+print(gd.KNorm.calibrate(body, gd.PureDP(1.0)).error())
 ```
 """
 
