@@ -49,7 +49,7 @@ def ages() -> np.ndarray:
     return np.random.default_rng(22).integers(YOUNGEST, OLDEST + 1, N_PEOPLE)
 
 
-def mechanisms(d: int, epsilon: float) -> tuple[gd.Laplace, KNorm]:
+def mechanisms(d: int, epsilon: float) -> tuple[gd.Laplace, gd.KNorm]:
     """Both mechanisms at ε for the body of the questions."""
     body, promise = gd.bodies.Polytope.symmetric_hull(questions(d)), gd.PureDP(epsilon)
     return gd.Laplace.calibrate(body, promise), gd.KNorm.calibrate(body, promise)
@@ -154,7 +154,6 @@ the body, so its promise is (ε, 10⁻⁹), and ± is one standard error of the 
 import numpy as np
 
 import gaugedp as gd
-
 
 F = np.random.default_rng(1).integers(0, 2, (20, 200)) * 2 - 1
 body = gd.bodies.Polytope.symmetric_hull(F)
