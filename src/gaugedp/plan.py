@@ -25,7 +25,7 @@ from gaugedp.queries.base import Query
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-_FEW_DIMENSIONS = 40  # up to this rank the bound looks at shadows too
+_FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
 
 
 def together(level: float) -> float:
@@ -99,7 +99,7 @@ class Plan:
         if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
             return 0.0
         with contextlib.suppress(InvalidRequest):
-            return find(scaled, body.rank <= _FEW_DIMENSIONS)
+            return find(scaled, body.generators.n_generators <= _FEW_GENERATORS)
         return 0.0
 
     def table(self) -> list[dict[str, Any]]:
