@@ -15,7 +15,18 @@ from gaugedp.errors import (
 )
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from gaugedp.ledger import Ledger
-from gaugedp.mechanisms import NIM, Cube, EllipsoidNoise, Gaussian, Identity, KNorm, Laplace, Matrix
+from gaugedp.mechanisms import (
+    NIM,
+    Cube,
+    EllipsoidNoise,
+    Exponential,
+    Gaussian,
+    Identity,
+    KNorm,
+    Laplace,
+    Matrix,
+    Quality,
+)
 from gaugedp.plan import Plan, plan
 from gaugedp.queries import (
     bounded_means,
@@ -41,6 +52,7 @@ __all__ = [
     "Cube",
     "Domain",
     "EllipsoidNoise",
+    "Exponential",
     "GaugedpError",
     "Gaussian",
     "GaussianDP",
@@ -55,6 +67,7 @@ __all__ = [
     "Plan",
     "PrivacyUnit",
     "PureDP",
+    "Quality",
     "Release",
     "RenyiDP",
     "Table",

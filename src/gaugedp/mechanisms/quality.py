@@ -1,0 +1,150 @@
+"""Quality functions: how well a point serves a table, and what is checked of them."""
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import finite, positive
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.samplers.continuous import normals, uniforms
+from gaugedp.samplers.uniform import uniform
+
+Score = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+_PUBLIC_SEED = 20240229
+_PAIRS, _PLACES = 48, 32  # of answers, and points of Y for each, on which a score is checked
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_ROUNDING = 2.0**-40  # of the largest bound: what floating point may add to a difference of scores
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """u(a, y), how well a point y serves a table with the answer a: `score`(a (d,), points (k, m)) gives k numbers.
+
+    u is the score clipped to `bounds` = (low, high), and low where the score is not a number. Hypotheses, which the
+    supplier proves: a score depends on its own point alone, and |u(a + z, y) − u(a, y)| ≤ 1 for all answers a, all z
+    in `body` (the sensitivity body of the question) and all points y. Clipping never breaks the second. Random pairs
+    are checked (`check`); a score that passes may still be wrong elsewhere.
+
+    A score beyond its bounds at the answer 0 is refused where not `clipped`.
+    """
+
+    score: Score
+    body: Body
+    bounds: tuple[float, float]
+    clipped: bool = False
+
+    def __post_init__(self) -> None:
+        if not _is_bounded(self.bounds):
+            raise InvalidRequest(
+                f"The quality function is unbounded: bounds is {self.bounds!r}.",
+                "Give bounds=(low, high), finite; a score may be clipped to them.",
+            )
+        low, high = self.bounds
+        finite(low=low, high=high)
+        positive(high_less_low=high - low)
+        if not self.body.radius(2) > 0:
+            raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+
+    @property
+    def width(self) -> float:
+        """The length of the range of u."""
+        return float(self.bounds[1]) - float(self.bounds[0])
+
+    @property
+    def slack(self) -> float:
+        """How far above 1 a difference may be, by rounding: the mechanism pays for it."""
+        return 1e-9 + _ROUNDING * max(abs(self.bounds[0]), abs(self.bounds[1]))
+
+    def values(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Return u at the points (k, m), shape (k,). No value that a score returns is an error.
+
+        A score that raises, or returns another shape, is refused in other words than its own, which may hold private
+        values; that it failed is seen, and no theorem covers it.
+        """
+        with contextlib.suppress(*_FAILURES):
+            return self._clip(self._scored(answer, points))
+        raise InvalidRequest("The score failed on the answer.", "Make it a number everywhere.", STAYS_SPENT)
+
+    def check(self, over: Body) -> None:
+        """Refuse a score that is seen to break a hypothesis, at random answers, differences and points of `over`.
+
+        Without data, by a public seed: the answers are within 2·(high − low) + 1 units of 0, or of points of `over`.
+        """
+        rng = research_rng(_PUBLIC_SEED)
+        self._check_bounds(uniform(over, 8 * _PLACES, rng))
+        for answer, change in zip(self._answers(over, rng), _mixtures(self.body, _PAIRS, rng), strict=True):
+            points = uniform(over, _PLACES, rng)
+            before, after = self._number(answer, points), self._number(answer + change, points)
+            self._check_own_point(answer, points, before)
+            moved = float(np.abs(self._clip(after) - self._clip(before)).max())
+            if moved > 1 + self.slack:
+                raise InvalidRequest(
+                    f"One unit was seen to change a score by {moved:.6g}; the theorem needs 1.",
+                    "Divide the score by its true sensitivity, or give a larger body.",
+                )
+
+    def _answers(self, over: Body, rng: Entropy) -> np.ndarray:
+        """Return answers, shape (pairs, d): multiples of points of K; every other one seen from a point of `over`."""
+        sizes = np.geomspace(1, 2 * self.width + 1, _PAIRS)
+        found = sizes[:, None] * _mixtures(self.body, _PAIRS, rng)
+        if over.ambient_dim == self.body.ambient_dim:
+            found[::2] += uniform(over, len(found[::2]), rng)
+        return found
+
+    def _check_bounds(self, points: np.ndarray) -> None:
+        scores = self._number(np.zeros(self.body.ambient_dim), points)
+        low, high = self.bounds
+        if not self.clipped and (scores.min() < low - self.slack or scores.max() > high + self.slack):
+            raise InvalidRequest(
+                f"The quality function is not within its bounds ({low:g}, {high:g}): it took the values "
+                f"{scores.min():.6g} and {scores.max():.6g} at the answer 0.",
+                "Give wider bounds, or clipped=True.",
+            )
+
+    def _check_own_point(self, answer: np.ndarray, points: np.ndarray, scores: np.ndarray) -> None:
+        alone = self._number(answer, points[:1])
+        if abs(self._clip(alone)[0] - self._clip(scores)[0]) > self.slack:
+            raise InvalidRequest(
+                "A point's score was seen to depend on other points, or on chance.", "Score each row by itself."
+            )
+
+    def _number(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
+        scores = self._scored(answer, points)
+        if np.isfinite(scores).all():
+            return scores
+        raise InvalidRequest(
+            "The quality function is unbounded: it took a value that is NaN or infinite.",
+            "Make it a finite number for every answer and point.",
+        )
+
+    def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
+        scores = np.asarray(self.score(answer.copy(), points.copy()), dtype=float)  # so that it cannot move a point
+        if scores.shape != (len(points),):
+            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one a point.")
+        return scores
+
+    def _clip(self, scores: np.ndarray) -> np.ndarray:
+        low, high = self.bounds
+        return np.where(np.isnan(scores), low, np.clip(scores, low, high))
+
+
+def _is_bounded(bounds: object) -> bool:
+    try:
+        low, high = map(float, bounds)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return False
+    return math.isfinite(low) and math.isfinite(high)
+
+
+def _mixtures(body: Body, size: int, rng: Entropy) -> np.ndarray:
+    """Return points of a body, shape (size, d): extreme ones, every third a mixture of two."""
+    directions = normals(2 * size * body.ambient_dim, rng).reshape(2 * size, -1)
+    ends = body.argmax(directions)
+    shares = np.where(np.arange(size) % 3 == 0, uniforms(size, rng), 1.0)[:, None]
+    return shares * ends[:size] + (1 - shares) * ends[size:]
