@@ -111,7 +111,7 @@ def main() -> None:
         *noises(COLUMNS),
         "",
         "A step of the walk takes time in proportion to rank times distinct generators. Autocorrelation grows",
-        "with the rank. Bodies with rank² times generators above 40 million are refused: a walk would take too long;",
+        "with the rank. Bodies with rank² times generators above 10 million are refused: a walk would take too long;",
         "`plan` considers a walk up to a million.",
         "",
         "Written by `python benchmarks/growth.py`.",

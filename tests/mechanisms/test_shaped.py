@@ -219,6 +219,21 @@ def test_many_columns_are_answered() -> None:
     assert gd.KNorm.calibrate(body, ONE).error() == pytest.approx(2.0, rel=0.02)  # (r + 1)·r/(r + 1) on the disc
 
 
+def test_a_million_columns_are_refused_where_a_walk_would_take_hours() -> None:
+    matrix = np.random.default_rng(0).normal(size=(5, 10**6))
+    with pytest.raises(InvalidRequest, match="would take too long"):
+        gd.KNorm.calibrate(Polytope.symmetric_hull(matrix), ONE)
+
+
+def test_a_walk_that_mixes_too_slowly_is_refused() -> None:
+    """A round body of rank 3 with many facets: neighbours are near, and the way around is long."""
+    points = np.random.default_rng(0).normal(size=(3, 60_000))
+    body = Polytope.symmetric_hull(points / np.linalg.norm(points, axis=0))
+    mechanism = gd.KNorm.calibrate(body, ONE)
+    with pytest.raises(InvalidRequest, match="mixes too slowly"):
+        mechanism.prepare()
+
+
 def test_weights_shape_the_cube() -> None:
     weights = np.array([1.0, 1.0, 4.0])
     mechanism = gd.Cube.calibrate(LpBall(3, np.inf, 2.0), ONE, weights)

@@ -55,9 +55,11 @@ def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | No
         long = _is_long(body, rank, weights)
         kinds: list[type[KNorm] | type[NIM]] = [KNorm, NIM] if long else [KNorm]
         for kind in kinds if listed or (rank > 1 and walks_allowed) else []:
-            made = kind.calibrate(body, asked if walks_allowed else pure)
-            if walks_allowed or made.guarantee == pure:  # facets that cannot be told apart are walked: not pure
-                yield made
+            with contextlib.suppress(InvalidRequest):  # a walk that mixes too slowly
+                made = kind.calibrate(body, asked if walks_allowed else pure)
+                made.error(2, weights)
+                if walks_allowed or made.guarantee == pure:  # facets that cannot be told apart are walked: not pure
+                    yield made
         if long:
             yield EllipsoidNoise.calibrate(body, pure, weights)
     if 1 < body.ambient_dim <= _MOST_ROWS:

@@ -7,7 +7,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.facet_walk import facets_of
 
-MOST_HULL_POINTS = {2: 10**5, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
+MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
 _OUTSIDE = 1e-7
 _THIN = 1e-12
 _MOST_PRODUCTS = 2 * 10**8

@@ -24,10 +24,10 @@ GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
 _PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
-_SAFETY = 1.5  # on an autocorrelation time that was measured
+_SAFETY = 2.0  # on an autocorrelation time that was measured
 
 _MOST_KNOWN = 32
-_MOST_WORK = 4 * 10**7  # rank² times generators: minutes
+_MOST_WORK = 10**7  # rank² times generators: minutes
 _known: dict[str, "GaugeNoise"] = {}
 
 Progress = Callable[[float], object]
@@ -220,6 +220,11 @@ class ByWalk(GaugeNoise):
                 seen.append((chains.basis.copy(), chains.signs.copy()))
                 sums.append(chains.facets().sum(axis=2))
             self._measured = every * _slowest(np.stack(sums))
+        if len(seen) * every < 6 * self._measured:
+            raise InvalidRequest(
+                f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
+                "Use Cube, Laplace or Matrix, or fewer generators.",
+            )
         size = max(50, min(1000, _MOST_TRIALS // (GROUPS * len(self.frame))))
         found = np.empty((GROUPS, size, len(self.frame)))
         for place, index in enumerate(np.linspace(0, len(seen) - 1, size).astype(int)):
