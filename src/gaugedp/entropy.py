@@ -22,6 +22,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
+def fork_count() -> int:
+    """Return how often this process is a fork of another: what must be used once belongs to one process."""
+    return _forks
+
+
 class Entropy:
     """A stream of independent uniform bits: the ChaCha20 key stream of a secret 32-byte key.
 

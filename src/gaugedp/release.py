@@ -101,7 +101,7 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
     if any(number is not None for number in numbers):
         raise InvalidRequest("Both a plan or mechanism and a promise are given.", "Give one of them.")
     mechanism = given.mechanism if isinstance(given, Plan) else given
-    if not mechanism.covers(query.sensitivity(table.unit)):
+    if mechanism.lattice_step != 1 or not mechanism.covers(query.sensitivity(table.unit)):
         raise InvalidRequest(
             "The mechanism was calibrated for another question or unit.", "Take it from a plan for this one."
         )

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope, SchattenBall
@@ -241,3 +242,63 @@ def test_weights_shape_the_cube() -> None:
     assert deviations / deviations[0] == pytest.approx(weights, rel=0.03)
     assert mechanism.covers(LpBall(3, np.inf, 1.9))
     assert not mechanism.covers(LpBall(3, np.inf, 2.1))
+
+
+# -- what a sceptic found --------------------------------------------------------------------------------
+
+
+def test_noise_beyond_64_bits_is_refused_before_anything_is_paid() -> None:
+    domain = gd.Domain.of(a=["x", "y"], s=gd.bounded(0, 10**9))
+    body = gd.bounded_sums(domain, "s", "a").sensitivity(gd.PrivacyUnit("pid", max_rows=10**6))
+    for kind in (gd.KNorm, gd.Cube, gd.EllipsoidNoise):
+        with pytest.raises(InvalidRequest, match="64-bit"):
+            kind.calibrate(body, gd.PureDP(1e-9))
+    with pytest.raises(InvalidRequest, match="too long and thin"):
+        gd.NIM.calibrate(Polytope.symmetric_hull(np.array([[1, 1, 1], [1, 1 + 2**-40, 1 + 2**-41]])), ONE)
+    cells = gd.Domain.of(**{f"a{i}": gd.integers(1, 500) for i in range(3)})
+    query = gd.marginals(cells, *cells.attributes)
+    names = [
+        one.mechanism.name for one in gd.plan(query, gd.PrivacyUnit("p", max_rows=10**6), epsilon=5e-10).candidates
+    ]
+    assert "Laplace" in names
+    assert "Cube" not in names
+
+
+def test_noise_on_another_lattice_is_never_added_to_counts() -> None:
+    """The same columns as numbers, not counts: coarser steps, which a release would count as ones."""
+    domain = gd.Domain.of(a=gd.integers(1, 3))
+    query, unit = gd.workload([[1, 1, 0], [0, 1, 1]], domain), gd.PrivacyUnit(max_rows=1)
+    body = query.sensitivity(unit)
+    for kind in (gd.KNorm, gd.NIM, gd.EllipsoidNoise):
+        mechanism = kind.calibrate(Polytope.symmetric_hull(1e6 * body.columns(), 1e-6), ONE)
+        assert not mechanism.covers(body)
+        assert not kind.calibrate(body, ONE).covers(Polytope.symmetric_hull(body.columns()))
+    import pandas as pd
+
+    table = gd.Table.scan(pd.DataFrame({"a": [1, 2]}), domain=domain, unit=unit, name="t")
+    ledger = gd.Ledger.in_memory(gd.PureDP(2.0))
+    with pytest.raises(InvalidRequest, match="calibrated for another question"):
+        gd.release(query, table, ledger=ledger, mechanism=mechanism)
+    assert ledger.spent.epsilon(0) == 0
+
+
+def test_prepared_noise_belongs_to_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = gd.KNorm.calibrate(LpBall(2, 2), ONE).prepare(gd.research_rng(1))
+    monkeypatch.setattr("gaugedp.entropy._forks", 1)
+    assert prepared.is_used
+    with pytest.raises(InvalidRequest, match="before a fork"):
+        prepared(np.zeros(2, dtype=int))
+
+
+def test_a_pure_strategy_holds_every_generator() -> None:
+    """Sums in unlike units once let the searched strategy lose digits; what F − L·A leaves is paid for now."""
+    domain = gd.Domain.of(a=["x", "y"], c=gd.integers(1, 5), s=gd.bounded(2, 5439), t=gd.bounded(2, 7))
+    for text in ("sum(s) by a; sum(t); ranges(c)", "mean(t); ranges(c); a"):
+        query = gd.query(domain, text)
+        body = query.sensitivity(gd.PrivacyUnit())
+        mechanism = gd.Matrix.calibrate(body, ONE, query.reach)
+        left = mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T
+        ways, sums = left / query.reach[:, None], np.ones(2 * left.shape[1])
+        for column in (body.columns() / query.reach[:, None]).T:
+            least = scipy.optimize.linprog(sums, A_eq=np.hstack([ways, -ways]), b_eq=column, method="highs")
+            assert least.fun <= mechanism.strategy.radius * (1 + 1e-6)

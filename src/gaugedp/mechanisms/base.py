@@ -11,7 +11,7 @@ import numpy as np
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, system_rng
+from gaugedp.entropy import Entropy, fork_count, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 
@@ -98,7 +98,7 @@ class Prepared:
 
     def __init__(self, noise: np.ndarray, mechanism: Mechanism, seed: int | None) -> None:
         self.mechanism, self.seed = mechanism, seed
-        self._shape = noise.shape
+        self._shape, self._forks = noise.shape, fork_count()
         self._noise = [noise]
 
     def __call__(self, answer: np.ndarray) -> np.ndarray:
@@ -107,6 +107,8 @@ class Prepared:
             raise InvalidRequest(
                 f"The answer has shape {np.shape(answer)}, the noise {self._shape}.", "Give one number a row."
             )
+        if self._forks != fork_count():
+            raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
             noise = self._noise.pop()  # at once, so that no second thread can take it too
         except IndexError:
@@ -117,8 +119,8 @@ class Prepared:
 
     @property
     def is_used(self) -> bool:
-        """Whether the noise went into an answer."""
-        return not self._noise
+        """Whether the noise went into an answer, or may do so in the process that this one was forked from."""
+        return not self._noise or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")

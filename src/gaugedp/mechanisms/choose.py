@@ -60,10 +60,12 @@ def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | No
                 made.error(2, weights)
                 if walks_allowed or made.guarantee == pure:  # facets that cannot be told apart are walked: not pure
                     yield made
-        if long:
-            yield EllipsoidNoise.calibrate(body, pure, weights)
-    if 1 < body.ambient_dim <= _MOST_ROWS:
-        yield Cube.calibrate(body, pure, weights)
+        with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
+            if long:
+                yield EllipsoidNoise.calibrate(body, pure, weights)
+    with contextlib.suppress(InvalidRequest):
+        if 1 < body.ambient_dim <= _MOST_ROWS:
+            yield Cube.calibrate(body, pure, weights)
 
 
 def _is_long(body: Polytope, rank: int, weights: np.ndarray | None) -> bool:

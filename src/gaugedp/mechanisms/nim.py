@@ -16,6 +16,9 @@ from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, Progress, gauge_noise, silent
 from gaugedp.samplers.moments import moments
 
+_THINNEST = 1e-10  # of mean squares: a hundred thousand times in length
+_SPLITS = 1 + 1e-6  # covers the rounding of the splits at such lengths
+
 
 @dataclass(frozen=True, eq=False)
 class Level:
@@ -100,7 +103,7 @@ class NIM(ShapedNoise):
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
         found = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
         epsilon, promise = pure_or_approx(guarantee, found.walks)
-        step, stretch = lattice_of(body, body, 1.0)
+        step, stretch = lattice_of(body, body, _SPLITS)
         return cls(body, promise, body, found, epsilon, stretch, step)
 
     @property
@@ -124,6 +127,10 @@ def _levels(body: Polytope, depth: int | None) -> list[Level]:
         short, long = rank - rank // 2, rank // 2
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(Level(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
+        if not sides[0] > _THINNEST * sides[1]:
+            raise InvalidRequest(
+                "The body is too long and thin for the splits to keep their digits.", "Use KNorm or EllipsoidNoise."
+            )
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels
 

@@ -23,6 +23,8 @@ from gaugedp.mechanisms.base import FINE_STEPS, Mechanism, Progress, is_integer,
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
+_LARGEST = 2.0**61
+_LARGEST_WALKED_EPSILON = 100.0
 _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
@@ -45,6 +47,12 @@ class ShapedNoise(Mechanism, ABC):
     epsilon: float
     stretch: float
     step: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
+            raise InvalidRequest(
+                "The noise would not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
+            )
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
@@ -107,6 +115,8 @@ class ShapedNoise(Mechanism, ABC):
         """Whether it is the body that the noise was made for, or a multiple of it that is no larger."""
         if body.ambient_dim != self.body.ambient_dim or type(body) is not type(self.body):
             return False
+        if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding to be paid for
+            return False
         (kind, size), (own, most) = _kind_and_size(body), _kind_and_size(self.body)
         return size <= most and digest(kind) == digest(own)
 
@@ -119,7 +129,12 @@ class ShapedNoise(Mechanism, ABC):
         return self._rounded(self.noise.trials).astype(float)
 
     def _rounded(self, unit: np.ndarray) -> np.ndarray:
-        return np.rint(unit * self._scale).astype(np.int64)
+        steps = np.rint(unit * self._scale)
+        if not np.abs(steps).max() < _LARGEST:  # noise alone decides: no table has been seen
+            raise InvalidRequest(
+                "The noise does not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
+            )
+        return steps.astype(np.int64)
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
         one_of(("1", "2"), norm=f"{norm:g}")
@@ -131,6 +146,8 @@ class ShapedNoise(Mechanism, ABC):
 
 def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]:
     """Return ε and what noise of a body promises: PureDP, or ApproxDP with the allowance of a walk."""
+    if walks and getattr(guarantee, "epsilon_value", getattr(guarantee, "value", 0)) > _LARGEST_WALKED_EPSILON:
+        raise InvalidRequest(f"No walk is made for {guarantee!r}.", "Ask for an epsilon of at most 100.")
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
         epsilon, allowed = guarantee.epsilon_value, min(guarantee.delta_value or ALLOWANCE, ALLOWANCE)
         return epsilon, ApproxDP(epsilon, allowed) if walks else PureDP(epsilon)

@@ -8,7 +8,8 @@ from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.facet_walk import facets_of
 
 MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
-_OUTSIDE = 1e-7
+_OUTSIDE = 1e-10  # times the rank: less than what the noise is stretched by
+_VOLUME = 1e-7
 _THIN = 1e-12
 _MOST_PRODUCTS = 2 * 10**8
 
@@ -68,7 +69,7 @@ class ListedFacets:
             normals = np.linalg.solve(np.swapaxes(facets, 1, 2), np.ones((1, rank, 1)))[:, :, 0]
             if np.abs(normals @ some).max() > 1 + _OUTSIDE * rank:
                 raise _unsure()
-        if not abs(total / np.prod(np.arange(1.0, rank + 1)) / volume - 1) < _OUTSIDE:
+        if not abs(total / np.prod(np.arange(1.0, rank + 1)) / volume - 1) < _VOLUME:
             raise _unsure()
 
 

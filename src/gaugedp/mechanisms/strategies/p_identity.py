@@ -13,6 +13,8 @@ from gaugedp.samplers.continuous import uniforms
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
 _PUBLIC_SEED = 20240229
+_LARGEST_SUM = 1e3  # of the weights Θ, so that A keeps its digits
+_MISSED = 1e-7
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
@@ -30,10 +32,26 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
         )
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
-    inverse = np.linalg.inv(strategy.T @ strategy) @ strategy.T
-    radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * UP
+    left, missed = _left(columns, strategy)
+    if missed > _MISSED:  # noise on the merged cells needs no inverse
+        strategy = np.eye(n)
+        left, missed = columns, 0.0
+    radius = body.coefficient_radius * (float(np.abs(strategy).sum(axis=0).max()) + missed) * UP
     words = f"{n} merged cells and {len(strategy) - n} sums"
-    return Dense(columns @ inverse, radius, words, cube=_cube(columns, strategy))
+    return Dense(left, radius, words, cube=_cube(columns, strategy))
+
+
+def _left(columns: np.ndarray, strategy: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return L = F·A⁺ by A = QR, and at least the ℓ₁ norm of what F − L·A leaves of a generator to be made up for.
+
+    A residual ρ in the range of F is L·A·F⁺·ρ up to rounding; twice that is taken, and what each row loses.
+    """
+    frame, triangle = np.linalg.qr(strategy)
+    left = np.linalg.solve(triangle.T, columns.T).T @ frame.T
+    residual = columns - left @ strategy
+    made_up = np.abs(strategy @ np.linalg.pinv(columns) @ residual).sum(axis=0).max()
+    rows = np.abs(residual).max(axis=1) / np.maximum(np.abs(columns).max(axis=1), 1e-300)
+    return left, 2 * float(made_up) + float(rows.max()) + 2.0**-40
 
 
 def _strategy(sums: np.ndarray) -> np.ndarray:
@@ -50,7 +68,7 @@ def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
         return _cost(gram, flat.reshape(p, n))
 
     start = uniforms(p * n, research_rng(_PUBLIC_SEED))
-    bounds = scipy.optimize.Bounds(0.0, np.inf)
+    bounds = scipy.optimize.Bounds(0.0, _LARGEST_SUM)
     found = scipy.optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "maxfun": 600}
     )
