@@ -25,6 +25,7 @@ from gaugedp.queries.base import Query
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
+_TELLING = 10.0  # ratios to a bound beyond this say nothing
 _FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
 
 
@@ -161,7 +162,8 @@ class Plan:
         )
         if not self.lower_bound > 0:
             return f"{real} For whole numbers, nothing is proved at so large an epsilon."
-        return f"{real} For whole numbers {self.lower_bound:.4g} is proved, {self.ratio:.3g} times."
+        share = f", {self.ratio:.3g} times" if self.ratio < _TELLING else " and no more"
+        return f"{real} For whole numbers {self.lower_bound:.4g} is proved{share}."
 
     def bound_facts(self) -> dict[str, Any] | None:
         """Return the bound, its kind and the ratio as JSON can hold them; None without a bound."""
