@@ -24,7 +24,8 @@ GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
 _PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
-_SAFETY = 2.0  # on an autocorrelation time that was measured
+_PRECISE = 0.005  # relative standard error of the mean length that trials are drawn for
+_SAFETY = 1.5  # on an autocorrelation time that was measured
 
 _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
@@ -209,17 +210,19 @@ class ByWalk(GaugeNoise):
 
     def _trials(self, rng: Entropy) -> np.ndarray:
         """Walk GROUPS chains for 6 autocorrelation times or more; several draws in each cone that was seen."""
-        chains, every = started(self.columns, GROUPS, rng), max(1, self.rank // 2)
+        chains, every, most = started(self.columns, GROUPS, rng), max(1, self.rank // 2), 800 * self.rank
         chains.walk(20 * self.rank, rng)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
-        self._measured = math.inf
-        while len(seen) * every < min(6 * self._measured, 400 * self.rank):
+        self._measured, spread = math.inf, math.inf
+        while len(seen) * every < min(6 * self._measured, most) or (spread > _PRECISE and len(seen) * every < most):
             for _ in range(100):
                 chains.walk(every, rng)
                 seen.append((chains.basis.copy(), chains.signs.copy()))
                 sums.append(chains.facets().sum(axis=2))
-            self._measured = every * _slowest(np.stack(sums))
+            self._measured = every * max(_slowest(np.stack(sums)), _slowest(np.stack(sums) @ self.frame.T))
+            lengths = np.linalg.norm(np.stack(sums) @ self.frame.T, axis=2).mean(axis=0)
+            spread = float(lengths.std() / lengths.mean()) / math.sqrt(GROUPS)
         if len(seen) * every < 6 * self._measured:
             raise InvalidRequest(
                 f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
