@@ -209,13 +209,13 @@ class ByWalk(GaugeNoise):
         return self._measured
 
     def _trials(self, rng: Entropy) -> np.ndarray:
-        """Walk GROUPS chains for 6 autocorrelation times or more; several draws in each cone that was seen."""
-        chains, every, most = started(self.columns, GROUPS, rng), max(1, self.rank // 2), 800 * self.rank
+        """Walk GROUPS chains for 4 autocorrelation times or more; several draws in each cone that was seen."""
+        chains, every, most = started(self.columns, GROUPS, rng), max(1, self.rank // 2), max(800 * self.rank, 30_000)
         chains.walk(20 * self.rank, rng)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
         self._measured, spread = math.inf, math.inf
-        while len(seen) * every < min(6 * self._measured, most) or (spread > _PRECISE and len(seen) * every < most):
+        while len(seen) * every < min(4 * self._measured, most) or (spread > _PRECISE and len(seen) * every < most):
             for _ in range(100):
                 chains.walk(every, rng)
                 seen.append((chains.basis.copy(), chains.signs.copy()))
@@ -223,7 +223,7 @@ class ByWalk(GaugeNoise):
             self._measured = every * max(_slowest(np.stack(sums)), _slowest(np.stack(sums) @ self.frame.T))
             lengths = np.linalg.norm(np.stack(sums) @ self.frame.T, axis=2).mean(axis=0)
             spread = float(lengths.std() / lengths.mean()) / math.sqrt(GROUPS)
-        if len(seen) * every < 6 * self._measured:
+        if len(seen) * every < 4 * self._measured:
             raise InvalidRequest(
                 f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
                 "Use Cube, Laplace or Matrix, or fewer generators.",
