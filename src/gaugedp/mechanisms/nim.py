@@ -123,7 +123,13 @@ def _levels(body: Polytope, depth: int | None) -> list[Level]:
     while basis.shape[1] and (depth is None or len(levels) < depth):
         part = project(body, basis)
         rank = basis.shape[1]
-        values, vectors = np.linalg.eigh(moments(part).second_moment * (rank + 1) * (rank + 2))
+        try:
+            second = moments(part).second_moment * (rank + 1) * (rank + 2)
+        except InvalidRequest:  # a walk that mixes too slowly: the levels before it must do
+            if depth is None and levels:
+                break
+            raise
+        values, vectors = np.linalg.eigh(second)
         short, long = rank - rank // 2, rank // 2
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(Level(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
