@@ -96,10 +96,10 @@ def test_the_noise_has_the_error_and_the_variances_it_says(mechanism: ShapedNois
     """4,000 draws with a fixed key: within five standard errors (walks: of 32 chains)."""
     noise = mechanism.sample_noise(4000, gd.research_rng(11))
     lengths = np.linalg.norm(noise, axis=1)
-    spread = lengths.std() / (500 if mechanism.noise.walks else 4000) ** 0.5
+    spread = lengths.std() / (250 if mechanism.noise.walks else 4000) ** 0.5
     assert abs(lengths.mean() - mechanism.error()) < 5 * math.hypot(spread, mechanism.error_deviation())
     squares = noise**2
-    slack = 5 * squares.std(axis=0) / (500 if mechanism.noise.walks else 4000) ** 0.5
+    slack = 5 * squares.std(axis=0) / (250 if mechanism.noise.walks else 4000) ** 0.5
     assert (np.abs(squares.mean(axis=0) - mechanism.variances) <= slack + 0.03 * mechanism.variances).all()
     assert (np.abs(noise.mean(axis=0)) <= 4.5 * noise.std(axis=0) / 4000**0.5 + 1e-12).all()
 
@@ -107,7 +107,7 @@ def test_the_noise_has_the_error_and_the_variances_it_says(mechanism: ShapedNois
 def test_the_widths_hold(mechanism: ShapedNoise) -> None:
     noise = np.abs(mechanism.sample_noise(4000, gd.research_rng(12)))
     for level in (0.5, 0.95):
-        allowed = 5 * (level * (1 - level) / (500 if mechanism.noise.walks else 4000)) ** 0.5
+        allowed = 5 * (level * (1 - level) / (250 if mechanism.noise.walks else 4000)) ** 0.5
         each = (noise <= mechanism.half_widths(level)).mean(axis=0)
         assert (each >= level - allowed).all()
         together = (noise <= mechanism.half_widths(level, simultaneous=True)).all(axis=1).mean()

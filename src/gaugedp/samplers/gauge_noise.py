@@ -171,6 +171,10 @@ class ByWalk(GaugeNoise):
         """Return draws from at most GROUPS walks, on K′ instead of K, correlated except for their signs."""
         return self._along(size, rng, simplex_weights) / self.stretch
 
+    def _longest(self) -> int:
+        """Return the most steps of a measurement: 800·r, and up to 30,000 where steps are cheap."""
+        return max(800 * self.rank, min(30_000, 10**7 // self.columns.size))
+
     def _along(self, size: int, rng: Entropy, law: Weights) -> np.ndarray:
         chains = started(self.columns, min(size, GROUPS), rng)
         chains.walk(math.ceil(4 * self.autocorrelation_time), rng)
@@ -210,7 +214,7 @@ class ByWalk(GaugeNoise):
 
     def _trials(self, rng: Entropy) -> np.ndarray:
         """Walk GROUPS chains for 4 autocorrelation times or more; several draws in each cone that was seen."""
-        chains, every, most = started(self.columns, GROUPS, rng), max(1, self.rank // 2), max(800 * self.rank, 30_000)
+        chains, every, most = started(self.columns, GROUPS, rng), max(1, self.rank // 2), self._longest()
         chains.walk(20 * self.rank, rng)
         seen: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
