@@ -1,11 +1,12 @@
 """The Laplace mechanism on the integers."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from gaugedp._validate import decimal
+from gaugedp._validate import between, decimal
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
@@ -38,6 +39,15 @@ class Laplace(IndependentNoise):
         epsilon = decimal(guarantee.value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))
         return cls(body, guarantee, weights, step, radius, runs)
+
+    def error_bound(self, failure: float) -> float:
+        """Return what max_i |noise_i|/w_i exceeds with probability at most `failure`: log(d/failure)·Δ/ε.
+
+        Rounding to the lattice makes Δ a little larger, and adds a step (Dwork and Roth 2014, theorem 3.8).
+        """
+        between(0, 1, failure=failure)
+        scale = float(self.radius) / float(self.guarantee.epsilon(0))
+        return (math.log(self.body.ambient_dim / failure) * scale + 1) * float(self.step)
 
     def describe(self) -> str:
         """Return the scales."""

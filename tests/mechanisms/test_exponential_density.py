@@ -12,7 +12,7 @@ import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.exponential import Exponential
+from gaugedp.mechanisms.exponential_density import ExponentialDensity
 from gaugedp.mechanisms.quality import Quality
 
 pytestmark = pytest.mark.statistical
@@ -87,7 +87,7 @@ def test_the_law_is_that_of_the_theorem(name: str, constant_time: bool) -> None:
     The key is fixed.
     """
     quality, over, answer, epsilon = LAWS[name]
-    mechanism = Exponential.calibrate(quality, over, gd.PureDP(epsilon), constant_time)
+    mechanism = ExponentialDensity.calibrate(quality, over, gd.PureDP(epsilon), constant_time)
     draws = mechanism.draw(answer, 8000 if constant_time else 20_000, gd.research_rng(5))
     assert misfit(draws, quality.score, answer, epsilon, quality.bounds) > 1e-4
 
@@ -98,7 +98,7 @@ def test_the_law_is_that_of_the_theorem(name: str, constant_time: bool) -> None:
 def test_the_test_of_the_law_alarms_at_twice_epsilon(name: str, constant_time: bool) -> None:
     """Positive control; the walk with fewer draws, being slow at a large epsilon."""
     quality, over, answer, epsilon = LAWS[name]
-    wrong = Exponential.calibrate(quality, over, gd.PureDP(2 * epsilon), constant_time)
+    wrong = ExponentialDensity.calibrate(quality, over, gd.PureDP(2 * epsilon), constant_time)
     draws = wrong.draw(answer, 4000 if constant_time else 20_000, gd.research_rng(5))
     assert misfit(draws, quality.score, answer, epsilon, quality.bounds) < 1e-9
 
@@ -107,7 +107,7 @@ def test_one_draw_at_a_time_has_the_law_too() -> None:
     """1,000 calls of `sample`, each way; false alarms 2e-4 over all keys."""
     rng = gd.research_rng(6)
     for constant_time in (False, True):
-        mechanism = Exponential.calibrate(PEAKS, DISC, ONE, constant_time)
+        mechanism = ExponentialDensity.calibrate(PEAKS, DISC, ONE, constant_time)
         draws = np.array([mechanism.sample(A_PLANE, rng) for _ in range(1000)])
         assert misfit(draws, two_peaks, A_PLANE, 1.0, (-1, 1)) > 1e-4
 
@@ -117,19 +117,19 @@ def test_the_square_and_the_hexagon_have_exact_draws_too() -> None:
     square = LpBall(2, np.inf, 1.0)
     hexagon = Polytope.symmetric_hull(np.array([[2.0, 1, 1], [0, 1, -1]]))
     linear = Quality(lambda a, y: y @ a, LpBall(2, 1, 1.0), (-3.0, 3.0), clipped=True)
-    mechanism = Exponential.calibrate(linear, square, gd.PureDP(2.0))
+    mechanism = ExponentialDensity.calibrate(linear, square, gd.PureDP(2.0))
     answer = np.array([1.5, -0.5])
     draws = mechanism.draw(answer, 20_000, gd.research_rng(7))
     wanted = 1 / np.tanh(answer) - 1 / answer  # density ∝ e^{a·y} on [−1, 1]
     assert (np.abs(draws.mean(axis=0) - wanted) < 5 * draws.std(axis=0) / 20_000**0.5).all()
-    outputs = Exponential.calibrate(ON_DISC, hexagon, ONE).draw(A_PLANE, 500, gd.research_rng(8))
+    outputs = ExponentialDensity.calibrate(ON_DISC, hexagon, ONE).draw(A_PLANE, 500, gd.research_rng(8))
     assert hexagon.gauge(outputs).max() < 1.001
 
 
 # -- the promise -------------------------------------------------------------------------------------
 
 
-def losses(mechanism: Exponential, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def losses(mechanism: ExponentialDensity, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """log p(y)/p′(y) on a grid of Y, p and p′ normalised there: the promise holds on any finite Y as well."""
     grid = line_grid(4001) if mechanism.over.ambient_dim == 1 else disc_grid(101)
     logs = [mechanism.log_weights(answer, grid) for answer in (one, other)]
@@ -141,7 +141,7 @@ def losses(mechanism: Exponential, one: np.ndarray, other: np.ndarray) -> np.nda
 @pytest.mark.parametrize("quality", [ON_LINE, ON_DISC, PEAKS], ids=["line", "disc", "two peaks"])
 def test_no_loss_and_no_range_of_losses_is_above_epsilon(quality: Quality, epsilon: float) -> None:
     over = LINE if quality is ON_LINE else DISC
-    mechanism = Exponential.calibrate(quality, over, gd.PureDP(epsilon))
+    mechanism = ExponentialDensity.calibrate(quality, over, gd.PureDP(epsilon))
     largest = 0.0
     for scale in (0.0, 0.3, 1.0, 3.0):
         answer = scale * np.ones(over.ambient_dim)
@@ -156,27 +156,27 @@ def test_no_loss_and_no_range_of_losses_is_above_epsilon(quality: Quality, epsil
 
 def test_the_test_of_the_promise_alarms_when_a_score_has_twice_its_sensitivity() -> None:
     steep = Quality(lambda a, y: 2 * distance_line(a, y), UNIT, (-12.0, 0.0), clipped=True)
-    unchecked = Exponential(steep, LINE, ExponentialLoss(1.0), 1.0)  # calibrate would refuse it
+    unchecked = ExponentialDensity(steep, LINE, ExponentialLoss(1.0), 1.0)  # calibrate would refuse it
     assert np.ptp(losses(unchecked, np.array([0.0]), np.array([0.25]))) > 1.5
 
 
 def test_the_kinds_of_promise() -> None:
-    exact = Exponential.calibrate(ON_LINE, LINE, ONE)
+    exact = ExponentialDensity.calibrate(ON_LINE, LINE, ONE)
     assert (exact.guarantee, exact.exactness, exact.proposals) == (ExponentialLoss(1.0), "idealized", 0)
     assert exact.guarantee.epsilon(0.0) == 1.0
-    assert Exponential.calibrate(ON_LINE, LINE, gd.ApproxDP(1.0, 1e-6)).guarantee == ExponentialLoss(1.0)
-    assert Exponential.calibrate(ON_LINE, LINE, ExponentialLoss(2.0)).guarantee == ExponentialLoss(2.0)
-    walk = Exponential.calibrate(ON_LINE, LINE, ONE, constant_time=True)
+    assert ExponentialDensity.calibrate(ON_LINE, LINE, gd.ApproxDP(1.0, 1e-6)).guarantee == ExponentialLoss(1.0)
+    assert ExponentialDensity.calibrate(ON_LINE, LINE, ExponentialLoss(2.0)).guarantee == ExponentialLoss(2.0)
+    walk = ExponentialDensity.calibrate(ON_LINE, LINE, ONE, constant_time=True)
     assert (walk.guarantee, walk.exactness) == (gd.ApproxDP(1.0, 1e-9), "mixing")
-    assert Exponential.calibrate(ON_LINE, LINE, gd.ApproxDP(1, 1e-6), True).guarantee == gd.ApproxDP(1, 1e-9)
-    shorter = Exponential.calibrate(ON_LINE, LINE, gd.ApproxDP(1, 1e-30), True)
+    assert ExponentialDensity.calibrate(ON_LINE, LINE, gd.ApproxDP(1, 1e-6), True).guarantee == gd.ApproxDP(1, 1e-9)
+    shorter = ExponentialDensity.calibrate(ON_LINE, LINE, gd.ApproxDP(1, 1e-30), True)
     assert shorter.guarantee == gd.ApproxDP(1, 1e-30)
     assert shorter.proposals > 2 * walk.proposals
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0])
 def test_the_walk_is_as_long_as_its_proof_asks(epsilon: float) -> None:
-    walk = Exponential.calibrate(ON_LINE, LINE, gd.PureDP(epsilon), constant_time=True)
+    walk = ExponentialDensity.calibrate(ON_LINE, LINE, gd.PureDP(epsilon), constant_time=True)
     allowed = math.log(1e-9) - math.log1p(math.exp(epsilon))
     assert walk.proposals * math.log(-math.expm1(-epsilon * 3) or 1e-300) <= allowed
     assert walk.proposals < 1.1 * math.exp(epsilon * 3) * -allowed + 2
@@ -201,7 +201,9 @@ def test_the_walk_scores_the_same_number_of_points_for_every_answer() -> None:
         seen.append(len(points))
         return distance_line(answer, points)
 
-    walk = Exponential.calibrate(Quality(counted, UNIT, (-6.0, 0.0), clipped=True), LINE, ONE, constant_time=True)
+    walk = ExponentialDensity.calibrate(
+        Quality(counted, UNIT, (-6.0, 0.0), clipped=True), LINE, ONE, constant_time=True
+    )
     totals = set()
     for place in (0.0, 0.9, 50.0):
         seen.clear()
@@ -216,7 +218,7 @@ def test_the_walk_scores_the_same_number_of_points_for_every_answer() -> None:
 @pytest.mark.parametrize("over", [DISC, Ellipsoid(np.diag([1e-9, 2e-9])), LpBall(2, 1, 1e7)], ids=repr)
 def test_outputs_lie_on_a_lattice_fixed_by_the_body(over) -> None:
     flat = Quality(lambda _a, y: np.zeros(len(y)), DIAMOND, (-1.0, 1.0))
-    mechanism = Exponential.calibrate(flat, over, ONE)
+    mechanism = ExponentialDensity.calibrate(flat, over, ONE)
     step = mechanism.lattice_step
     assert step.numerator.bit_count() == step.denominator.bit_count() == 1
     assert over.radius(2) / 2**15 < step <= over.radius(2) / 2**12
@@ -227,7 +229,7 @@ def test_outputs_lie_on_a_lattice_fixed_by_the_body(over) -> None:
 def test_the_bound_on_the_error_holds_and_is_of_use() -> None:
     """10,000 draws: the share beyond the bound is at most e^{−t} and five standard errors."""
     for quality, over, answer, slope in ((ON_LINE, LINE, A_LINE, 4.0), (ON_DISC, DISC, A_PLANE, 2 * 2**0.5)):
-        mechanism = Exponential.calibrate(quality, over, gd.PureDP(8.0))
+        mechanism = ExponentialDensity.calibrate(quality, over, gd.PureDP(8.0))
         scores = quality.values(answer, mechanism.draw(answer, 10_000, gd.research_rng(3)))
         for t in (0.5, 1.0, 2.0):
             bound = mechanism.error_bound(t, slope)
@@ -244,7 +246,7 @@ def test_a_score_cannot_move_the_points_it_is_shown() -> None:
         answer[:] = 7.0
         return scores
 
-    mechanism = Exponential.calibrate(Quality(greedy, UNIT, (-6.0, 0.0), clipped=True), LINE, ONE)
+    mechanism = ExponentialDensity.calibrate(Quality(greedy, UNIT, (-6.0, 0.0), clipped=True), LINE, ONE)
     answer = A_LINE.copy()
     assert len(np.unique(mechanism.draw(answer, 100, gd.research_rng(1)))) > 50
     assert answer == A_LINE
@@ -258,7 +260,7 @@ def test_a_score_that_is_no_number_on_the_data_counts_as_the_lowest() -> None:
         return np.where((answer[0] > 1e6) & (points[:, 0] > 0), math.nan, scores)
 
     quality = Quality(holes, UNIT, (-1.0, 0.0))
-    mechanism = Exponential.calibrate(quality, LINE, ONE)
+    mechanism = ExponentialDensity.calibrate(quality, LINE, ONE)
     assert mechanism.draw(np.array([2e6]), 100, gd.research_rng(1)).shape == (100, 1)
     assert (quality.values(np.array([2e6]), line_grid(10)) == -1).all()
 
@@ -269,7 +271,7 @@ def test_a_score_that_raises_does_not_tell_why() -> None:
             raise ValueError("the secret is 42")
         return np.zeros(len(points))
 
-    mechanism = Exponential.calibrate(Quality(broken, UNIT, (-1.0, 1.0)), LINE, ONE)
+    mechanism = ExponentialDensity.calibrate(Quality(broken, UNIT, (-1.0, 1.0)), LINE, ONE)
     with pytest.raises(InvalidRequest, match="stays spent") as caught:
         mechanism.sample(np.array([2e6]))
     assert "42" not in str(caught.value)
@@ -297,7 +299,7 @@ def test_a_score_that_breaks_a_hypothesis_is_refused(name: str, constant_time: b
     score, words = REFUSED[name]
     quality = Quality(score, UNIT, (-6.0, 0.0), clipped=name not in {"a pole", "infinite"})
     with pytest.raises(InvalidRequest, match=words):
-        Exponential.calibrate(quality, LINE, ONE, constant_time)
+        ExponentialDensity.calibrate(quality, LINE, ONE, constant_time)
 
 
 @pytest.mark.parametrize(
@@ -326,31 +328,31 @@ def test_a_quality_without_finite_bounds_is_refused(bounds) -> None:
 )
 def test_a_promise_it_cannot_keep_is_refused(promise) -> None:
     with pytest.raises(InvalidRequest, match="epsilon above 0"):
-        Exponential.calibrate(ON_LINE, LINE, promise)
+        ExponentialDensity.calibrate(ON_LINE, LINE, promise)
 
 
 def test_walks_that_would_not_end_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="more than 10,000,000"):
-        Exponential.calibrate(ON_LINE, LINE, gd.PureDP(10.0), constant_time=True)
+        ExponentialDensity.calibrate(ON_LINE, LINE, gd.PureDP(10.0), constant_time=True)
     with pytest.raises(InvalidRequest, match="more than 10,000,000"):
-        Exponential.calibrate(ON_LINE, LINE, gd.PureDP(1e300), constant_time=True)
+        ExponentialDensity.calibrate(ON_LINE, LINE, gd.PureDP(1e300), constant_time=True)
 
 
 def test_bodies_without_exact_uniform_draws_are_refused() -> None:
     rows = np.random.default_rng(1).integers(0, 2, (10, 60)) * 2.0 - 1
     flat = Quality(lambda _a, y: np.zeros(len(y)), UNIT, (-1.0, 1.0))
     with pytest.raises(InvalidRequest, match="exact uniform"):
-        Exponential.calibrate(flat, Polytope.symmetric_hull(rows), ONE)
+        ExponentialDensity.calibrate(flat, Polytope.symmetric_hull(rows), ONE)
 
 
 @pytest.mark.parametrize("answer", [np.zeros(2), 0.0, np.array([math.nan]), np.array([math.inf])], ids=repr)
 def test_an_answer_of_another_shape_is_refused(answer) -> None:
     with pytest.raises(InvalidRequest, match="stays spent"):
-        Exponential.calibrate(ON_LINE, LINE, ONE).sample(answer)
+        ExponentialDensity.calibrate(ON_LINE, LINE, ONE).sample(answer)
 
 
 def test_the_system_draws_anew() -> None:
-    mechanism = Exponential.calibrate(ON_LINE, LINE, ONE)
+    mechanism = ExponentialDensity.calibrate(ON_LINE, LINE, ONE)
     assert len({float(mechanism.sample(A_LINE)[0]) for _ in range(20)}) > 15
     assert "by rejection" in repr(mechanism)
     assert pickle.loads(pickle.dumps(mechanism)).guarantee == mechanism.guarantee

@@ -1,0 +1,189 @@
+"""The exponential mechanism on a convex body: a point is released, the likelier the higher its score."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._validate import non_negative, positive, whole
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.base import FINE_STEPS
+from gaugedp.mechanisms.quality import Quality
+from gaugedp.mechanisms.shaped import ALLOWANCE
+from gaugedp.samplers.continuous import exponentials
+from gaugedp.samplers.direct import has_direct
+from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.uniform import uniform
+
+_MOST_PROPOSALS = 10**7
+_BATCH = 2**14  # proposals that are scored together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExponentialDensity:
+    """A point of a body Y with the density ∝ e^{ε·u(a, y)/2}, rounded to a lattice (McSherry and Talwar 2007).
+
+    Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
+    hence ε-DP (their theorem 6; the range: Dong, Durfee and Rogers 2020). Rounding is post-processing.
+    docs/theory/exponential_density.md
+
+    Drawn by rejection from the uniform law on Y, exactly in real arithmetic: "idealized". The number of tries, at most
+    e^{ε(high − low)/2} on average, depends on the answer, and so does the time a draw takes: who can measure that time
+    learns something that the guarantee does not cover. There is no cap on it.
+
+    With `proposals` n > 0 ("mixing") it is a Metropolis walk that always scores n uniform proposals, with ApproxDP(ε,
+    (1 + e^ε)·τ), τ a proved bound on its total variation from that law: (1 − e^{−ε(high − low)/2})^n (Mengersen and
+    Tweedie 1996, theorem 2.1).
+    """
+
+    quality: Quality
+    over: Body
+    guarantee: Guarantee
+    epsilon: float
+    proposals: int = 0
+
+    name: ClassVar[str] = "ExponentialDensity"
+
+    @classmethod
+    def calibrate(
+        cls, quality: Quality, over: Body, guarantee: Guarantee, constant_time: bool = False
+    ) -> "ExponentialDensity":
+        """Return the mechanism for PureDP(ε), ExponentialLoss(ε), or ApproxDP(ε, δ), ε > 0, after `quality.check`.
+
+        `over` is Y, about the origin: a ball, an ellipsoid, or a polytope that has exact uniform draws; others are
+        refused. `constant_time` takes the walk, and of δ at most 1e−9; where it would need more than 10^7 proposals it
+        is refused.
+        """
+        epsilon = _epsilon(guarantee)
+        _check_body(over)
+        quality.check(over)
+        if not constant_time:
+            return cls(quality, over, ExponentialLoss(epsilon), epsilon)
+        asked = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
+        delta = min(asked or ALLOWANCE, ALLOWANCE)
+        count = _proposals(epsilon * quality.width / 2, float(np.logaddexp(0, epsilon)) - math.log(delta))
+        return cls(quality, over, ApproxDP(epsilon, delta), epsilon, count)
+
+    @property
+    def exactness(self) -> str:
+        """ "mixing" for the walk, else "idealized": the law is exact in real arithmetic."""
+        return "mixing" if self.proposals else "idealized"
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """A power of two below radius/(m·2^12), by Y alone; a rounded point may be half a step outside Y."""
+        return Fraction(2) ** math.floor(math.log2(self.over.radius(2) / (self.over.ambient_dim * FINE_STEPS)))
+
+    @property
+    def rate(self) -> float:
+        """What multiplies a score: ε/2, less what rounding of scores may cost."""
+        return self.epsilon / (2 * (1 + self.quality.slack))
+
+    def log_weights(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Return the logarithm of the density at the points (k, m) over its bound, at most 0, shape (k,)."""
+        return self.rate * (self.quality.values(answer, points) - self.quality.bounds[1])
+
+    def sample(self, answer: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
+        """Return one point, shape (m,), for an answer of shape (d,): pay first."""
+        return self.draw(answer, 1, system_rng() if rng is None else rng)[0]
+
+    def draw(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent points, shape (size, m); each of them costs the guarantee."""
+        whole(minimum=1, size=size)
+        row = np.asarray(answer, dtype=float)
+        if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():
+            raise InvalidRequest(
+                f"The answer has shape {row.shape}, or is not finite.",
+                f"Give {self.quality.body.ambient_dim} finite numbers.",
+                STAYS_SPENT,
+            )
+        points = self._walked(row, size, rng) if self.proposals else self._accepted(row, size, rng)
+        step = float(self.lattice_step)
+        return np.rint(points / step) * step
+
+    def error_bound(self, t: float, slope: float) -> float:
+        """Return what max u − u(out) exceeds with probability at most e^{−t}, for the point before it is rounded.
+
+        Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is the least over λ in (0, 1] of
+        2λ·slope + (2/ε)·(r·log(1/λ) + t), r the rank of Y, or the width of u. A walk adds its τ to the probability.
+        """
+        non_negative(t=t)
+        positive(slope=slope)
+        share = min(1.0, self.over.rank / (2 * slope * self.rate))
+        bound = 2 * share * slope + (t - self.over.rank * math.log(share)) / self.rate
+        return min(bound, self.quality.width)
+
+    def describe(self) -> str:
+        """Return the law in words, and how it is drawn."""
+        how = f"{self.proposals:,} steps of a walk" if self.proposals else "by rejection"
+        return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+    def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        """Keep uniform points with the chance e^{log weight}, until there are `size`."""
+        found: list[np.ndarray] = []
+        missing, count = size, max(64, min(size, _BATCH))
+        while missing > 0:
+            points = uniform(self.over, count, rng)
+            heights = self.log_weights(answer, points)
+            kept = points[exponentials(count, rng) >= -heights][:missing]
+            found.append(kept)
+            missing, count = missing - len(kept), min(2 * count, _BATCH)
+        return np.concatenate(found)
+
+    def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        """Walk `size` chains through `proposals` uniform points each, the first of them the start."""
+        places = uniform(self.over, size, rng)
+        heights = self.log_weights(answer, places)
+        most = max(1, _BATCH // size)
+        for start in range(1, self.proposals, most):
+            count = min(most, self.proposals - start)
+            points = uniform(self.over, count * size, rng)
+            logs = self.log_weights(answer, points).reshape(count, size)
+            coins = exponentials(count * size, rng).reshape(count, size)
+            for moved, height, coin in zip(points.reshape(count, size, -1), logs, coins, strict=True):
+                taken = height + coin >= heights  # with the chance min(1, e^{new − old})
+                places = np.where(taken[:, None], moved, places)
+                heights = np.where(taken, height, heights)
+        return places
+
+
+def _epsilon(guarantee: Guarantee) -> float:
+    if isinstance(guarantee, PureDP | ExponentialLoss) and guarantee.value > 0:
+        return guarantee.value
+    if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
+        return guarantee.epsilon_value
+    raise InvalidRequest(
+        f"The exponential mechanism cannot promise {guarantee!r}.",
+        "Give PureDP, ExponentialLoss or ApproxDP with epsilon above 0.",
+    )
+
+
+def _check_body(over: Body) -> None:
+    if not over.radius(2) > 0:
+        raise InvalidRequest("The body of outputs is a point.", "Give one with an inside.")
+    if not has_direct(over) and gauge_noise(over).walks:
+        raise InvalidRequest(
+            f"There are no exact uniform draws on the outputs, a polytope of rank {over.rank}.",
+            "Give a ball, a box, an ellipsoid, or a polytope of smaller rank.",
+        )
+
+
+def _proposals(log_ratio: float, log_inverse: float) -> int:
+    """Return n ≥ e^{log_ratio}·log_inverse: then (1 − e^{−log_ratio})^n ≤ e^{−log_inverse}."""
+    if log_ratio + math.log(log_inverse) > math.log(_MOST_PROPOSALS):
+        raise InvalidRequest(
+            f"The walk would need more than {_MOST_PROPOSALS:,} proposals: they grow like e^{log_ratio:.4g}.",
+            "Give narrower bounds, a smaller epsilon, or constant_time=False.",
+        )
+    return math.ceil(math.exp(log_ratio) * log_inverse * (1 + 1e-9)) + 1

@@ -1,0 +1,126 @@
+"""Report noisy max: the candidate whose score is largest after Laplace noise, and, where asked, its value."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
+from gaugedp.samplers.discrete import discrete_laplace
+from gaugedp.samplers.laws import DiscreteLaplace
+
+_AT_ONCE = 2**22  # draws
+_STRIDES = 800  # in a scale, for the law of the index
+_REACH = 45  # scales beyond which noise has no weight in floating point
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyMax(Selection):
+    """The index of the largest score + η (of |score + η| where `absolute`), η discrete Laplace, ties to the first.
+
+    Theorem. With noise of scale 2B/ε the INDEX alone is ε-DP, B the ℓ_∞ radius of the body; for counts under
+    add_remove, which all move one way, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not
+    covered: where `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more.
+    An output is the index, or the pair (index, value). docs/theory/noisy_max.md
+    """
+
+    value_scale: Fraction | None = None
+    absolute: bool = False
+
+    name: ClassVar[str] = "NoisyMax"
+
+    @classmethod
+    def calibrate(
+        cls, body: Body, guarantee: Guarantee, with_value: bool = False, absolute: bool = False
+    ) -> "NoisyMax":
+        """Return the mechanism for PureDP(ε); with the value, index and value cost ε/2 each."""
+        epsilon = pure_epsilon(cls.name, guarantee)
+        step, width = score_lattice(body)
+        share = epsilon / 2 if with_value else epsilon
+        scale = width / share if with_value else None
+        monotone = is_monotone(body) and not absolute  # |score| of a neighbour may grow on one side of 0 only
+        return cls(body, PureDP(float(epsilon)), share, step, width, monotone, scale, absolute)
+
+    @classmethod
+    def as_printed(cls, body: Body, guarantee: Guarantee) -> "NoisyMax":
+        """Return PrivateMax (Cai, Wang and Zhang 2021, algorithm 1), which claims `guarantee` = PureDP(ε).
+
+        Index and value both get noise of scale 2B/ε: ε for the index and ε/2 for the value. Its true guarantee, which
+        the mechanism says and charges, is PureDP(1.5·ε), and no smaller one. For research.
+        """
+        epsilon = pure_epsilon("PrivateMax", guarantee)
+        step, width = score_lattice(body)
+        true = PureDP(float(epsilon * 3 / 2))
+        return cls(body, true, epsilon, step, width, False, 2 * width / epsilon, absolute=True)
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise on every score, in steps."""
+        return 1 / self.rate
+
+    def error_bound(self, failure: float) -> float:
+        """Return 2·scale·log(k/failure): no noise is larger than half of it (Dwork and Roth 2014, theorem 3.8)."""
+        return (2 * tail(self.n_candidates, failure) * float(self.scale) + (self.step != 1)) * float(self.step)
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the law of the index, shape (k,), to 1e-5 (exactly, up to floats, at scales of some 800 steps).
+
+        P(i) = Σ_v P(η = v − s_i)·∏_{j<i} P(s_j + η < v)·∏_{j>i} P(s_j + η ≤ v).
+        """
+        numbers, law = self.in_steps(scores), DiscreteLaplace(self.scale)
+        stride = max(1, int(self.scale / _STRIDES))
+        reach = int(_REACH * self.scale) + _REACH
+        if self.absolute:
+            places = np.arange(0, int(np.abs(numbers).max()) + reach, stride)
+            above = np.array([_folded(law, places, int(score)) for score in numbers])
+            below = np.array([_folded(law, places - 1, int(score)) for score in numbers])
+        else:
+            places = np.arange(int(numbers.max()) - reach, int(numbers.max()) + reach, stride)
+            above = np.array([_cumulative(law, places - score) for score in numbers])
+            below = np.array([_cumulative(law, places - 1 - score) for score in numbers])
+        found = np.array([_wins(index, above, below) for index in range(len(numbers))]) * stride
+        return found / found.sum()
+
+    def describe(self) -> str:
+        """Return the number of candidates and the scales."""
+        index = f"one of {self.n_candidates:,}, discrete Laplace, scale {float(self.scale * self.step):.6g}"
+        return index if self.value_scale is None else f"{index}; value, scale {float(self.value_scale * self.step):.6g}"
+
+    def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        most = max(1, _AT_ONCE // len(scores))
+        parts = [min(most, size - start) for start in range(0, size, most)]
+        found = np.concatenate([self._indices(scores, part, rng) for part in parts])
+        if self.value_scale is None:
+            return found
+        values = scores[found] + discrete_laplace(size, self.value_scale, rng)
+        return np.stack([found, values * float(self.step)], axis=1)
+
+    def _indices(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        noisy = scores + discrete_laplace(size * len(scores), self.scale, rng).reshape(size, -1)
+        found: np.ndarray = (np.abs(noisy) if self.absolute else noisy).argmax(axis=1)
+        return found
+
+
+def _cumulative(law: DiscreteLaplace, places: np.ndarray) -> np.ndarray:
+    """P(η ≤ place)."""
+    decay = math.exp(-1 / float(law.scale))
+    tails = np.exp(-np.abs(np.where(places >= 0, places + 1, places)) / float(law.scale)) / (1 + decay)
+    return np.where(places >= 0, 1 - tails, tails)
+
+
+def _folded(law: DiscreteLaplace, places: np.ndarray, score: int) -> np.ndarray:
+    """P(|score + η| ≤ place)."""
+    inside = _cumulative(law, places - score) - _cumulative(law, -places - score - 1)
+    return np.where(places >= 0, inside, 0.0)
+
+
+def _wins(index: int, above: np.ndarray, below: np.ndarray) -> float:
+    """Σ_v P(own = v)·∏_{j<i} P(j < v)·∏_{j>i} P(j ≤ v)."""
+    own = above[index] - below[index]
+    return float((own * below[:index].prod(axis=0) * above[index + 1 :].prod(axis=0)).sum())

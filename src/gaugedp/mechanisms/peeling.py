@@ -1,0 +1,187 @@
+"""Peeling: the k largest scores, one after another, and noisy values of them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, decimal, one_of, whole
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.composed import compose
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import up
+from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.mechanisms.base import is_integer, lattice_radius
+from gaugedp.mechanisms.selection import Selection, is_monotone, score_lattice, tail
+from gaugedp.samplers.choice import choose
+from gaugedp.samplers.discrete import discrete_laplace
+from gaugedp.samplers.laws import DiscreteLaplace, Law, RoundedGaussian
+
+NOISES = ("gumbel", "laplace")
+_PRECISION = 1e-6  # of the noise, above the least that keeps the promise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Peeling(Selection):
+    """The indices of `k` scores, chosen one after another among those that are left, and their noisy values.
+
+    Largest in absolute value; largest for counts under add_remove. An output is a row (i_1 … i_k, v_1 … v_k);
+    `split` cuts it. B is the ℓ_∞ radius of the body.
+
+    Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (drawn together they would be Gumbel
+    noise and a top k: Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std:
+    k * ExponentialLoss(e) + GaussianDP(μ). Under PureDP, discrete Laplace values. `noise` = "laplace": the algorithm
+    as printed (Cai, Wang and Zhang 2021, algorithm 2), k times PrivateMax with noise 2B·2√(3k·log(1/δ))/ε, whose true
+    guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))). docs/theory/peeling.md
+    """
+
+    k: int
+    noise: str
+    law: Law
+
+    name: ClassVar[str] = "Peeling"
+
+    @classmethod
+    def calibrate(
+        cls, body: Body, guarantee: Guarantee, k: int = 1, noise: str = "gumbel", share: float = 0.5
+    ) -> "Peeling":
+        """Return the mechanism for ApproxDP, ZCDP or PureDP; for "laplace" ApproxDP alone.
+
+        `share` is the part of the promise that the choice takes, in zCDP (in ε under PureDP).
+        """
+        whole(minimum=1, k=k)
+        one_of(NOISES, noise=noise)
+        between(0, 1, share=share)
+        if k > body.ambient_dim:
+            raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Ask for fewer.")
+        return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
+
+    def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (indices (…, k), values (…, k)) of outputs (…, 2k)."""
+        return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]
+
+    def error_bound(self, failure: float) -> float:
+        """Return by how much any pick may miss the best score left, but for a probability `failure`.
+
+        (2B/e)·log(d·k/failure), with Laplace noise twice that.
+        """
+        far = tail(self.n_candidates * self.k, failure) / float(self.rate) * (2 if self.noise == "laplace" else 1)
+        return (far + (self.step != 1)) * float(self.step)
+
+    def half_width(self, level: float) -> float:
+        """Return a width within which each value is of its score with probability at least `level`."""
+        return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)
+
+    def describe(self) -> str:
+        """Return the picks and the noise of the values."""
+        scale = float(self.step / self.rate)
+        kind = "Laplace" if isinstance(self.law, DiscreteLaplace) else "Gaussian"
+        return (
+            f"{self.k} of {self.n_candidates:,}, {self.noise.title()} noise of scale {scale:.6g}; "
+            f"values {kind}, std {math.sqrt(self.law.variance) * float(self.step):.6g}"
+        )
+
+    def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        sizes = scores if self.monotone else np.abs(scores)
+        pick = self._by_laplace if self.noise == "laplace" else self._by_weights
+        found = np.array([pick(scores, sizes, rng) for _ in range(size)])
+        values = scores[found] + self.law.draw(size * self.k, rng).reshape(size, self.k)
+        return np.hstack([found, values * float(self.step)])
+
+    def _by_weights(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:  # noqa: ARG002
+        left, found = np.arange(len(sizes)), []
+        for _ in range(self.k):
+            place = int(choose(-sizes[left], self.rate, 1, rng)[0])
+            found.append(int(left[place]))
+            left = np.delete(left, place)
+        return found
+
+    def _by_laplace(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:
+        left, found = np.arange(len(sizes)), []
+        for _ in range(self.k):
+            noisy = np.abs(scores[left] + discrete_laplace(len(left), 1 / self.rate, rng))
+            place = int(noisy.argmax())
+            found.append(int(left[place]))
+            left = np.delete(left, place)
+        return found
+
+
+def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
+    if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
+        raise InvalidRequest(f"Peeling as printed cannot be made for {guarantee!r}.", "Give ApproxDP, delta above 0.")
+    each = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
+    step, width = score_lattice(body)
+    true = k * PureDP(up(1.5 * each))
+    if true.epsilon(guarantee.delta_value) > guarantee.epsilon_value:
+        raise InvalidRequest("Peeling as printed does not keep so large an epsilon.", 'Take noise="gumbel".')
+    return Peeling(
+        body, true, decimal(each), step, width, False, k, "laplace", DiscreteLaplace(2 * width / decimal(each))
+    )
+
+
+def _calibrated(body: Body, guarantee: Guarantee, k: int, share: float) -> Peeling:
+    step, width = score_lattice(body)
+    monotone = is_monotone(body)
+    if isinstance(guarantee, PureDP) and guarantee.value > 0:
+        epsilon = decimal(guarantee.value)
+        each, rest = decimal(share) * epsilon / k, (1 - decimal(share)) * epsilon
+        law: Law = DiscreteLaplace(_value_radius(body, step, width, k, 1) / rest)
+        return Peeling(body, guarantee, each, step, width, monotone, k, "gumbel", law)
+    each_range, mu = _parts(_rho(guarantee, k, share), k, share)
+    law = RoundedGaussian(_value_radius(body, step, width, k, 2) / decimal(mu))
+    return Peeling(body, _promise(each_range, mu, k), decimal(each_range), step, width, monotone, k, "gumbel", law)
+
+
+def _parts(rho: float, k: int, share: float) -> tuple[float, float]:
+    """Return (e, μ) with k·e²/8 = share·ρ and μ²/2 = (1 − share)·ρ."""
+    return math.sqrt(8 * share * rho / k), math.sqrt(2 * (1 - share) * rho)
+
+
+def _promise(each_range: float, mu: float, k: int) -> Guarantee:
+    return compose([(ExponentialLoss(each_range), k), (GaussianDP(mu), 1)])
+
+
+def _rho(guarantee: Guarantee, k: int, share: float) -> float:
+    """Return ρ for `_parts`, the largest that keeps the guarantee, to the precision."""
+    if isinstance(guarantee, ZCDP) and guarantee.rho > 0:
+        return guarantee.rho * (1 - 2.0**-40)
+    if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
+        epsilon, delta = guarantee.epsilon_value, guarantee.delta_value
+        return _largest(lambda rho: _promise(*_parts(rho, k, share), k).epsilon(delta), epsilon)
+    raise InvalidRequest(
+        f"Peeling cannot be made for {guarantee!r}.", "Give ApproxDP with delta above 0, ZCDP or PureDP."
+    )
+
+
+def _largest(epsilon_of: Callable[[float], float], epsilon: float) -> float:
+    """Return the largest ρ with `epsilon_of`(ρ) ≤ ε, to the precision, from below."""
+    low = high = 0.0
+    while epsilon_of(math.exp(low)) > epsilon:
+        low, high = low - 2, low
+        if low < -60:
+            raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+    while low == high or epsilon_of(math.exp(high)) <= epsilon:
+        low, high = high if low != high else low, high + 2
+    root = scipy.optimize.brentq(lambda log: epsilon_of(math.exp(log)) - epsilon, low, high, xtol=_PRECISION / 4)
+    found = math.exp(root)
+    while epsilon_of(found) > epsilon:
+        found *= 1 - _PRECISION / 2
+    return found
+
+
+def _value_radius(body: Body, step: Fraction, width: int, k: int, p: int) -> Fraction:
+    """Return at least the largest ℓ_p norm of what moves in any k scores, in steps."""
+    cube = width * (Fraction(k) if p == 1 else decimal(up(math.sqrt(k))))
+    if is_integer(body):
+        return min(cube, lattice_radius(body, p, None)[1])
+    return min(cube, decimal(up(body.radius(p), 2.0**-40)) / step + cube / width)

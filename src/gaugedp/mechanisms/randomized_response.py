@@ -1,0 +1,164 @@
+"""Randomized response: everyone's own answer, told truly with a known chance."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, whole
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.lp import LpBall
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.mechanisms.selection import pure_epsilon
+from gaugedp.samplers.choice import choose
+
+_DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomizedResponse:
+    """One of k categories, told truly with probability e^ε/(e^ε + k − 1), else any other one, each as likely.
+
+    Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
+    Viswanath 2015); a table of responses, one a row, is ε-DP for the replacement of one row.
+    docs/theory/randomized_response.md
+
+    `body` lives in the one-hot scores of the categories, ℝ^k; a body in ℝ¹ stands for yes or no.
+    """
+
+    body: Body
+    guarantee: Guarantee
+    epsilon: Fraction
+    n_categories: int
+
+    name: ClassVar[str] = "RandomizedResponse"
+    exactness: ClassVar[str] = "exact"
+
+    @classmethod
+    def calibrate(cls, body: Body | int, guarantee: Guarantee) -> "RandomizedResponse":
+        """Return the mechanism for PureDP(ε); `body` is the cube of k scores, or k itself."""
+        epsilon = _epsilon(guarantee)
+        if not isinstance(body, Body):
+            whole(minimum=2, n_categories=body)
+        cube = body if isinstance(body, Body) else LpBall(body, np.inf)
+        return cls(cube, RandomizedResponseLoss(float(epsilon)), epsilon, max(2, cube.ambient_dim))
+
+    @property
+    def truth(self) -> float:
+        """The probability of the own category."""
+        return float(1 / (1 + (self.n_categories - 1) * np.exp(-float(self.epsilon))))
+
+    @property
+    def other(self) -> float:
+        """The probability of each of the others."""
+        return (1 - self.truth) / (self.n_categories - 1)
+
+    def probabilities(self, answer: int) -> np.ndarray:
+        """Return the law of the response to the category `answer`, shape (k,)."""
+        found = np.full(self.n_categories, self.other)
+        found[self._checked(np.asarray(answer))] = self.truth
+        return found
+
+    def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` responses of one person, shape (size,); each of them costs the guarantee."""
+        whole(minimum=1, size=size)
+        return self.respond(np.full(size, int(answer)), rng)
+
+    def sample(self, answer: int, rng: Entropy | None = None) -> int:
+        """Return one response."""
+        return int(self.draw(answer, 1, system_rng() if rng is None else rng)[0])
+
+    def respond(self, categories: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
+        """Return a response for each row of `categories` (n,), whole numbers 0 … k − 1; exact coins."""
+        own = self._checked(np.asarray(categories))
+        gaps, counts = np.array([0, 1]), np.array([1, self.n_categories - 1])
+        stream = system_rng() if rng is None else rng
+        lies = choose(gaps, self.epsilon, own.size, stream, counts).astype(bool)
+        shifts = 1 + choose(np.zeros(self.n_categories - 1, dtype=np.int64), Fraction(1), own.size, stream)
+        return np.where(lies.reshape(own.shape), (own + shifts.reshape(own.shape)) % self.n_categories, own)
+
+    def estimate(self, responses: np.ndarray) -> np.ndarray:
+        """Return unbiased estimates of how many rows have each category, shape (k,): (count − n·q)/(p − q)."""
+        counts = self._counts(responses)
+        return (counts - counts.sum() * self.other) / (self.truth - self.other)
+
+    def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return (lower, upper) for the number of rows of each category, each right with probability at least `level`.
+
+        With m rows of a category its count is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval
+        holds all m for which the count seen is not in a tail of (1 − level)/2. Over the coins; the rows are fixed.
+        """
+        between(0, 1, level=level)
+        counts = self._counts(responses)
+        n, miss = int(counts.sum()), (1 - level) / 2
+        ends = [(self._least(int(count), n, miss), self._largest(int(count), n, miss)) for count in counts]
+        low, high = np.array(ends).T
+        return low, high
+
+    def describe(self) -> str:
+        """Return the chances."""
+        return f"{self.n_categories} categories, truth {self.truth:.6g}"
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+    def _checked(self, categories: np.ndarray) -> np.ndarray:
+        if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
+            raise InvalidRequest("A category is not a whole number.", "Give categories by number.", STAYS_SPENT)
+        own = categories.astype(np.int64)
+        if own.size and (own.min() < 0 or own.max() >= self.n_categories):
+            raise InvalidRequest(
+                "A category is unknown.", f"Give whole numbers from 0 to {self.n_categories - 1}.", STAYS_SPENT
+            )
+        return own
+
+    def _counts(self, responses: np.ndarray) -> np.ndarray:
+        own = self._checked(np.asarray(responses))
+        if not own.size:
+            raise InvalidRequest("There are no responses.", "Give one response a row.")
+        return np.bincount(own.ravel(), minlength=self.n_categories)
+
+    def _least(self, count: int, n: int, miss: float) -> int:
+        """The least m with P(count or more | m) > miss."""
+        return _bisect(n, lambda m: 1 - self._below(count - 1, m, n) > miss)
+
+    def _largest(self, count: int, n: int, miss: float) -> int:
+        """The largest m with P(count or fewer | m) > miss."""
+        return n - _bisect(n, lambda m: self._below(count, n - m, n) > miss)
+
+    def _below(self, count: int, m: int, n: int) -> float:
+        """P(Binomial(m, p) + Binomial(n − m, q) ≤ count)."""
+        first, law = _binomial(m, self.truth)
+        rest = scipy.special.bdtr(np.minimum(count - first, n - m).astype(float), n - m, self.other)
+        return float(law @ np.where(count >= first, rest, 0.0))
+
+
+def _epsilon(guarantee: Guarantee) -> Fraction:
+    if isinstance(guarantee, RandomizedResponseLoss):
+        return pure_epsilon("Randomized response", PureDP(guarantee.value))
+    return pure_epsilon("Randomized response", guarantee)
+
+
+def _binomial(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of a binomial variable that have weight, and their probabilities."""
+    middle, spread = n * share, _DEVIATIONS * (n * share * (1 - share)) ** 0.5 + _DEVIATIONS
+    values = np.arange(max(0, int(middle - spread)), min(n, int(middle + spread) + 1) + 1)
+    logs = scipy.special.xlogy(values, share) + scipy.special.xlog1py(n - values, -share)
+    logs -= scipy.special.betaln(values + 1.0, n - values + 1.0) + np.log(n + 1)
+    return values, np.exp(logs)
+
+
+def _bisect(n: int, holds: Callable[[int], bool]) -> int:
+    """Return the least m in 0 … n for which `holds`, which stays true from there on (n where none does)."""
+    low, high = -1, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

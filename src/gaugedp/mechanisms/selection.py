@@ -1,0 +1,162 @@
+"""Choosing one of finitely many candidates by scores that one unit can move within a body."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NoReturn
+
+import numpy as np
+
+from gaugedp._validate import between, decimal, whole
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy, fork_count, system_rng
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.base import lattice_radius
+
+_MOST_STEPS = 2**60  # scores beyond are cut: no difference between two of them can then leave 64 bits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection(ABC):
+    """A choice among k candidates whose scores, one a candidate, have the sensitivity `body` in ℝ^k.
+
+    Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k.
+    Scores are rounded to the lattice step·ℤ first; `width` is what B becomes there, in steps. `epsilon` sets the
+    noise, `guarantee` says what it keeps; `monotone` says that scores of a neighbour are all at least, or all at most,
+    as large.
+    """
+
+    body: Body
+    guarantee: Guarantee
+    epsilon: Fraction
+    step: Fraction
+    width: int
+    monotone: bool
+
+    name: ClassVar[str]
+    exactness: ClassVar[str] = "exact"
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """1 for scores that are counts, else a small power of two: what scores are rounded to, and values lie on."""
+        return self.step
+
+    @property
+    def n_candidates(self) -> int:
+        """The number of candidates."""
+        return self.body.ambient_dim
+
+    @property
+    def rate(self) -> Fraction:
+        """ε over what may move against a candidate, in steps: 2·width, or `width` where scores are monotone."""
+        return self.epsilon / (self.width * (1 if self.monotone else 2))
+
+    def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent outputs for the scores (k,), one a row; each of them costs the guarantee."""
+        whole(minimum=1, size=size)
+        return self._draw(self.in_steps(scores), size, rng)
+
+    def sample(self, scores: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
+        """Return one output for the scores (k,): pay first."""
+        found: np.ndarray = self.draw(scores, 1, system_rng() if rng is None else rng)[0]
+        return found
+
+    def prepare(self, rng: Entropy | None = None) -> "PreparedChoice":
+        """Return a function of the scores that may be called once."""
+        return PreparedChoice(self, system_rng() if rng is None else rng)
+
+    @abstractmethod
+    def error_bound(self, failure: float) -> float:
+        """Return what max score − score(chosen) exceeds with probability at most `failure`, 0 < failure < 1."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the law in words, with its scale."""
+
+    @abstractmethod
+    def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray: ...
+
+    def in_steps(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores (k,) on the lattice, in steps, dtype int64; refuse another shape, NaN and infinity."""
+        numbers = np.asarray(scores)
+        if numbers.shape != (self.n_candidates,):
+            raise InvalidRequest(
+                f"The scores have shape {numbers.shape}.",
+                f"Give {self.n_candidates} scores, one a candidate.",
+                STAYS_SPENT,
+            )
+        if np.issubdtype(numbers.dtype, np.integer) and self.step == 1:
+            return np.clip(numbers, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
+        floats = as_floats(numbers)
+        if not np.isfinite(floats).all():
+            raise InvalidRequest("A score is not a finite number.", "Score every candidate.", STAYS_SPENT)
+        return np.clip(np.rint(floats / float(self.step)), -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+
+class PreparedChoice:
+    """A choice that waits for its scores: it may be made once, as two choices cost twice."""
+
+    def __init__(self, mechanism: Selection, rng: Entropy) -> None:
+        self.mechanism, self.seed = mechanism, rng.seed
+        self._streams, self._forks = [rng], fork_count()
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return the output for `scores` (k,)."""
+        numbers = self.mechanism.in_steps(scores)
+        if self._forks != fork_count():
+            raise InvalidRequest("This choice was prepared before a fork.", "Prepare it in this process.")
+        try:
+            stream = self._streams.pop()  # at once, so that no second thread can take it too
+        except IndexError:
+            raise InvalidRequest(
+                "This choice has been made.", "Prepare the mechanism again for other scores."
+            ) from None
+        found: np.ndarray = self.mechanism._draw(numbers, 1, stream)[0]
+        return found
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the choice was made, or may be made in the process that this one was forked from."""
+        return not self._streams or self._forks != fork_count()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A prepared choice cannot be copied or pickled: it must be made once.")
+
+
+def as_floats(numbers: np.ndarray) -> np.ndarray:
+    """Return the numbers as floats, NaN where one is none."""
+    try:
+        return numbers.astype(float)
+    except (TypeError, ValueError):
+        return np.full(numbers.shape, np.nan)
+
+
+def is_monotone(body: Body) -> bool:
+    """Whether the body belongs to counts of cells, prefixes or ranges under add_remove: they all move one way."""
+    return isinstance(body, Polytope) and body.generators.structure is not None and not body.differences
+
+
+def score_lattice(body: Body) -> tuple[Fraction, int]:
+    """Return (step, width): the lattice of the scores, and by how many steps one of them can move."""
+    step, radius = lattice_radius(body, math.inf, None)
+    return step, math.floor(radius)  # rounded scores differ by whole steps
+
+
+def pure_epsilon(name: str, guarantee: Guarantee) -> Fraction:
+    """Return the ε of PureDP(ε), ε > 0, as a person wrote it; refuse anything else."""
+    if isinstance(guarantee, PureDP) and guarantee.value > 0:
+        return decimal(guarantee.value)
+    raise InvalidRequest(f"{name} cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0.")
+
+
+def tail(n_candidates: int, failure: float) -> float:
+    """Return log(k/failure), for a probability `failure` of any of k candidates going astray."""
+    between(0, 1, failure=failure)
+    return math.log(n_candidates) - math.log(failure)

@@ -1,0 +1,126 @@
+"""Exact choices: one of finitely many with weights e^{−rate·gap}, and coins with such chances.
+
+Floating point decides first, with a margin for all that it rounds; what falls inside the margin (a chance of about
+1e-9 for a thousand candidates) is decided in integers, with further bits of the same uniform number.
+"""
+
+from bisect import bisect_left
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.integer_exp import exp_negative
+
+_WORD = 64
+_UNIT = 2.0**-_WORD
+_TOTAL_BITS = 61  # the weights, as integers, add up to less than 2^62
+_MARGIN = 2.0**-39  # for e^{−x} in floating point: x ≤ 745 is rounded by 2^−43, and twice in a quotient
+_EACH = 2.0**-59  # for each weight that is cut to an integer
+
+
+def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np.ndarray | None = None) -> np.ndarray:
+    """Return `size` independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}, dtype int64.
+
+    `gaps` (k,) are whole numbers (only their differences matter), `counts` (k,) whole numbers of at least 0, not all 0
+    (ones where None), rate > 0. Exact.
+    """
+    shifted = gaps - (gaps if counts is None else gaps[counts > 0]).min()
+    words = rng.words(size)
+    shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
+    places = words * _UNIT
+    found = np.searchsorted(shares, places, side="right")
+    margin = _MARGIN + len(gaps) * _EACH
+    near = np.minimum(np.abs(shares[np.minimum(found, len(shares) - 1)] - places), places - _before(shares, found))
+    for index in np.flatnonzero((near <= margin) | (found == len(shares))):
+        found[index] = _Decision(shifted, rate, counts).settle(int(words[index]), rng)
+    return found.astype(np.int64, copy=False)
+
+
+def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
+    """Return independent coins that show heads with probability e^{−rate·gaps}, gaps ≥ 0 whole, rate > 0. Exact."""
+    words = rng.words(gaps.size).reshape(gaps.shape)
+    chances = np.exp(-_as_float(rate) * gaps.astype(float))
+    places = words * _UNIT
+    heads: np.ndarray = places < chances
+    for index in np.argwhere(np.abs(places - chances) <= _MARGIN):
+        place = tuple(index)
+        heads[place] = _settle_coin(rate * int(gaps[place]), int(words[place]), rng)
+    return heads
+
+
+def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return, for each row of `heads` (size, k), a uniform index among those that are True (one at least). Exact.
+
+    The heads get 63 random bits each and the largest wins; a row with a tie at the top is drawn anew.
+    """
+    found = np.zeros(len(heads), dtype=np.int64)
+    left = np.arange(len(heads))
+    while len(left):
+        words = rng.words(heads[left].size).reshape(heads[left].shape) >> np.uint64(1)
+        words = np.where(heads[left], words + np.uint64(1), np.uint64(0))
+        best = words.max(axis=1)
+        found[left] = words.argmax(axis=1)
+        left = left[(words == best[:, None]).sum(axis=1) > 1]
+    return found
+
+
+def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndarray:
+    """Return P(X ≤ i) for every i, with an error below the margin: the weights add up as integers."""
+    weights = np.exp(-rate * gaps.astype(float)) * (1.0 if counts is None else counts)
+    scale = 2.0 ** (_TOTAL_BITS - np.ceil(np.log2(weights.sum())))
+    running = np.cumsum((weights * scale).astype(np.int64))
+    return running / float(running[-1])
+
+
+def _as_float(rate: Fraction) -> float:
+    return float(min(rate, Fraction(2) ** 900))  # from far below on, only a gap of 0 has any weight
+
+
+def _before(shares: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Return the threshold below each index; below the first one nothing can go wrong."""
+    return np.where(found > 0, shares[found - 1], -1.0)
+
+
+class _Decision:
+    """The law in integers, as precisely as it takes."""
+
+    def __init__(self, gaps: np.ndarray, rate: Fraction, counts: np.ndarray | None) -> None:
+        self._distinct, self._which = np.unique(gaps, return_inverse=True)
+        self._rate, self._counts = rate, None if counts is None else [int(count) for count in counts]
+
+    def settle(self, uniform: int, rng: Entropy) -> int:
+        """Return the index that a uniform number chooses, given its first bits; more are drawn as they are needed."""
+        n_bits = _WORD
+        while True:
+            uniform, n_bits = uniform << _WORD | rng.integer(_WORD), n_bits + _WORD
+            lows, highs = self._thresholds(n_bits)
+            index = bisect_left(highs, uniform)
+            if uniform < lows[index]:
+                return index
+
+    def _thresholds(self, n_bits: int) -> tuple[list[int], list[int]]:
+        """Bracket 2^n_bits·P(X ≤ i) for every i: rounded down, and rounded up; the last ones are 2^n_bits."""
+        lows, highs = (list(accumulate(side)) for side in self._weights(n_bits + 32))
+        below = [(low << n_bits) // (low + highs[-1] - high) for low, high in zip(lows, highs, strict=True)]
+        above = [-(-(high << n_bits) // (high + lows[-1] - low)) for low, high in zip(lows, highs, strict=True)]
+        return below, above
+
+    def _weights(self, n_bits: int) -> tuple[list[int], list[int]]:
+        brackets = [exp_negative(self._rate * max(0, int(gap)), n_bits) for gap in self._distinct]
+        counts = self._counts or [1] * len(self._which)
+        chosen = [brackets[which] for which in self._which]
+        lows = [count * low for count, (low, _) in zip(counts, chosen, strict=True)]
+        return lows, [count * high for count, (_, high) in zip(counts, chosen, strict=True)]
+
+
+def _settle_coin(exponent: Fraction, uniform: int, rng: Entropy) -> bool:
+    n_bits = _WORD
+    while True:
+        low, high = exp_negative(exponent, n_bits)
+        if uniform < low:
+            return True
+        if uniform >= high:
+            return False
+        uniform, n_bits = uniform << _WORD | rng.integer(_WORD), n_bits + _WORD
