@@ -1,6 +1,6 @@
 """Differential privacy shaped to the geometry of the question."""
 
-from gaugedp import bodies, bounds, errors, guarantees, samplers
+from gaugedp import audit, bodies, bounds, errors, guarantees, samplers
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.compare import Comparison, compare
 from gaugedp.domain import Domain, PrivacyUnit
@@ -31,6 +31,7 @@ from gaugedp.mechanisms import (
     PermuteAndFlip,
     Quality,
     RandomizedResponse,
+    RankExponential,
 )
 from gaugedp.plan import Plan, plan
 from gaugedp.queries import (
@@ -39,6 +40,7 @@ from gaugedp.queries import (
     count,
     marginals,
     prefix_sums,
+    quantiles,
     query,
     ranges,
     stack,
@@ -78,11 +80,13 @@ __all__ = [
     "PureDP",
     "Quality",
     "RandomizedResponse",
+    "RankExponential",
     "Release",
     "RenyiDP",
     "Table",
     "UnknownName",
     "UnreadableTable",
+    "audit",
     "bins",
     "bodies",
     "bounded",
@@ -98,6 +102,7 @@ __all__ = [
     "marginals",
     "plan",
     "prefix_sums",
+    "quantiles",
     "query",
     "ranges",
     "release",

@@ -82,10 +82,17 @@ class Release:
 
         The probability is over the noise. They are the intervals of the raw answers, also where `values` are processed,
         and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that hold all at
-        once use 0.6 of the misses it allows. A mean's interval follows from those of its sum and its count. Rows that
-        the rules leave out are not part of the true answer.
+        once use 0.6 of the misses it allows. A mean's interval follows from those of its sum and its count. Those of
+        quantiles were released, to hold all at once, at a level of their own; a higher one is refused. Rows that the
+        rules leave out are not part of the true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
+        for one in self.estimates:
+            if one.ends is not None and level > one.ends + 1e-12:
+                raise InvalidRequest(
+                    f"The intervals of these quantiles were released at {one.ends:g}, and {level!r} is asked for.",
+                    f"Ask for at most {one.ends:g}, or release them with a higher level=.",
+                )
         parts = zip(
             self.estimates,
             split(self.estimates, self._released),
@@ -201,6 +208,8 @@ class Release:
         return [Fraction(step) for count, step in self.facts["steps"] for step in [step] * count]
 
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
+        if all(one.ends for one in self.estimates):
+            return np.zeros(len(self.numbers))
         stored = next((str(one) for one in LEVELS if one >= level - 1e-12), str(LEVELS[-1]))
         return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][stored])
 

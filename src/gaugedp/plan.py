@@ -18,9 +18,11 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.asked import promise_asked
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, choose
+from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.queries.base import Query
+from gaugedp.queries.quantiles import Quantiles
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -42,7 +44,8 @@ class Candidate:
     """A mechanism that could answer, and how wrong it is expected to be.
 
     `error` is the expected ℓ₂ norm of the noise over all released values; each counted on the scale of what one row
-    can change (1 for a count), which matters only where counts and sums are mixed.
+    can change (1 for a count), which matters only where counts and sums are mixed. For quantiles it bounds the ℓ₂ norm
+    of the ranks by which the answers are off, in rows.
     """
 
     mechanism: Mechanism
@@ -90,6 +93,8 @@ class Plan:
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
     def _bound(self, find: Callable[[Polytope, bool], float]) -> float:
+        if self.mechanism.in_rows:  # no bound is known for ranks
+            return 0.0
         body, weights = self.query.sensitivity(self.unit), _weights(self.query)
         if self.unit.neighbours != "add_remove" or not isinstance(self.asked, PureDP | ApproxDP):
             return 0.0
@@ -104,13 +109,16 @@ class Plan:
         return 0.0
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness."""
+        """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness.
+
+        For quantiles, error and intervals are in rows: how far ranks are off.
+        """
         return [
             {
                 "mechanism": one.mechanism.name,
                 "error": one.error,
-                "interval_95": float((one.mechanism.half_widths(_LEVEL) * self._steps()).max()),
-                "simultaneous_95": float((one.mechanism.half_widths(together(_LEVEL), True) * self._steps()).max()),
+                "interval_95": float(self._widths(one.mechanism).max()),
+                "simultaneous_95": float(self._widths(one.mechanism, simultaneous=True).max()),
                 "guarantee": repr(one.mechanism.guarantee),
                 "exactness": one.mechanism.exactness,
                 "chosen": one.mechanism is self.mechanism,
@@ -122,11 +130,11 @@ class Plan:
     def terms(self) -> list[dict[str, Any]]:
         """Return a row for each term of the question: its answers and its intervals under the chosen mechanism.
 
-        For a mean, the intervals are those of the centred sums and of the counts that it is computed from.
+        For a mean, the intervals are those of the centred sums and of the counts that it is computed from; for a
+        quantile, the rows by which the ranks of its interval's ends may be off.
         """
-        single = self.mechanism.half_widths(_LEVEL) * self._steps()
-        all_at_once = self.mechanism.half_widths(together(_LEVEL), True) * self._steps()
-        ends = np.cumsum([0, *(one.n_rows for one in self.query.estimates)])
+        single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
+        ends = np.cumsum([0, *(one.n_widths for one in self.query.estimates)])
         texts = list(dict.fromkeys(text for text, _ in self.query.labels))
         return [
             {
@@ -147,6 +155,7 @@ class Plan:
             "asked": self.asked.to_dict(),
             "mechanism": self.mechanism.name,
             "reason": self.reason,
+            "in_rows": self.mechanism.in_rows,
             "lower_bound": self.bound_facts(),
             "candidates": self.table(),
             "terms": self.terms(),
@@ -174,8 +183,10 @@ class Plan:
         ratio = self.ratio if math.isfinite(self.ratio) else None
         return {**values, "kind": kind, "ratio": ratio, "words": self.bound_in_words()}
 
-    def _steps(self) -> np.ndarray:
-        return np.array([float(step) for step in self.query.steps])
+    def _widths(self, mechanism: Mechanism, simultaneous: bool = False) -> np.ndarray:
+        """Return the widths of intervals at 95 %, in the answers' units, or in rows."""
+        widths = mechanism.half_widths(together(_LEVEL) if simultaneous else _LEVEL, simultaneous)
+        return widths if mechanism.in_rows else widths * np.array([float(step) for step in self.query.steps])
 
     def __str__(self) -> str:
         rows = [
@@ -209,7 +220,22 @@ def plan(
     return _cheapest(query, unit, error, delta)
 
 
+def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
+    """Whether a mechanism makes the answers of this question, and protects this unit."""
+    if isinstance(query, Quantiles):
+        settings = (query.quantiles, query.level, query.first)
+        if not isinstance(mechanism, RankExponential):
+            return False
+        if (mechanism.quantiles, mechanism.level, mechanism.first) != settings:
+            return False
+    elif not isinstance(mechanism, AdditiveNoise) or mechanism.lattice_step != 1:
+        return False
+    return mechanism.covers(query.sensitivity(unit))
+
+
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
+    if isinstance(query, Quantiles):
+        return _plan_quantiles(query, unit, asked)
     body, weights = query.sensitivity(unit), _weights(query)
     mechanisms = list(candidates(body, asked, weights))
     unit_of_error = float(query.steps[0]) if weights is None else 1.0
@@ -217,6 +243,14 @@ def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
     chosen, reason = choose(mechanisms, errors)
     offers = tuple(Candidate(m, e) for m, e in zip(mechanisms, errors, strict=True))
     return Plan(query, unit, asked, offers, chosen, reason)
+
+
+def _plan_quantiles(query: Quantiles, unit: PrivacyUnit, asked: Guarantee) -> Plan:
+    body = query.sensitivity(unit)
+    made = RankExponential.calibrate(body, asked, query.quantiles, query.level, query.first)
+    error = made.error()
+    reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {error:.4g} rows"
+    return Plan(query, unit, asked, (Candidate(made, error),), made, reason)
 
 
 def _weights(query: Query) -> np.ndarray | None:

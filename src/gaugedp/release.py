@@ -1,7 +1,6 @@
 """The one door: the only place that looks at data."""
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
@@ -10,11 +9,11 @@ import numpy as np
 from gaugedp.answer import FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ApproxDP
+from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.mechanisms.base import Mechanism, Prepared, silent
-from gaugedp.plan import Plan, plan, together
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
+from gaugedp.plan import Plan, fits, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
 from gaugedp.tables.table import Table
@@ -63,7 +62,7 @@ def release(
     facts = _facts(made, table, seed)
     on_stage("pay")
     paid = ledger.reserve(
-        [made.mechanism.guarantee, made.asked],
+        _promises(made),
         table=table.name,
         unit=table.unit,
         request=_request(made, seed),
@@ -101,7 +100,7 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
     if any(number is not None for number in numbers):
         raise InvalidRequest("Both a plan or mechanism and a promise are given.", "Give one of them.")
     mechanism = given.mechanism if isinstance(given, Plan) else given
-    if mechanism.lattice_step != 1 or not mechanism.covers(query.sensitivity(table.unit)):
+    if not fits(mechanism, query, table.unit):
         raise InvalidRequest(
             "The mechanism was calibrated for another question or unit.", "Take it from a plan for this one."
         )
@@ -113,6 +112,14 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
     if isinstance(asked, ApproxDP) and mechanism.guarantee.delta(asked.epsilon_value) > asked.delta_value:
         raise InvalidRequest(f"{mechanism.guarantee!r} does not imply {asked!r}.", "Take the plan as it was made.")
     return given
+
+
+def _promises(made: Plan) -> list[Guarantee]:
+    """Return what may be charged: the mechanism's own promise first; last where its plain sum exceeds the (ε, δ)."""
+    own, asked = made.mechanism.guarantee, made.asked
+    plain, wanted = own.price("approx"), asked.price("approx")
+    is_dearer = isinstance(asked, ApproxDP) and plain is not None and wanted is not None and plain[0] > wanted[0]
+    return [asked, own] if is_dearer else [own, asked]
 
 
 def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
@@ -137,13 +144,6 @@ def _request(made: Plan, seed: int | None) -> dict[str, Any]:
 
 def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
-    steps = made.query.steps
-    widths = {
-        "single": {str(level): fold(made.mechanism.half_widths(level) * _floats(steps)) for level in LEVELS},
-        "simultaneous": {
-            str(level): fold(made.mechanism.half_widths(together(level), True) * _floats(steps)) for level in LEVELS
-        },
-    }
     return {
         "format": FORMAT,
         "version": version("gaugedp"),
@@ -158,17 +158,24 @@ def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
             "name": made.mechanism.name,
             "exactness": made.mechanism.exactness,
             "noise": made.mechanism.describe(),
+            **({"in_rows": True} if made.mechanism.in_rows else {}),
         },
         "reason": made.reason,
         "lower_bound": made.bound_facts(),
         "candidates": made.table(),
-        "steps": fold([str(step) for step in steps]),
-        "widths": widths,
-        "deviations": fold(np.sqrt(made.mechanism.variances) * _floats(steps)),
+        "steps": fold([str(step) for step in made.query.steps]),
+        **_spread(made),
         "counts": fold(counts(made.query)),
         "research_seed": seed,
     }
 
 
-def _floats(steps: list[Fraction]) -> np.ndarray:
-    return np.array([float(step) for step in steps])
+def _spread(made: Plan) -> dict[str, Any]:
+    """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
+    noise, steps = made.mechanism, np.array([float(step) for step in made.query.steps])
+    if not isinstance(noise, AdditiveNoise):
+        return {"widths": None, "deviations": fold(np.zeros(len(steps)))}
+    single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}
+    at_once = {str(level): fold(noise.half_widths(together(level), True) * steps) for level in LEVELS}
+    widths = {"single": single, "simultaneous": at_once}
+    return {"widths": widths, "deviations": fold(np.sqrt(noise.variances) * steps)}

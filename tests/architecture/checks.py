@@ -28,6 +28,7 @@ HOMES = {  # the only place that may import a part
     **dict.fromkeys(("sqlite3", "psycopg"), "ledger/"),
     **dict.fromkeys(("click", "rich"), "cli/"),
     "matplotlib": "report/plots.py",
+    "sklearn": "estimators/",
     "cryptography": "entropy.py",
 }
 SYSTEM_RANDOMNESS = ("entropy.py", "ledger/")  # the ledger names accounts and reservations with it; no noise

@@ -234,7 +234,7 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
         ("sum(NOPE)", "There is no bounded column 'NOPE'"),
         ("mean(PAY) by NOPE", "There is no attribute 'NOPE'"),
         ("sum(SEX)", "There is no bounded column 'SEX'"),
-        ("median(PAY)", "There is no question 'median'"),
+        ("mode(PAY)", "There is no question 'mode'"),
         ("NOTE", "There is no attribute 'NOTE'"),
         ("", "The question is empty."),
         (" ; ", "The question is empty."),

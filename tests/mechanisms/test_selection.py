@@ -415,7 +415,7 @@ REFUSED = [
     (lambda: gd.Peeling.calibrate(CUBE, ONE, k=5), "k is 5 and there are 4"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, k=0), "whole number of at least 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="cauchy"), "Choose one of"),
-    (lambda: gd.Peeling.calibrate(CUBE, ONE, share=1.0), "between 0 and 1"),
+    (lambda: gd.Peeling.calibrate(CUBE, ONE, share=1.5), "between 0 and 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="laplace"), "as printed cannot be made"),
     (lambda: gd.Peeling.calibrate(LpBall(100, np.inf), gd.ApproxDP(900, 1e-6), 100, "laplace"), "so large an epsilon"),
     (lambda: gd.Peeling.calibrate(CUBE, gd.GaussianDP(1)), "Peeling cannot be made"),

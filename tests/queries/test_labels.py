@@ -175,7 +175,7 @@ BAD_TEXT = [
     ("prefix(SEX*EDU)", UnknownName, "There is no attribute 'SEX*EDU'."),
     ("prefix(EDU) by SEX", InvalidRequest, "prefix(…) does not take by. Ask for prefix(EDU) alone."),
     ("sums(PINCP)", UnknownName, "There is no question 'sums'. Did you mean 'sum'?"),
-    ("median(PINCP)", UnknownName, "There is no question 'median'."),
+    ("mode(PINCP)", UnknownName, "There is no question 'mode'."),
     ("sum(PINCP) by AGE", UnknownName, "Did you mean 'AGEP'?"),
     ("sum(PINCP) by", UnknownName, "There is no attribute"),
     ("sum(PINCP) bySEX", UnknownName, "There is no attribute"),

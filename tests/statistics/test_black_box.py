@@ -2,7 +2,7 @@
 
 A claimed ε = 1 against noise 10 % too small (ε = 1.1): for a false alarm of 1e-6 about 32,000 guesses reach a power of
 0.999 when every output decides a guess, as here: neighbours' counts differ by 1 and the best event is a half line.
-Two audits of 1e-6 / 2 each; the keys are fixed.
+Two audits of kit.QUARTER / 2 each; the keys are fixed.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from tests.statistics import kit
 
 pytestmark = pytest.mark.statistical
 
-ALARM = 1e-6 / 2
+ALARM = kit.QUARTER / 2
 EPSILON = 1.0
 N_RUNS = 20_000  # on each side
 BUDGET = gd.PureDP(1e6)

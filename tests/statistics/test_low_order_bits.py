@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.audit.scores import near_and_off_grid
 from gaugedp.bodies import LpBall
 from tests.queries.stub import StubTable
 
@@ -23,8 +24,7 @@ FINE = 2.0**-53
 
 def event(values: np.ndarray, step: float = FINE) -> int:
     """How many outputs near 0 are no multiples of the step."""
-    near = values[np.abs(values) < 0.25]
-    return int((near / step != np.round(near / step)).sum())
+    return int(near_and_off_grid(values, step).sum())
 
 
 def released(mechanism, answer: float, key: int) -> np.ndarray:

@@ -1,8 +1,8 @@
 """White-box audits of every mechanism's noise: its law, its size, its signs, its independence.
 
-False alarms: 1e-6 for the whole module, shared evenly (ALARM below); by the central limit theorem for sizes, signs and
-correlations. The keys are fixed, so a pass is a pass. Every test is run on noise 10 % too small, or on dependent noise,
-and must alarm.
+False alarms: kit.QUARTER for the whole module, shared evenly (ALARM below); by the central limit theorem for sizes,
+signs and correlations. The keys are fixed, so a pass is a pass. Every test is run on noise 10 % too small, or on
+dependent noise, and must alarm.
 """
 
 from functools import cache
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.audit import goodness
 from gaugedp.bodies import LpBall
 from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from tests.statistics import kit
@@ -33,7 +34,7 @@ MECHANISMS = {
     "discrete Gaussian, wide": gd.Gaussian.calibrate(REPLACED, gd.ZCDP(1e-5)),
     "Identity": gd.Identity.calibrate(HISTOGRAM, gd.PureDP(0.5)),
 }
-ALARM = 1e-6 / (4 * len(MECHANISMS) + 4)  # four tests on each, and four on prefix sums
+ALARM = kit.QUARTER / (4 * len(MECHANISMS) + 4)  # four tests on each, and four on prefix sums
 
 
 def law_of(mechanism):
@@ -65,31 +66,31 @@ def name(request) -> str:
 
 def test_the_noise_follows_its_law(name: str) -> None:
     law = law_of(MECHANISMS[name])
-    assert kit.fit(draws_of(name).ravel(), law) > ALARM
-    assert kit.fit(weak(name), law) < ALARM
-    assert kit.fit(weak(name), too_small(law)) > ALARM  # the control is what it says
+    assert goodness.fit(draws_of(name).ravel(), law) > ALARM
+    assert goodness.fit(weak(name), law) < ALARM
+    assert goodness.fit(weak(name), too_small(law)) > ALARM  # the control is what it says
 
 
 def test_the_noise_is_as_wide_as_claimed(name: str) -> None:
     law = law_of(MECHANISMS[name])
-    assert kit.size(draws_of(name).ravel(), law) > ALARM
-    assert kit.size(weak(name), law) < ALARM
+    assert goodness.size(draws_of(name).ravel(), law) > ALARM
+    assert goodness.size(weak(name), law) < ALARM
 
 
 def test_the_noise_has_fair_signs(name: str) -> None:
-    assert kit.sign(draws_of(name).ravel()) > ALARM
+    assert goodness.sign(draws_of(name).ravel()) > ALARM
     tilted = np.where(np.arange(4 * N_DRAWS) % 20 == 0, np.abs(draws_of(name).ravel()), draws_of(name).ravel())
-    assert kit.sign(tilted) < ALARM
+    assert goodness.sign(tilted) < ALARM
 
 
 def test_the_noise_is_independent(name: str) -> None:
-    assert kit.independence(draws_of(name)) > ALARM
+    assert goodness.independence(draws_of(name)) > ALARM
     copied = draws_of(name).copy()
     copied[::20, 1] = copied[::20, 0]  # one draw in twenty is used for two answers
-    assert kit.independence(copied) < ALARM
+    assert goodness.independence(copied) < ALARM
     resized = draws_of(name).copy()
     resized[::6, 2] = resized[::6, 3] * np.where(np.arange(len(resized[::6])) % 2, 1, -1)  # of equal size only
-    assert kit.independence(resized) < ALARM
+    assert goodness.independence(resized) < ALARM
 
 
 def test_noise_on_cells_is_the_question_of_independent_noise() -> None:
@@ -97,11 +98,11 @@ def test_noise_on_cells_is_the_question_of_independent_noise() -> None:
     body = gd.prefix_sums(DOMAIN, "a").sensitivity(gd.PrivacyUnit())
     mechanism = gd.Identity.calibrate(body, gd.PureDP(0.5))
     cells = np.diff(mechanism.draw(N_DRAWS, gd.research_rng(20240303)), axis=1, prepend=0)
-    assert kit.fit(cells.ravel(), mechanism.law) > ALARM
-    assert kit.size(cells.ravel(), mechanism.law) > ALARM
-    assert kit.sign(cells.ravel()) > ALARM
-    assert kit.independence(cells) > ALARM
-    assert kit.independence(np.cumsum(cells, axis=1)) < ALARM
+    assert goodness.fit(cells.ravel(), mechanism.law) > ALARM
+    assert goodness.size(cells.ravel(), mechanism.law) > ALARM
+    assert goodness.sign(cells.ravel()) > ALARM
+    assert goodness.independence(cells) > ALARM
+    assert goodness.independence(np.cumsum(cells, axis=1)) < ALARM
 
 
 def test_what_is_promised_decides_the_law() -> None:

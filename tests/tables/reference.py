@@ -70,10 +70,24 @@ def addend(total, codes):
     return codes[total.column] or 0
 
 
+def values_of(domain, total, kept):
+    """The number of rows at each value low … high, one row at a time."""
+    column = domain.columns[total.column]
+    spans = range(-(column.high_steps - column.low_steps), column.high_steps - column.low_steps + 1, 2)
+    cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes)), spans), 0)
+    for codes in kept:
+        if codes[total.column] is not None:
+            cells[*(codes[name] for name in total.attributes), codes[total.column]] += 1
+    return np.array(list(cells.values()), dtype=np.int64)
+
+
 def reference_totals(domain, totals, rows):
     kept = list(coded(domain, totals, rows))
     answers = []
     for total in totals:
+        if total.each:
+            answers.append(values_of(domain, total, kept))
+            continue
         cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes))), 0)
         for codes in kept:
             cells[tuple(codes[name] for name in total.attributes)] += addend(total, codes)

@@ -40,7 +40,11 @@ TOTALS = [
     Total((), "debt"),
     Total(("age",), "loss"),
     Total(("sex",), "income", present=True),
+    Total(("sex",), "income", each=True),
+    Total((), "debt", each=True),
+    Total(("age", "sex"), "loss", each=True),
 ]
+VALUES = TOTALS[-3:]
 ODD = [None, float("nan"), float("inf"), -float("inf"), 1e300, -1e300, -0.0]
 EDGES = [i / 10 for i in range(12)] + [0.30000000000000004, 0.7999999999999999, 1.0000000000000002]
 
@@ -69,19 +73,24 @@ def random_rows(seed, n):
 def test_totals_agree_with_the_reference(kind, tmp_path):
     rows = random_rows(1, 1200)
     table = Table.scan(make(kind, rows, TYPES, tmp_path), domain=DOMAIN)
-    for totals in (TOTALS, TOTALS[:1], TOTALS[4:5], TOTALS[6:7]):
+    for totals in (TOTALS, TOTALS[:1], TOTALS[4:5], TOTALS[6:7], VALUES, VALUES[:1], VALUES[1:2]):
         answers = table.totals(totals, b"key")
         for answer, expected in zip(answers, reference_totals(DOMAIN, totals, rows), strict=True):
             assert answer.dtype == expected.dtype
             np.testing.assert_array_equal(answer, expected)
 
 
+def n_values(total):
+    facts = DOMAIN.columns[total.column] if total.each else None
+    return 1 if facts is None else facts.high_steps - facts.low_steps + 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_table_is_answered_with_zeros(kind, tmp_path):
     table = Table.scan(make(kind, [], TYPES, tmp_path), domain=DOMAIN, unit=PrivacyUnit("sex", max_rows=2))
-    for totals in (TOTALS, TOTALS[:1], TOTALS[6:7]):
+    for totals in (TOTALS, TOTALS[:1], TOTALS[6:7], VALUES[:1]):
         for answer, total in zip(table.totals(totals, b"key"), totals, strict=True):
-            assert answer.shape == (DOMAIN.n_cells(total.attributes),)
+            assert answer.shape == (DOMAIN.n_cells(total.attributes) * n_values(total),)
             assert not answer.any()
 
 

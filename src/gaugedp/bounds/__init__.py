@@ -3,18 +3,22 @@
 from gaugedp.bounds.counts import counts_lower_bound
 from gaugedp.bounds.estimate import estimated_volume
 from gaugedp.bounds.isotropy import is_approximately_isotropic, isotropic_constant, volume_quantity
+from gaugedp.bounds.minimax import Rate, dense_mean, sparse_mean
 from gaugedp.bounds.projected import lower_bound, projected_lower_bound
 from gaugedp.bounds.volume import VolumeBound, bound_from_volume, staircase_lower_bound, volume_lower_bound
 
 __all__ = [
+    "Rate",
     "VolumeBound",
     "bound_from_volume",
     "counts_lower_bound",
+    "dense_mean",
     "estimated_volume",
     "is_approximately_isotropic",
     "isotropic_constant",
     "lower_bound",
     "projected_lower_bound",
+    "sparse_mean",
     "staircase_lower_bound",
     "volume_lower_bound",
     "volume_quantity",

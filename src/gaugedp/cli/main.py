@@ -1,10 +1,11 @@
-"""`gaugedp`: plan, release, ledger."""
+"""`gaugedp`: plan, release, ledger, audit."""
 
 import io
 import sys
 
 import click
 
+from gaugedp.cli.audit import audit
 from gaugedp.cli.ledger import ledger
 from gaugedp.cli.plan import plan
 from gaugedp.cli.release import release
@@ -19,13 +20,15 @@ INTERRUPTED = 130
 def cli() -> None:
     """Differential privacy shaped to the geometry of the question.
 
-    Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after paying.
+    Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after paying,
+    or an audit found a violation.
     """
 
 
 cli.add_command(plan)
 cli.add_command(release)
 cli.add_command(ledger)
+cli.add_command(audit)
 
 
 def main(arguments: list[str] | None = None) -> None:

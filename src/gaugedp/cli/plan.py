@@ -39,7 +39,8 @@ def show_plan(made: Plan) -> None:
     """Print the plan for people."""
     click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {made.asked!r}\n")
     shown = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
-    show_table([{name: row[name] for name in shown} for row in made.table()], "Mechanisms")
+    about = " (errors and intervals are ranks, in rows)" if made.mechanism.in_rows else ""
+    show_table([{name: row[name] for name in shown} for row in made.table()], f"Mechanisms{about}")
     click.echo(f"Chosen: {made.mechanism.name}, {made.reason}")
     click.echo(f"{made.bound_in_words()}\n")
     terms = [
@@ -51,4 +52,5 @@ def show_plan(made: Plan) -> None:
         }
         for row in made.terms()
     ]
-    show_table(terms, "Answers (of a mean: its centred sum / its count)")
+    means = "of a mean: its centred sum / its count"
+    show_table(terms, f"Answers ({'rows from a quantile to the ends of its interval' if about else means})")

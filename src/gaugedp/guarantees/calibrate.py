@@ -18,6 +18,7 @@ from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.rounding import up, up_decimal
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 
+_COARSE = 1e-6
 _PRECISION = 1e-10  # relative: how near to the least noise the search goes
 
 
@@ -96,6 +97,33 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
     """
     SubsampledGaussian(rate, 1.0)
     return _least(lambda noise: SubsampledGaussian(rate, noise), epsilon, delta, steps)
+
+
+def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta: float) -> float:
+    """Return the largest x, to one part in a million from below, for which `make`(x) is (`epsilon`, `delta`)-DP.
+
+    `make` must promise less the smaller x is: 1/noise, or ρ. For compositions that no closed form calibrates.
+    """
+    positive(epsilon=epsilon)
+    between(0, 1, delta=delta)
+
+    @cache
+    def excess(log: float) -> float:
+        return float(make(math.exp(log)).epsilon(delta)) - epsilon
+
+    low = high = 0.0
+    while excess(low) > 0:
+        low -= 2
+        if low < -100:
+            raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+    while excess(high) <= 0:
+        high += 2
+        if high > 100:
+            raise InvalidRequest("Any noise keeps this promise.", "Give a smaller epsilon or delta.")
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=_COARSE / 4))
+    while excess(root) > 0:
+        root -= _COARSE / 2
+    return math.exp(root)
 
 
 def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, count: int, start: float = 1.0) -> Noise:

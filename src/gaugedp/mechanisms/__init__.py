@@ -1,6 +1,6 @@
 """Calibrated randomness."""
 
-from gaugedp.mechanisms.base import Mechanism, Prepared
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
 from gaugedp.mechanisms.cube import Cube
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.exponential import Exponential
@@ -15,11 +15,13 @@ from gaugedp.mechanisms.noisy_max import NoisyMax
 from gaugedp.mechanisms.peeling import Peeling
 from gaugedp.mechanisms.permute_and_flip import PermuteAndFlip
 from gaugedp.mechanisms.quality import Quality
+from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.mechanisms.randomized_response import RandomizedResponse
 from gaugedp.mechanisms.selection import Selection
 
 __all__ = [
     "NIM",
+    "AdditiveNoise",
     "Cube",
     "EllipsoidNoise",
     "Exponential",
@@ -36,5 +38,6 @@ __all__ = [
     "Prepared",
     "Quality",
     "RandomizedResponse",
+    "RankExponential",
     "Selection",
 ]

@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 
 Progress = Callable[[float], object]
+Finish = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
 FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
 
 
@@ -24,16 +26,61 @@ def silent(share: float) -> None:
 
 
 class Mechanism(ABC):
-    """Noise that hides which point of a translate of `body` the answer is, as well as `guarantee` says.
+    """Calibrated randomness between one exact answer, a vector of integers, and what may be released for it.
 
-    Answers and noise lie on the lattice lattice_step·ℤ^d, fixed by the body alone. `exactness` is "exact" where
-    integers alone decide every draw.
+    `guarantee` holds for answers that differ between neighbours by a point of `body`. `exactness` is "exact" where
+    integers alone decide every draw. Where `in_rows`, errors and widths are ranks, counted in rows; else they are in
+    the answer's units.
     """
 
     name: ClassVar[str]
     exactness: ClassVar[str]
+    in_rows: ClassVar[bool] = False
     body: Body
     guarantee: Guarantee
+
+    @abstractmethod
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the expected ‖error/weights‖, norm 1 or 2 (ones where None)."""
+
+    @abstractmethod
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return widths such that each error is within its own with probability at least `level`.
+
+        Each alone, or all at once where `simultaneous`.
+        """
+
+    @abstractmethod
+    def covers(self, body: Body) -> bool:
+        """Whether the guarantee holds for a question with this sensitivity body."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the law in words, with its scale."""
+
+    def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
+        """Return randomness drawn now, for one answer later, once; `progress` is told the share that is done."""
+        return self.pool(1, rng, progress)[0]
+
+    def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
+        """Return randomness drawn now for `size` answers, each to be used once."""
+        whole(minimum=1, size=size)
+        stream = system_rng() if rng is None else rng
+        return [Prepared(finish, self, stream.seed) for finish in self._finishers(size, stream, progress)]
+
+    @abstractmethod
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
+        """Return `size` functions of the exact answer that hold all the randomness they use."""
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+
+class AdditiveNoise(Mechanism, ABC):
+    """Noise that hides which point of a translate of `body` the answer is, as well as `guarantee` says.
+
+    Answers and noise lie on the lattice lattice_step·ℤ^d, fixed by the body alone.
+    """
 
     @property
     @abstractmethod
@@ -49,25 +96,6 @@ class Mechanism(ABC):
     def variances(self) -> np.ndarray:
         """The variance of each coordinate of the noise, shape (d,)."""
 
-    @abstractmethod
-    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ‖noise/weights‖, norm 1 or 2 (ones where None)."""
-
-    @abstractmethod
-    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return widths such that the noise is within each with probability at least `level`, shape (d,).
-
-        Each alone, or all at once where `simultaneous`.
-        """
-
-    @abstractmethod
-    def covers(self, body: Body) -> bool:
-        """Whether the guarantee holds for a question with this sensitivity body."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Return the noise in words, with its scale."""
-
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
         """Return `size` draws of the noise, shape (size, d), dtype float."""
         return self.draw(size, system_rng() if rng is None else rng) * float(self.lattice_step)
@@ -76,51 +104,43 @@ class Mechanism(ABC):
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
         return self.draw(size, rng)
 
-    def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
-        """Return noise drawn now, to be added to one answer later, once; `progress` is told the share that is done."""
-        return self.pool(1, rng, progress)[0]
-
-    def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
-        """Return noise drawn now for `size` answers, each to be used once."""
-        whole(minimum=1, size=size)
-        stream = system_rng() if rng is None else rng
-        return [Prepared(noise, self, stream.seed) for noise in self.releasable(size, stream, progress)]
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
+        return [partial(np.add, noise) for noise in self.releasable(size, rng, progress)]
 
 
 class Prepared:
-    """One draw of noise that waits for its answer: two answers under one draw would tell their difference.
+    """Randomness that waits for its answer: two answers under one draw would tell their difference.
 
-    `mechanism` is the one that drew it, `seed` that of a research stream.
+    `finish` turns the answer (integers) into what is released. `mechanism` is the one that drew it, `seed` that of a
+    research stream.
     """
 
-    def __init__(self, noise: np.ndarray, mechanism: Mechanism, seed: int | None) -> None:
+    def __init__(self, finish: Finish, mechanism: Mechanism, seed: int | None) -> None:
         self.mechanism, self.seed = mechanism, seed
-        self._shape, self._forks = noise.shape, fork_count()
-        self._noise = [noise]
+        self._forks = fork_count()
+        self._finish = [finish]
 
     def __call__(self, answer: np.ndarray) -> np.ndarray:
-        """Return `answer` (integers, in lattice steps) plus the noise, and forget the noise."""
-        if np.shape(answer) != self._shape:
+        """Return what may be released for `answer` (integers, shape (d,)), such as answer + noise; forget the noise."""
+        shape = (self.mechanism.body.ambient_dim,)
+        if np.shape(answer) != shape:
             raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, the noise {self._shape}.", "Give one number a row."
+                f"The answer has shape {np.shape(answer)}, the noise {shape}.", "Give one number a row."
             )
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
-            noise = self._noise.pop()  # at once, so that no second thread can take it too
+            finish = self._finish.pop()  # at once, so that no second thread can take it too
         except IndexError:
             raise InvalidRequest(
                 "This noise has been used.", "Prepare the mechanism again for another answer."
             ) from None
-        return answer + noise
+        return finish(answer)
 
     @property
     def is_used(self) -> bool:
         """Whether the noise went into an answer, or may do so in the process that this one was forked from."""
-        return not self._noise or self._forks != fork_count()
+        return not self._finish or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")

@@ -2,7 +2,8 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -26,6 +27,8 @@ from gaugedp.mechanisms.laplace import Laplace
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.nim import NIM
 from gaugedp.samplers.discrete import MAX_SCALE
+
+M = TypeVar("M", bound=Mechanism)
 
 _MOST_ROWS = 2000  # answers for which trial draws of shaped noise take a second
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
@@ -117,7 +120,7 @@ def pure_within(asked: Guarantee) -> PureDP:
     raise TypeError(f"{asked!r} is not a single promise")
 
 
-def choose(mechanisms: list[Mechanism], errors: list[float]) -> tuple[Mechanism, str]:
+def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
     """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words."""
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= 1.1 * least]

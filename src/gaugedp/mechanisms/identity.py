@@ -14,7 +14,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import Mechanism, lattice_radius
+from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
@@ -29,7 +29,7 @@ _PUBLIC_SEED = 20240229
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identity(Mechanism):
+class Identity(AdditiveNoise):
     """F·η, η independent discrete Laplace noise of scale c/ε on every cell of the joint table.
 
     Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function

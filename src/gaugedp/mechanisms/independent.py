@@ -14,12 +14,12 @@ from gaugedp._validate import one_of
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import Mechanism, lattice_radius
+from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.samplers.laws import Law
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IndependentNoise(Mechanism, ABC):
+class IndependentNoise(AdditiveNoise, ABC):
     """Independent noise of width w_i·law(radius) on each coordinate, radius the ℓ_p radius of body/w in lattice steps.
 
     `weights` w (d,) are the relative widths (ones where None). `runs` = ((how many, law), …) in order.

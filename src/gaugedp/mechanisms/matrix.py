@@ -20,7 +20,7 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.base import FINE_STEPS, Mechanism, is_integer, lattice_radius
+from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
 from gaugedp.mechanisms.spread import (
     expected_root,
     laplace_reach,
@@ -42,7 +42,7 @@ _UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Matrix(Mechanism):
+class Matrix(AdditiveNoise):
     """round(s·L·g): g independent standard normal (or Laplace) variables, body ⊆ Δ·L·{‖u‖_p ≤ 1}, p = 2 (or 1).
 
     Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for

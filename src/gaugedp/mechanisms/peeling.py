@@ -1,7 +1,6 @@
 """Peeling: the k largest scores, one after another, and noisy values of them."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -16,6 +15,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.composed import compose
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
@@ -28,7 +28,6 @@ from gaugedp.samplers.discrete import discrete_laplace
 from gaugedp.samplers.laws import DiscreteLaplace, Law, RoundedGaussian
 
 NOISES = ("gumbel", "laplace")
-_PRECISION = 1e-6  # of the noise, above the least that keeps the promise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +46,8 @@ class Peeling(Selection):
 
     k: int
     noise: str
-    law: Law
+    law: Law | None
+    share: float = 0.5
 
     name: ClassVar[str] = "Peeling"
 
@@ -57,11 +57,13 @@ class Peeling(Selection):
     ) -> "Peeling":
         """Return the mechanism for ApproxDP, ZCDP or PureDP; for "laplace" ApproxDP alone.
 
-        `share` is the part of the promise that the choice takes, in zCDP (in ε under PureDP).
+        `share` is the part of the promise that the choice takes, in zCDP (in ε under PureDP); at 1 there are no values,
+        and an output is the row of indices.
         """
         whole(minimum=1, k=k)
         one_of(NOISES, noise=noise)
-        between(0, 1, share=share)
+        if share != 1:
+            between(0, 1, share=share)
         if k > body.ambient_dim:
             raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Ask for fewer.")
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
@@ -69,6 +71,15 @@ class Peeling(Selection):
     def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (indices (…, k), values (…, k)) of outputs (…, 2k)."""
         return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the law of the first pick, shape (d,), in floating point; not for Laplace noise."""
+        if self.noise == "laplace":
+            raise InvalidRequest("The law of a pick with Laplace noise is not computed.", 'Take noise="gumbel".', "")
+        numbers = self.in_steps(scores)
+        sizes = numbers if self.monotone else np.abs(numbers)
+        found: np.ndarray = scipy.special.softmax(sizes * float(self.rate))
+        return found
 
     def error_bound(self, failure: float) -> float:
         """Return by how much any pick may miss the best score left, but for a probability `failure`.
@@ -80,21 +91,30 @@ class Peeling(Selection):
 
     def half_width(self, level: float) -> float:
         """Return a width within which each value is of its score with probability at least `level`."""
+        if self.law is None:
+            raise InvalidRequest("This selection has no values.", "Calibrate it with a share below 1.", "")
         return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)
+
+    @property
+    def value_std(self) -> float:
+        """The deviation of the noise of a value; 0 where there are none."""
+        return 0.0 if self.law is None else math.sqrt(self.law.variance) * float(self.step)
 
     def describe(self) -> str:
         """Return the picks and the noise of the values."""
         scale = float(self.step / self.rate)
+        choice = f"{self.k} of {self.n_candidates:,}, {self.noise.title()} noise of scale {scale:.6g}"
+        if self.law is None:
+            return choice
         kind = "Laplace" if isinstance(self.law, DiscreteLaplace) else "Gaussian"
-        return (
-            f"{self.k} of {self.n_candidates:,}, {self.noise.title()} noise of scale {scale:.6g}; "
-            f"values {kind}, std {math.sqrt(self.law.variance) * float(self.step):.6g}"
-        )
+        return f"{choice}; values {kind}, std {self.value_std:.6g}"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         sizes = scores if self.monotone else np.abs(scores)
         pick = self._by_laplace if self.noise == "laplace" else self._by_weights
         found = np.array([pick(scores, sizes, rng) for _ in range(size)])
+        if self.law is None:
+            return found
         values = scores[found] + self.law.draw(size * self.k, rng).reshape(size, self.k)
         return np.hstack([found, values * float(self.step)])
 
@@ -135,11 +155,13 @@ def _calibrated(body: Body, guarantee: Guarantee, k: int, share: float) -> Peeli
     if isinstance(guarantee, PureDP) and guarantee.value > 0:
         epsilon = decimal(guarantee.value)
         each, rest = decimal(share) * epsilon / k, (1 - decimal(share)) * epsilon
-        law: Law = DiscreteLaplace(_value_radius(body, step, width, k, 1) / rest)
-        return Peeling(body, guarantee, each, step, width, monotone, k, "gumbel", law)
+        law: Law | None = DiscreteLaplace(_value_radius(body, step, width, k, 1) / rest) if rest else None
+        return Peeling(body, guarantee, each, step, width, monotone, k, "gumbel", law, share)
     each_range, mu = _parts(_rho(guarantee, k, share), k, share)
-    law = RoundedGaussian(_value_radius(body, step, width, k, 2) / decimal(mu))
-    return Peeling(body, _promise(each_range, mu, k), decimal(each_range), step, width, monotone, k, "gumbel", law)
+    law = RoundedGaussian(_value_radius(body, step, width, k, 2) / decimal(mu)) if mu else None
+    return Peeling(
+        body, _promise(each_range, mu, k), decimal(each_range), step, width, monotone, k, "gumbel", law, share
+    )
 
 
 def _parts(rho: float, k: int, share: float) -> tuple[float, float]:
@@ -157,26 +179,10 @@ def _rho(guarantee: Guarantee, k: int, share: float) -> float:
         return guarantee.rho * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         epsilon, delta = guarantee.epsilon_value, guarantee.delta_value
-        return _largest(lambda rho: _promise(*_parts(rho, k, share), k).epsilon(delta), epsilon)
+        return largest_parameter(lambda rho: _promise(*_parts(rho, k, share), k), epsilon, delta)
     raise InvalidRequest(
         f"Peeling cannot be made for {guarantee!r}.", "Give ApproxDP with delta above 0, ZCDP or PureDP."
     )
-
-
-def _largest(epsilon_of: Callable[[float], float], epsilon: float) -> float:
-    """Return the largest ρ with `epsilon_of`(ρ) ≤ ε, to the precision, from below."""
-    low = high = 0.0
-    while epsilon_of(math.exp(low)) > epsilon:
-        low, high = low - 2, low
-        if low < -60:
-            raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
-    while low == high or epsilon_of(math.exp(high)) <= epsilon:
-        low, high = high if low != high else low, high + 2
-    root = scipy.optimize.brentq(lambda log: epsilon_of(math.exp(log)) - epsilon, low, high, xtol=_PRECISION / 4)
-    found = math.exp(root)
-    while epsilon_of(found) > epsilon:
-        found *= 1 - _PRECISION / 2
-    return found
 
 
 def _value_radius(body: Body, step: Fraction, width: int, k: int, p: int) -> Fraction:

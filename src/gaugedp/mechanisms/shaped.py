@@ -19,7 +19,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import FINE_STEPS, Mechanism, Progress, is_integer, silent
+from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, Progress, is_integer, silent
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
@@ -29,7 +29,7 @@ _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShapedNoise(Mechanism, ABC):
+class ShapedNoise(AdditiveNoise, ABC):
     """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `stretch` with body ⊆ Δ·S.
 
     `noise` draws it at ε = Δ = 1.

@@ -12,9 +12,11 @@ from gaugedp.queries.builders import (
     workload,
 )
 from gaugedp.queries.linear import Workload
+from gaugedp.queries.quantiles import Quantiles, quantiles
 from gaugedp.queries.text import query
 
 __all__ = [
+    "Quantiles",
     "Query",
     "Workload",
     "bounded_means",
@@ -22,6 +24,7 @@ __all__ = [
     "count",
     "marginals",
     "prefix_sums",
+    "quantiles",
     "query",
     "ranges",
     "stack",

@@ -60,7 +60,10 @@ class Query(ABC):
 
     @abstractmethod
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
-        """Look at the data: return the exact integers, shape (n_rows,). Only the release may call this."""
+        """Look at the data: return exact integers, one for each dimension of the sensitivity body.
+
+        They are the released ones without the noise, where noise is added. Only the release may call this.
+        """
 
     @property
     @abstractmethod

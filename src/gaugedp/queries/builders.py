@@ -88,6 +88,10 @@ def stack(*queries: Workload) -> Workload:
     """Return several questions as one: answered together, paid once, about the same rows."""
     if not queries:
         raise InvalidRequest("There is nothing to stack.", "Give at least one question.")
+    if not all(isinstance(query, Workload) for query in queries):
+        raise InvalidRequest(
+            "Quantiles cannot be stacked with other terms.", "Release them alone; one term takes several quantiles."
+        )
     if any(query.domain != queries[0].domain for query in queries):
         raise InvalidRequest("The questions speak of different domains.", "Build them from one domain.")
     return Workload(queries[0].domain, tuple(term for query in queries for term in query.terms))

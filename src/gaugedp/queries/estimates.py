@@ -9,31 +9,45 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Estimate:
-    """`n_answers` released values that are the answers, or, with `ratio` = (middle, half_range), means.
+    """`n_answers` released values that are the answers, or what answers follow from.
 
-    A mean is released as n_answers centred sums followed by n_answers counts. It is middle + sum/count, kept in
-    [middle − half_range, middle + half_range]; where the count is not positive, it is the middle.
+    With `ratio` = (middle, half_range) they are means, released as n_answers centred sums followed by n_answers counts:
+    middle + sum/count, kept in [middle − half_range, middle + half_range]; the middle where the count is not positive.
+
+    With `ends`, a level, the answers are followed by the n_answers lower and the n_answers upper ends of intervals,
+    which all hold at once with at least that probability: no width says how far these answers may be off.
     """
 
     n_answers: int
     ratio: tuple[float, float] | None = None
+    ends: float | None = None
 
     @property
     def n_rows(self) -> int:
         """The number of released values."""
-        return self.n_answers * (1 if self.ratio is None else 2)
+        return self.n_answers * (3 if self.ends else 2 if self.ratio else 1)
+
+    @property
+    def n_widths(self) -> int:
+        """The number of widths that a plan knows: one for each released value that is not an end."""
+        return self.n_answers if self.ends else self.n_rows
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers, shape (n_answers,)."""
         if self.ratio is None:
-            return values
+            return values[: self.n_answers]
         middle, half_range = self.ratio
         sums, counts = values[: self.n_answers], values[self.n_answers :]
         distance = np.divide(sums, counts, out=np.zeros(self.n_answers), where=counts > 0)
         return middle + np.clip(distance, -half_range, half_range)
 
     def intervals(self, values: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the largest answers when each true value is within its width of the released one."""
+        """Return the least and the largest answers when each true value is within its width of the released one.
+
+        Ends that were released are returned as they are.
+        """
+        if self.ends:
+            return values[self.n_answers : 2 * self.n_answers], values[2 * self.n_answers :]
         if self.ratio is None:
             return values - widths, values + widths
         middle, half_range = self.ratio
@@ -51,13 +65,18 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON can hold it."""
-        return {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
+        facts = {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
+        return {**facts, "ends": self.ends} if self.ends else facts
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "Estimate":
         """Return the estimate that `to_dict` described."""
-        ratio = facts["ratio"]
-        return cls(int(facts["answers"]), None if ratio is None else (float(ratio[0]), float(ratio[1])))
+        ratio, ends = facts["ratio"], facts.get("ends")
+        return cls(
+            int(facts["answers"]),
+            None if ratio is None else (float(ratio[0]), float(ratio[1])),
+            None if ends is None else float(ends),
+        )
 
 
 def all_answers(estimates: Sequence[Estimate], values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn
+from gaugedp.attributes import Attribute, BoundedColumn
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -95,11 +95,9 @@ class Workload(Query):
     @property
     def rules(self) -> list[str]:
         """A sentence for each attribute and column in use."""
-        attributes = [(name, self.domain.attribute(name).outside) for name in self.attributes]
-        columns = [(name, self.domain.column(name)) for name in self.columns]
         return [
-            *(_OUTSIDE_RULES[outside].format(name=name) for name, outside in attributes),
-            *(_column_rule(name, facts) for name, facts in columns),
+            *(outside_rule(name, self.domain.attribute(name)) for name in self.attributes),
+            *(column_rule(name, self.domain.column(name)) for name in self.columns),
         ]
 
     @cached_property
@@ -183,7 +181,13 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     return size
 
 
-def _column_rule(name: str, facts: BoundedColumn) -> str:
+def outside_rule(name: str, facts: Attribute) -> str:
+    """Return what happens to rows that fit no cell of an attribute."""
+    return _OUTSIDE_RULES[facts.outside].format(name=name)
+
+
+def column_rule(name: str, facts: BoundedColumn) -> str:
+    """Return what happens to values of a bounded column that are outside its bounds or missing."""
     clip = f"{name} is clipped to [{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}; "
     if facts.missing is None:
         return clip + "rows where it is missing are left out of the terms about it."

@@ -2,29 +2,36 @@
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
+from gaugedp._validate import decimal
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.builders import bounded_means, bounded_sums, count, marginals, prefix_sums, ranges, stack
 from gaugedp.queries.linear import Workload
+from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
 
 _CALL = re.compile(r"^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>[^()]*?)\s*\)(?:\s+by\s+(?P<by>.+))?$")
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": prefix_sums, "ranges": ranges}
 _MEASURES: dict[str, Callable[..., Workload]] = {"sum": bounded_sums, "mean": bounded_means}
 
 
-def query(domain: Domain, text: str) -> Workload:
+_QUANTILES = ("median", "quantiles")
+
+
+def query(domain: Domain, text: str) -> Workload | Quantiles:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    Terms are joined by `;`. Names are those of the domain.
+    Terms are joined by `;`. `median(C)` and `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain.
     """
     terms = [term.strip() for term in text.split(";") if term.strip()]
     if not terms:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
-    return stack(*(_term(domain, term) for term in terms))
+    made = [_term(domain, term) for term in terms]
+    return made[0] if len(made) == 1 and isinstance(made[0], Quantiles) else stack(*made)  # type: ignore[arg-type]
 
 
-def _term(domain: Domain, text: str) -> Workload:
+def _term(domain: Domain, text: str) -> Workload | Quantiles:
     call = _CALL.match(text)
     if call is None:
         if text == "count" and "count" not in domain.attributes:
@@ -33,13 +40,33 @@ def _term(domain: Domain, text: str) -> Workload:
     word, name, by = call["word"], call["name"], call["by"]
     if word == "count":
         raise InvalidRequest("count takes no name.", "Write count.")
+    if word in _QUANTILES:
+        return _quantiles(domain, word, name, _product(by) if by else None)
     if word in _MEASURES:
         return _MEASURES[word](domain, name, _product(by) if by else None)
     if word in _CELLS and by is None:
         return _CELLS[word](domain, name)
     if word in _CELLS:
         raise InvalidRequest(f"{word}(…) does not take by.", f"Ask for {word}({name}) alone.")
-    raise UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES])
+    raise UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
+
+
+def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None) -> Quantiles:
+    """Read the inside of `median(C)` and `quantiles(C, 0.1, 0.9)`, either with `level=0.99` at the end."""
+    column, *rest = (part.strip() for part in inside.split(","))
+    level = _number(rest.pop().removeprefix("level=")) if rest and rest[-1].startswith("level=") else LEVEL
+    shares = [_number(part) for part in rest]
+    if word == "median" and shares:
+        raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
+    return quantiles(domain, column, *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))
+
+
+def _number(text: str) -> Fraction:
+    """Return the number in a text, as a decimal or as whole numbers a/b."""
+    try:
+        return Fraction(text) if re.fullmatch(r"[0-9]{1,9}/[0-9]{1,9}", text) else decimal(float(text))
+    except (ValueError, ZeroDivisionError):  # also NaN and infinity
+        raise InvalidRequest(f"{text!r} is no number.", "Write quantiles as decimals, such as 0.9.") from None
 
 
 def _product(text: str) -> tuple[str, ...]:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _LONG = 120  # characters of a question that still make a title
 _AGAIN = "Running it again draws new noise and costs budget again; the same key returns this release at no cost."
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
+_IN_ROWS = (
+    "Here errors and bars are ranks, counted in rows: how many rows may lie between an answer, or an end of its "
+    "interval, and the true quantile. The expected error is the length of these errors over all answers, at most. "
+    "The intervals above were released with the answers and all hold at once."
+)
 _CANDIDATES = (
     "mechanism",
     "expected error",
@@ -139,6 +144,8 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         "typical length of the noise over all released numbers; one row of a sum counts like one row of a count. "
         "Bars are for the answer with the most noise, and ± is half their length."
     )
+    if chosen.get("in_rows"):
+        explained = _IN_ROWS
     return tag(
         "section",
         tag("h2", "Mechanisms compared"),

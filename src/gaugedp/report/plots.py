@@ -108,27 +108,54 @@ def _written(figure: Any) -> str:
     return text.getvalue()
 
 
-def draw_curves(curves: dict[str, list[tuple[float, float]]], bound: list[tuple[float, float]], title: str) -> str:
+Curves = dict[str, list[tuple[float, float]]]
+
+
+def draw_curves(curves: Curves, bound: list[tuple[float, float]], title: str) -> str:
     """Return expected errors against ε on logarithmic axes, one line a name, `bound` dashed, as an SVG file's text."""
+    with _lines(curves, title, "curves") as (figure, axes):
+        if bound:
+            axes.plot(*zip(*bound, strict=True), color=_INK, linestyle="--", label="lower bound")
+        axes.set(yscale="log", xlabel="ε", ylabel="expected error")
+        axes.grid(which="both", color=_FAINT, linewidth=0.7)
+        _legend(axes)
+        return _written(figure)
+
+
+def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
+    """Return true-positive rates against the number of rows, one line a name, `ceilings` dashed, as an SVG's text."""
+    with _lines(curves, title, "power") as (figure, axes):
+        for name, colour in zip(curves, COLOURS, strict=False):
+            if ceilings.get(name, 1.0) < 1:
+                axes.axhline(ceilings[name], color=colour, linestyle="--", linewidth=1, label=f"ceiling, {name}")
+        axes.set(ylim=(-0.02, 1.02), xlabel="rows", ylabel="true-positive rate")
+        axes.grid(color=_FAINT, linewidth=0.7)
+        _legend(axes)
+        return _written(figure)
+
+
+@contextmanager
+def _lines(curves: Curves, title: str, name: str) -> Iterator[tuple[Any, "Axes"]]:
+    """Draw a line for each name over a logarithmic axis with a tick at every place that occurs."""
     check_installed()
-    with _settings("curves"):
+    with _settings(name):
         figure, axes = _figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
         figure.patch.set_visible(True)  # a file of its own brings its own paper
         looks: list[dict[str, Any]] = [
             {"marker": shape, "color": colour} for shape, colour in zip(_SHAPES, COLOURS, strict=True)
         ]
-        for index, (name, points) in enumerate(curves.items()):
-            axes.plot(*zip(*points, strict=True), label=visible(name), markersize=4.6, **looks[index % len(looks)])
-        if bound:
-            axes.plot(*zip(*bound, strict=True), color=_INK, linestyle="--", label="lower bound")
-        axes.set(xscale="log", yscale="log", xlabel="ε", ylabel="expected error")
-        epsilons = sorted({epsilon for points in curves.values() for epsilon, _ in points})
-        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        for index, (label, points) in enumerate(curves.items()):
+            axes.plot(*zip(*points, strict=True), label=visible(label), markersize=4.6, **looks[index % len(looks)])
+        axes.set(xscale="log")
+        places = sorted({place for points in curves.values() for place, _ in points})
+        axes.set_xticks(places, [f"{place:g}" for place in places])
         axes.set_xticks([], minor=True)
         axes.set_title(_cut(title, 90), fontsize=WIDE.font, color=_INK, loc="left", parse_math=False)
-        axes.grid(which="both", color=_FAINT, linewidth=0.7)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=WIDE.font)
-        return _written(figure)
+        yield figure, axes
+
+
+def _legend(axes: "Axes") -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=WIDE.font)
 
 
 def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:

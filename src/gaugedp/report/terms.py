@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from gaugedp.answer import Release
 
 MOST_DRAWN = 2000  # cells of one chart
-_TERM = re.compile(r"(?P<word>sum|mean|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
+_TERM = re.compile(r"(?P<word>sum|mean|median|quantiles|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
+_MEASURES = {
+    "sum": "Sum of {}",
+    "mean": "Mean of {}",
+    "median": "Median of {}",
+    "quantiles": "Quantiles of {}",
+    "matrix": "Combination of counts",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +52,9 @@ class Term:
     def measure(self) -> str:
         """What the numbers are, in words."""
         found = _TERM.fullmatch(self.text)
-        words = {"sum": "Sum of {}", "mean": "Mean of {}", "matrix": "Combination of counts"}
-        return words.get(found["word"], "Number of rows").format(found["name"]) if found else "Number of rows"
+        if not found or found["word"] not in _MEASURES:
+            return "Number of rows"
+        return _MEASURES[found["word"]].format(found["name"].split(",")[0])
 
     @property
     def meaning(self) -> str:
@@ -83,7 +91,8 @@ def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple
     found = _TERM.fullmatch(text)
     if found and found["word"] in ("prefix", "ranges"):
         return (), (tuple(_shortened(cell, found["name"]) for cell in cells),)
-    names = tuple(((found["by"] or "") if found else text).split("*"))
+    names = tuple(name for name in ((found["by"] or "") if found else text).split("*") if name)
+    names += ("quantile",) * (found is not None and found["word"] == "quantiles")
     parts = [_parted(cell, names) for cell in cells]
     levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, parts), strict=True))
     return (names, levels) if levels and parts == list(product(*levels)) else ((), ())

@@ -4,17 +4,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP
 from gaugedp.report.figures import epsilon_at, factor_up, percent_up, scientific, short
 from gaugedp.report.markup import Html, escape, join, tag
 
 _DELTA = 1e-6  # where a promise without ε is also told as one
-_REPR = re.compile(r"(PureDP|ApproxDP|ZCDP|GaussianDP)\(([^,()]+)(?:, ([^,()]+))?\)")
+_REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
 _KINDS: dict[str, Callable[..., Guarantee]] = {
     "PureDP": PureDP,
     "ApproxDP": ApproxDP,
     "ZCDP": ZCDP,
     "GaussianDP": GaussianDP,
+    "ExponentialLoss": ExponentialLoss,
 }
 _EXACTNESS = {
     "exact": "Whole numbers decide every draw of the noise. No rounding enters before the numbers are released, "
@@ -41,6 +42,8 @@ def symbol(promise: Guarantee) -> str:
             return f"ρ = {_small(rho)}"
         case GaussianDP(mu=mu):
             return f"μ = {_small(mu)}"
+        case Composed() | ExponentialLoss() if _plain(promise) is not None:
+            return symbol(_plain(promise) or promise)
     return repr(promise)
 
 
@@ -64,7 +67,10 @@ def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
                 f"Whatever the data: {change}, the outputs stay close in the sense of concentrated differential "
                 f"privacy.{_as_epsilon(promise)}"
             )
-    return escape(f"{promise!r}.{_as_epsilon(promise)}")
+    plain = _plain(promise)
+    if plain is None:
+        return escape(f"{promise!r}.{_as_epsilon(promise)}")
+    return join([promised(plain, unit), escape(f" More exactly, it is {promise!r}.{_as_epsilon(promise)}")])
 
 
 def _power(epsilon: float) -> Html:
@@ -102,13 +108,23 @@ def neighbours(unit: Mapping[str, Any]) -> str:
 
 def promise_in(text: str) -> Guarantee | None:
     """Return the promise whose repr this is (to the digits that it shows), or None."""
-    found = _REPR.fullmatch(text)
-    if found is None:
-        return None
+    found = [_REPR.fullmatch(part) for part in text.split(" + ")]
     try:
-        return _KINDS[found[1]](*(float(number) for number in found.groups()[1:] if number is not None))
+        parts = [int(one[1] or 1) * _single(one) for one in found if one is not None]
     except (TypeError, ValueError):
         return None
+    return sum(parts[1:], parts[0]) if parts and None not in found else None
+
+
+def _single(found: re.Match[str]) -> Guarantee:
+    return _KINDS[found[2]](*(float(number) for number in found.groups()[2:] if number is not None))
+
+
+def _plain(promise: Guarantee) -> PureDP | None:
+    """Return the pure promise that a composition of the exponential mechanism's makes, None for what has none."""
+    if any(not isinstance(part, ExponentialLoss) for part, _ in promise.leaves()):
+        return None
+    return PureDP(float(promise.epsilon(0.0)))
 
 
 def amount(text: str) -> str:

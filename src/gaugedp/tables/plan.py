@@ -2,10 +2,11 @@
 
 The statement reads each needed column once, gives every row its cells and its steps, leaves out what the row rule
 leaves out, keeps some rows of each person, and groups. Its result has a row for each cell that occurs in each grouping:
-`cell<i>` the cell of attribute i (−1 where the grouping has no such attribute), `n` the rows, `present<j>` those that
+`cell<i>` the cell of place i (−1 where the grouping has no such place), `n` the rows, `present<j>` those that
 have a value in column j, and the sum of its steps as `sum<j>_high` · 2^32 + `sum<j>_low`: every number fits 64 bits.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,10 +43,20 @@ class Plan:
         return list(dict.fromkeys(total.column for total in self.totals if total.column is not None))
 
     @property
+    def places(self) -> dict[str, int]:
+        """What rows are grouped by, with the number of its cells: attribute i as `a<i>`; the values of column j, and a
+        last cell for none, as `h<j>`.
+        """
+        listed = {total.column for total in self.totals if total.each}
+        cells = {f"a{i}": size for i, size in enumerate(self.domain.shape(self.attributes))}
+        spans = {f"h{j}": self._span(name) + 1 for j, name in enumerate(self.columns) if name in listed}
+        return cells | spans
+
+    @property
     def groupings(self) -> list[tuple[int, ...]]:
-        """The sets of attributes to group by, as increasing places in `attributes`."""
-        place = {name: i for i, name in enumerate(self.attributes)}
-        return list(dict.fromkeys(tuple(sorted(place[name] for name in total.attributes)) for total in self.totals))
+        """The sets of places to group by, each in increasing order."""
+        place = {name: i for i, name in enumerate(self.places)}
+        return list(dict.fromkeys(tuple(sorted(place[name] for name in self._places(total))) for total in self.totals))
 
     def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""
@@ -58,6 +69,15 @@ class Plan:
     def arrays(self, result: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the array of each total, given the columns of the statement's result."""
         return [self._array(total, result) for total in self.totals]
+
+    def _places(self, total: Total) -> list[str]:
+        names = [f"a{self.attributes.index(name)}" for name in total.attributes]
+        return [*names, f"h{self.columns.index(total.column)}"] if total.each and total.column else names
+
+    def _span(self, column: str) -> int:
+        """The number of values low … high."""
+        bounded = self.domain.column(column)
+        return bounded.high_steps - bounded.low_steps + 1
 
     def _rows(self) -> Sql:
         """Every row in question: its cells `a<i>`, its steps `s<j>` (NULL where missing) and its person."""
@@ -88,14 +108,13 @@ class Plan:
 
     def _fields(self) -> list[Field]:
         sizes = self.domain.shape(self.attributes)
-        bounds = [self.domain.column(name) for name in self.columns]
-        spans = [bounded.high_steps - bounded.low_steps + 1 for bounded in bounds]
+        may_miss = [self.domain.column(name).missing is None for name in self.columns]
         cells = [Field(f"a{i}", size) for i, size in enumerate(sizes)]
-        return cells + [Field(f"s{j}", span, may_miss=bounds[j].missing is None) for j, span in enumerate(spans)]
+        return cells + [Field(f"s{j}", self._span(name), may_miss[j]) for j, name in enumerate(self.columns)]
 
     def _grouped(self, rows: Sql) -> Sql:
-        places, added = [f"a{i}" for i in range(len(self.attributes))], self._added()
-        if len(self.groupings) > 1 and self.domain.n_cells(self.attributes) <= JOINT_CELLS:
+        places, added, rows = list(self.places), self._added(), self._with_values(rows)
+        if len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS:
             joint = exp.select(*places, *(add.as_(name) for name, add in added.items()))
             rows = joint.from_(rows.subquery("rows")).group_by(*places)
             added = {name: exp.Sum(this=exp.column(name)) for name in added}
@@ -103,10 +122,21 @@ class Plan:
         numbers = [number for name, add in added.items() for number in _as_integers(name, add)]
         return self._group_by(exp.select(*marks, *numbers).from_(rows.subquery("rows")))
 
+    def _with_values(self, rows: Sql) -> Sql:
+        """The rows with the places `h<j>`: the steps of column j, or one cell more where there is no value."""
+        listed = {name: size for name, size in self.places.items() if name.startswith("h")}
+        if not listed:
+            return rows
+        kept = [f"a{i}" for i in range(len(self.attributes))] + [f"s{j}" for j in range(len(self.columns))]
+        steps = {name: exp.column(f"s{name[1:]}") for name in listed}
+        values = [exp.func("COALESCE", steps[name], exp.convert(size - 1)).as_(name) for name, size in listed.items()]
+        return exp.select(*kept, *values).from_(rows.subquery("rows"))
+
     def _added(self) -> dict[str, Sql]:
-        """What is added up: the rows `n`; for column j the rows that have a value, and their steps."""
+        """What is added up: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
-        for j in range(len(self.columns)):
+        summed = {total.column for total in self.totals if not total.each}
+        for j in (j for j, name in enumerate(self.columns) if name in summed):
             added[f"present{j}"] = exp.Count(this=exp.column(f"s{j}"))
             added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
         return added
@@ -116,30 +146,32 @@ class Plan:
         return cell if len(self.groupings) == 1 else exp.func("COALESCE", cell, exp.convert(-1))
 
     def _group_by(self, result: Sql) -> Sql:
+        names = list(self.places)
         if len(self.groupings) == 1:
-            return result.group_by(*(f"a{i}" for i in self.groupings[0]))
-        sets = [exp.Tuple(expressions=[exp.column(f"a{i}") for i in places]) for places in self.groupings]
+            return result.group_by(*(names[i] for i in self.groupings[0]))
+        sets = [exp.Tuple(expressions=[exp.column(names[i]) for i in places]) for places in self.groupings]
         result.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return result
 
     def _array(self, total: Total, result: Mapping[str, np.ndarray]) -> np.ndarray:
         chosen = self._chosen(total, result)
-        codes = tuple(result[f"cell{self.attributes.index(name)}"][chosen] for name in total.attributes)
-        shape = self.domain.shape(total.attributes)
+        names, sizes = list(self.places), self.places
+        codes = tuple(result[f"cell{names.index(name)}"][chosen] for name in self._places(total))
+        shape = [sizes[name] for name in self._places(total)]
         values = self._values(total, result, chosen)
         flat = np.full(shape, 0, dtype=values.dtype)
         flat[codes if codes else ...] = values if codes else values.sum()
-        return flat.reshape(-1)
+        return (flat[..., :-1] if total.each else flat).reshape(-1)  # without the rows that have no value
 
     def _chosen(self, total: Total, result: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rows of the result that belong to the grouping of `total`."""
         chosen = np.ones(len(result["n"]), dtype=bool)
-        for i, name in enumerate(self.attributes):
-            chosen &= (result[f"cell{i}"] >= 0) == (name in total.attributes)
+        for i, name in enumerate(self.places):
+            chosen &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
         return chosen
 
     def _values(self, total: Total, result: Mapping[str, np.ndarray], chosen: np.ndarray) -> np.ndarray:
-        if total.column is None:
+        if total.column is None or total.each:
             return result["n"][chosen]
         j, bounded = self.columns.index(total.column), self.domain.column(total.column)
         n_present = result[f"present{j}"][chosen]

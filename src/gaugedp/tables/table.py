@@ -9,7 +9,7 @@ from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.engine import Column, Engine, Kind
-from gaugedp.tables.total import Total
+from gaugedp.tables.total import Total, check_values
 
 __all__ = ["Table", "Total"]
 
@@ -54,6 +54,7 @@ class Table:
         """Look at the rows, once, and return each total as a flat array.
 
         The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none).
+        With `each`, the values low … high of the column, in steps, are one more axis, the fastest.
         Counts are int64. Sums of a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where
         k is the clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
 
@@ -62,8 +63,8 @@ class Table:
         rest, at most `max_rows` rows of a person stay; `row_key` chooses which, evenly, whatever the order of rows.
         A row without a value in a bounded column with missing = "drop" is left out of the totals of that column alone.
 
-        Raises UnknownName or InvalidRequest for a wrong total, before anything is read, and UnreadableTable where the
-        engine fails.
+        Raises UnknownName or InvalidRequest for a wrong total, or for more than 10^7 cells times values with `each`,
+        before anything is read, and UnreadableTable where the engine fails.
         """
         from gaugedp.tables.plan import Plan
 
@@ -86,6 +87,8 @@ def _check_total(total: Total, domain: Domain) -> None:
         raise InvalidRequest(f"The attributes {total.attributes!r} name one twice.", "Name each once.")
     if total.column is not None:
         domain.column(total.column)
+    if total.each:
+        check_values(domain, total)
 
 
 def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:

@@ -1,0 +1,89 @@
+"""Exact binomial bounds on ε: what guesses about which of two answers an output came from can prove."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+_SHARE = 0.1  # of the miss, for the rate of guessing, where it has to be bounded too
+_DOWN = 1 - 1e-9  # covers the rounding of the inverse of the incomplete beta function
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """`right` of `guessed` guesses in `runs` independent runs were right; the others said nothing.
+
+    The side of each run was a fair coin. A rule guesses "a" on one event and "b" on another: `sides` is how many of
+    them are not empty; `always` says that the two events are all outputs.
+    """
+
+    right: int
+    guessed: int
+    runs: int
+    sides: int = 2
+    always: bool = False
+
+    def p_value(self, epsilon: float, delta: float = 0.0) -> float:
+        """Return an upper bound on the probability of so many right guesses, or more, under (ε, δ)-DP."""
+        if delta == 0 or self.always:
+            return tail(self.right, self.guessed, most_right(epsilon, delta))
+        return _least_miss(lambda miss: self.epsilon(miss, delta) > epsilon)
+
+    def epsilon(self, miss: float, delta: float = 0.0) -> float:
+        """Return a number that is above the true ε at `delta` with probability at most `miss`; −∞ where none is.
+
+        Theorem (docs/theory/audit.md, theorem 1). A guess is right with probability s ≤ (e^ε + δ·sides/(2g))/(1 + e^ε),
+        g the probability of guessing; so ε ≥ log((s − δ·sides/(2g))/(1 − s)), with s and g bounded below.
+        """
+        if self.guessed == 0:
+            return -math.inf
+        needs_rate = delta > 0 and not self.always
+        share = lower_share(self.right, self.guessed, miss * (1 - _SHARE) if needs_rate else miss)
+        rate = lower_share(self.guessed, self.runs, miss * _SHARE) if needs_rate else 1.0
+        spare = share - (delta * self.sides / 2 / rate if delta > 0 else 0.0)
+        return math.log(spare / (1 - share)) if spare > 0 else -math.inf
+
+
+def most_right(epsilon: float, delta: float) -> float:
+    """Return (e^ε + δ)/(1 + e^ε): the largest share of right guesses under (ε, δ)-DP where every run has a guess."""
+    shrunk = math.exp(-epsilon)
+    return min(1.0, (1 + delta * shrunk) / (1 + shrunk))
+
+
+def lower_share(right: int, n: int, miss: float) -> float:
+    """Return the Clopper–Pearson bound: the true share is below it with probability at most `miss`."""
+    if right == 0:
+        return 0.0
+    return _DOWN * float(scipy.special.betaincinv(right, n - right + 1, miss))
+
+
+def upper_share(right: int, n: int, miss: float) -> float:
+    """Return the Clopper–Pearson bound from above."""
+    return 1.0 if right == n else 1 - lower_share(n - right, n, miss)
+
+
+def tail(right: int, n: int, share: float) -> float:
+    """Return P(Binomial(n, share) ≥ right)."""
+    return 1.0 if right == 0 else float(scipy.special.betainc(right, n - right + 1, share))
+
+
+def estimated_shares(right: np.ndarray, n: np.ndarray, z: float) -> np.ndarray:
+    """Return Wilson's lower bounds at `z` deviations, 0 where there is nothing: for choosing, never for claiming."""
+    share = np.divide(right, n, out=np.zeros(np.broadcast(right, n).shape), where=n > 0)
+    extra = z * z / np.maximum(n, 1)
+    root = np.sqrt(share * (1 - share) / np.maximum(n, 1) + extra**2 / (4 * z * z))
+    bounds: np.ndarray = (share + extra / 2 - z * root) / (1 + extra)
+    return bounds
+
+
+def _least_miss(alarms: Callable[[float], bool]) -> float:
+    """Return the least miss at which a bound still alarms, by bisection of its logarithm; 1 where none does."""
+    low, high = -700.0, 0.0
+    if not alarms(0.999999):
+        return 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if alarms(math.exp(middle)) else (middle, high)
+    return math.exp(high)

@@ -1,0 +1,98 @@
+"""One-run audits: many canaries in one release, each in it or not by a fair coin."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, whole
+from gaugedp.audit.binomial import most_right
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import check_delta
+
+_LARGEST = 100.0
+
+
+def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0) -> float:
+    """Return a lower bound on ε at `delta`, valid with probability `confidence`, from one release.
+
+    `n_canaries` units are each in the data by an independent fair coin; `guessed` of the coins are guessed, the others
+    are not, and `correct` of the guesses are right.
+
+    Theorem (Steinke, Nasr and Jagielski 2023, theorem 5.2). Under (ε, δ)-DP for one unit added or removed,
+    P(correct ≥ v) ≤ f(v) + 2mδ·max_i (f(v − i) − f(v))/i, f(v) = P(Binomial(guessed, e^ε/(1 + e^ε)) ≥ v).
+    """
+    whole(minimum=1, n_canaries=n_canaries)
+    whole(minimum=0, guessed=guessed, correct=correct)
+    between(0, 1, confidence=confidence)
+    check_delta(delta)
+    if not correct <= guessed <= n_canaries:
+        raise InvalidRequest(
+            f"{correct} of {guessed} guesses about {n_canaries} canaries cannot be right.",
+            "Give correct <= guessed <= n_canaries.",
+        )
+    counts = int(n_canaries), int(guessed), int(correct)
+    if one_run_p_value(0.0, *counts, delta) > 1 - confidence:
+        return 0.0
+    low, high = 0.0, _LARGEST
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_refuted = one_run_p_value(middle, *counts, delta) <= 1 - confidence
+        low, high = (middle, high) if is_refuted else (low, middle)
+    return low * (1 - 1e-9)
+
+
+def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int, delta: float = 0.0) -> float:
+    """Return the bound of theorem 5.2 on the probability of so many right guesses, or more, under (ε, δ)-DP."""
+    share = most_right(epsilon, 0.0)
+    at_least = scipy.special.bdtrc(np.arange(-1.0, guessed), guessed, share)  # P(≥ 0), P(≥ 1), …, P(≥ guessed)
+    at_least[0] = 1.0
+    gains = at_least[:correct][::-1] - at_least[correct]  # P(v − i ≤ … < v), i = 1, 2, …
+    steepest = float((gains / np.arange(1, correct + 1)).max(initial=0.0))
+    return min(1.0, float(at_least[correct]) + 2 * n_canaries * delta * steepest)
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """What guesses about canaries prove: ε is at least `epsilon_lower` at `delta`, with probability `confidence`."""
+
+    n_canaries: int
+    guessed: int
+    correct: int
+    confidence: float
+    delta: float
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The bound of `one_run`."""
+        return one_run(self.n_canaries, self.guessed, self.correct, self.confidence, self.delta)
+
+
+def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
+    release_fn: Callable[[np.ndarray], Any],
+    score_fn: Callable[[Any], np.ndarray],
+    n_canaries: int,
+    guessed: int,
+    confidence: float = 0.99,
+    delta: float = 0.0,
+    rng: Entropy | None = None,
+) -> OneRun:
+    """Toss a coin for each canary, release once, and guess the canaries whose scores are most extreme.
+
+    `release_fn(included)` makes the release with the canaries where `included` (m,) is True in the data;
+    `score_fn(output)` gives a number for each, large where it seems to be in. The guessed/2 largest scores are guessed
+    in, the guessed/2 smallest out; `guessed` is even and chosen before anything is seen.
+    """
+    whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
+    if guessed % 2 or guessed > n_canaries:
+        raise InvalidRequest(f"guessed is {guessed}.", "Give an even number of at most n_canaries.")
+    included = (system_rng() if rng is None else rng).bits(n_canaries)
+    scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
+    if scores.shape != included.shape:
+        raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Give {n_canaries} numbers.")
+    order = np.argsort(np.nan_to_num(scores), kind="stable")
+    right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
+    return OneRun(n_canaries, guessed, right, confidence, delta)

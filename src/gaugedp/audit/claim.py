@@ -1,0 +1,57 @@
+"""What is claimed: points (ε, δ) of a guarantee's curve at which runs can contradict it."""
+
+import math
+
+from gaugedp.audit.rules import Point
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+
+_DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)
+_STEPS = 12
+
+
+def points(guarantee: Guarantee) -> list[Point]:
+    """Return the pure point where there is one, and points from δ(0) down to 1e−5, all of them implied by the claim.
+
+    Never a tiny δ alone: there 10^8 runs may be needed where accuracy, the point at ε = 0, needs 10^5.
+    """
+    _check(guarantee)
+    pure = float(guarantee.renyi(math.inf))
+    found = [Point(pure, 0.0)] if math.isfinite(pure) else []
+    if isinstance(guarantee, PureDP):
+        return found  # at a smaller ε its curve says the same of a rule that always guesses, and less of others
+    if isinstance(guarantee, ApproxDP):
+        found.append(Point(guarantee.epsilon_value, guarantee.delta_value))
+    at_zero = float(guarantee.delta(0.0))
+    found.append(Point(0.0, at_zero))
+    for delta in _DELTAS:
+        epsilon = float(guarantee.epsilon(delta)) if delta < at_zero else 0.0
+        if 0 < epsilon < math.inf:
+            found.append(Point(epsilon, float(guarantee.delta(epsilon))))
+    return [point for point in found if point.delta < 1]
+
+
+def ceiling(guarantee: Guarantee | None, false_positive_rate: float) -> float:
+    """Return the least e^ε·FPR + δ over the curve, 1 at most: no test of one unit has more true positives."""
+    if guarantee is None:
+        return 1.0
+    _check(guarantee)
+    known = points(guarantee) + _between(guarantee)
+    return min([1.0, *(math.exp(min(one.epsilon, 700.0)) * false_positive_rate + one.delta for one in known)])
+
+
+def _between(guarantee: Guarantee) -> list[Point]:
+    """Return points at equal distances up to ε at δ = 1e−6: a long composition takes a second for each."""
+    most = float(guarantee.epsilon(1e-6))
+    largest = min(most, 40.0) if math.isfinite(most) else 40.0
+    epsilons = [largest * k / _STEPS for k in range(1, _STEPS)]
+    return [Point(epsilon, float(guarantee.delta(epsilon))) for epsilon in epsilons]
+
+
+def _check(guarantee: Guarantee) -> None:
+    if not isinstance(guarantee, Guarantee):
+        raise InvalidRequest(
+            f"The claim is {guarantee!r}.", "Give guarantee= as one of gaugedp's, such as gd.PureDP(1.0)."
+        )

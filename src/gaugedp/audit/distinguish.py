@@ -1,0 +1,92 @@
+"""The audit: outputs for two answers, what they prove, and whether the claim can be true."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gaugedp._validate import between, whole
+from gaugedp.audit.black_box import black_box
+from gaugedp.audit.claim import points
+from gaugedp.audit.noise import expected, white_box
+from gaugedp.audit.result import Audit, Test
+from gaugedp.audit.sources import runs_of
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+
+_LEAST_RUNS = 100
+
+
+def audit(  # noqa: PLR0913, PLR0917 - a door that people use
+    mechanism: Any,
+    answer_a: Any,
+    answer_b: Any,
+    guarantee: Guarantee | None = None,
+    runs: int = 20_000,
+    confidence: float = 0.99,
+    rng: Entropy | None = None,
+) -> Audit:
+    """Run a mechanism on two neighbours' answers, and bound its ε from below against its claim.
+
+    `mechanism`: ours, or any function of an answer whose calls are independent, with its claim as `guarantee`; an
+    output may be anything. `answer_a`, `answer_b`: what neighbouring tables give. No table is read; nothing is spent.
+    A mechanism of ours is also tested white-box, against the law that the claim asks of it; both halves of the audit
+    then have half of 1 − `confidence`. Sides are drawn from `rng` (the operating system's if None), and so is the
+    noise of a mechanism of ours.
+
+    Guarantee: where the claim is true, `violated` is True with probability at most 1 − `confidence`; `epsilon_lower`
+    is above the true ε at `delta` with no larger probability (docs/theory/audit.md).
+    """
+    start = time.perf_counter()
+    whole(minimum=_LEAST_RUNS, runs=runs)
+    between(0, 1, confidence=confidence)
+    claim = _claim(mechanism, guarantee)
+    curve = points(claim)
+    stream = system_rng() if rng is None else rng
+    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream)
+    model = expected(mechanism, claim)
+    miss = (1 - confidence) * (1 if model is None else 0.5)
+    tests = black_box(seen, (answer_a, answer_b), curve, miss)
+    if model is not None:
+        tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream), miss)
+    return _judged(tests, claim, _name(mechanism), (int(runs), confidence, time.perf_counter() - start))
+
+
+def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
+    claim: Guarantee | None = getattr(mechanism, "guarantee", None) if guarantee is None else guarantee
+    if claim is None:
+        raise InvalidRequest(
+            "A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0)."
+        )
+    return claim
+
+
+def _levelled(found: dict[str, float], miss: float) -> list[Test]:
+    level = miss / len(found)
+    return [Test(name, "white-box", p_value, True, p_value < level) for name, p_value in found.items()]
+
+
+def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, float, float]) -> Audit:
+    counted = next(test for test in tests if test.kind == "black-box" and test.counted)
+    alarms = [test for test in tests if test.alarms]
+    first: Callable[[Test], Any] = lambda test: (test is not counted, test.p_value)  # noqa: E731
+    decided = min(alarms, key=first, default=counted)
+    return Audit(
+        mechanism=name,
+        guarantee=claim,
+        epsilon_lower=counted.epsilon_lower or 0.0,
+        epsilon_claimed=counted.epsilon_claimed or 0.0,
+        delta=counted.delta or 0.0,
+        violated=bool(alarms),
+        method=f"{decided.kind}: {decided.name}",
+        runs=how[0],
+        confidence=how[1],
+        seconds=how[2],
+        tests=tuple(tests),
+    )
+
+
+def _name(mechanism: Any) -> str:
+    if hasattr(mechanism, "describe"):
+        return repr(mechanism)
+    return str(getattr(mechanism, "__qualname__", type(mechanism).__name__))

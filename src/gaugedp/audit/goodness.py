@@ -1,0 +1,194 @@
+"""Tests on draws, each with its p-value: small where the draws do not follow the law that is claimed.
+
+Every one is two-sided: noise that is too wide alarms like noise that is too narrow. "CLT" marks p-values that hold by
+the central limit theorem; the others are exact or bounds.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import combinations
+
+import numpy as np
+import scipy
+
+from gaugedp.samplers.laws import Law, Spread
+
+_IN_A_BIN = 50  # draws expected
+_LEAST = 5.0  # of counts
+_LAGS = (1, 2, 7)
+_MOST_COLUMNS = 24
+
+
+def together(p_values: Iterable[float]) -> float:
+    """Return the least p-value times their number: one for all, by the union bound; 1 where there is none."""
+    found = list(p_values)
+    return min(1.0, len(found) * min(found)) if found else 1.0
+
+
+def two_sided(z: float) -> float:
+    """Return P(|N(0, 1)| ≥ |z|); 0 for an infinite z, 1 for none."""
+    return 1.0 if math.isnan(z) else float(2 * scipy.special.ndtr(-abs(z)))
+
+
+def some(n: int, most: int = _MOST_COLUMNS) -> np.ndarray:
+    """Return at most so many places among n, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+
+
+# -- one law -----------------------------------------------------------------------------------------
+
+
+def probabilities(law: Spread, width: int) -> np.ndarray:
+    """Return P(N = k), k = −width … width, from the law's coverage."""
+    inside = law.coverage(np.arange(width + 1))
+    upper = np.diff(inside) / 2
+    return np.concatenate([upper[::-1], inside[:1], upper])
+
+
+def fit(draws: np.ndarray, law: Spread) -> float:
+    """Chi-square (CLT): the counts of the values (n,) against their probabilities, in bins that expect 50 or more."""
+    width = int(12 * law.variance**0.5) + 12
+    expected = probabilities(law, width) * len(draws)
+    most = max(_IN_A_BIN, len(draws) / 60)
+    edges = np.searchsorted(np.cumsum(expected), np.arange(_IN_A_BIN, len(draws) - _IN_A_BIN + 1, most))
+    edges = np.unique(np.concatenate([[0], edges + 1]))
+    edges = edges[edges <= 2 * width]
+    counts = np.bincount(np.clip(draws + width, 0, 2 * width).astype(int), minlength=2 * width + 1)
+    expected[-1] += len(draws) - expected.sum()
+    return chi_square(np.add.reduceat(counts, edges), np.add.reduceat(expected, edges))
+
+
+def chi_square(observed: np.ndarray, wanted: np.ndarray) -> float:
+    """Return Pearson's p-value (CLT) of counts; the bins that expect less than 5 are one, and 1 where one is left."""
+    seen, due = _joined(observed, wanted)
+    if len(due) < 2:
+        return 1.0
+    return float(scipy.special.chdtrc(len(due) - 1, ((seen - due) ** 2 / due).sum()))
+
+
+def _joined(observed: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both with the smallest bins joined until each expects 5 or more."""
+    order = np.argsort(wanted, kind="stable")
+    due, seen = wanted[order].astype(float), observed[order].astype(float)
+    totals = np.cumsum(due)
+    small = int((due < _LEAST).sum())
+    head = max(small, int(np.searchsorted(totals, _LEAST)) + 1 if small else 0)
+    if not head:
+        return seen, due
+    return np.append(seen[:head].sum(), seen[head:]), np.append(due[:head].sum(), due[head:])
+
+
+def size(draws: np.ndarray, law: Spread) -> float:
+    """Return the p-value (CLT) of the mean of |N| against E|N|."""
+    width = int(40 * law.variance**0.5) + 40
+    mean = float((1 - law.coverage(np.arange(width))).sum())
+    spread = math.sqrt(max(law.variance - mean**2, 1e-30) / len(draws))
+    gap = float(np.abs(draws).mean()) - mean
+    return two_sided(gap / spread) if law.variance * len(draws) > _IN_A_BIN else _rare(draws, law)
+
+
+def _rare(draws: np.ndarray, law: Spread) -> float:
+    """Return a bound on P(so many draws are not 0) for a law that hardly ever gives anything else."""
+    other = int(np.count_nonzero(draws))
+    share = 1 - float(law.coverage(np.array(0)))
+    return min(1.0, 2 * float(scipy.special.bdtrc(other - 1, len(draws), share))) if other else 1.0
+
+
+def sign(draws: np.ndarray) -> float:
+    """Return the p-value (CLT) of as many positive as negative draws."""
+    positive, negative = float((draws > 0).sum()), float((draws < 0).sum())
+    return two_sided((positive - negative) / math.sqrt(positive + negative)) if positive + negative else 1.0
+
+
+def mean_squares(rows: np.ndarray, variances: np.ndarray) -> float:
+    """Return the p-value (CLT) of the columns' mean squares (n, k) against the variances (k,), all together."""
+    squares = rows.astype(float) ** 2
+    errors = squares.std(axis=0) / math.sqrt(len(rows))
+    gaps = squares.mean(axis=0) - variances
+    unmoved = (errors == 0) & (np.abs(gaps) * len(rows) < 20)  # never seen to move, and hardly ever due to
+    return together(
+        two_sided(gap / max(error, 1e-300)) for gap, error in zip(gaps[~unmoved], errors[~unmoved], strict=True)
+    )
+
+
+def follows(values: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Return a bound on Kolmogorov's p-value for a continuous law, twice Smirnov's exact one-sided one."""
+    shares, n = np.sort(cdf(values)), len(values)
+    steps = np.arange(n + 1) / n
+    distance = max(float((steps[1:] - shares).max()), float((shares - steps[:-1]).max()))
+    return min(1.0, 2 * float(scipy.special.smirnov(n, min(1.0, distance))))
+
+
+# -- two samples -------------------------------------------------------------------------------------
+
+
+def same_law(one: np.ndarray, other: np.ndarray) -> float:
+    """Return a bound on the two-sample Kolmogorov p-value, 4·exp(−n·D²) for two samples of one size n.
+
+    Wei and Dudley 2012 (theorem 1) have e in place of 4.
+    """
+    both = np.sort(np.concatenate([one, other]))
+    ends = [np.searchsorted(np.sort(part), both, side="right") / len(part) for part in (one, other)]
+    distance = float(np.abs(ends[0] - ends[1]).max())
+    return min(1.0, 4 * math.exp(-2 * len(one) * len(other) / (len(one) + len(other)) * distance**2))
+
+
+def same_mean(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the p-value (CLT) of equal means of two samples."""
+    error = math.sqrt(float(one.var()) / len(one) + float(other.var()) / len(other))
+    return two_sided((float(one.mean()) - float(other.mean())) / max(error, 1e-300))
+
+
+# -- independence ------------------------------------------------------------------------------------
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the p-value (CLT) of no correlation; 1 where one of them never varies."""
+    if np.ptp(one) == 0 or np.ptp(other) == 0:
+        return 1.0
+    return two_sided(float(np.corrcoef(one, other)[0, 1]) * math.sqrt(len(one)))
+
+
+def independence(draws: np.ndarray) -> float:
+    """Return one p-value for no correlation between coordinates, their sizes, and neighbouring numbers of all draws."""
+    columns = draws[:, some(draws.shape[1])].astype(float)
+    return together(_independence(f(columns), f(draws.astype(float))) for f in (np.asarray, np.abs))
+
+
+def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
+    """Return the p-value for the columns in pairs, and for the numbers of all rows in order, columns on one scale."""
+    centred = rows - rows.mean(axis=0)
+    series = (centred / np.maximum(centred.std(axis=0), 1e-300)).ravel()
+    pairs = list(combinations(columns.T, 2))
+    pairs += [(series[lag:], series[:-lag]) for lag in sorted({*_LAGS, rows.shape[1]})]
+    return together(correlation(*pair) for pair in pairs)
+
+
+def succession(draws: np.ndarray) -> float:
+    """Return one p-value for no correlation between successive draws (rows), in each coordinate and its size."""
+    columns = draws[:, some(draws.shape[1], 8)].T.astype(float)
+    pairs = [(column[lag:], column[:-lag]) for column in columns for lag in _LAGS]
+    return together(correlation(f(one), f(other)) for one, other in pairs for f in (np.asarray, np.abs))
+
+
+def repeats(draws: np.ndarray, chance: float) -> float:
+    """Return a bound on the p-value of how many draws (rows) are equal; `chance` bounds that of two independent ones.
+
+    Of n/2 disjoint pairs, next to each other and half the sample apart, equal ones are binomial; and of all pairs, by
+    Markov's inequality. A generator with one byte of seed repeats itself once in 256.
+    """
+    half = len(draws) // 2
+    found = []
+    for one, other in ((draws[: 2 * half : 2], draws[1 : 2 * half : 2]), (draws[:half], draws[half : 2 * half])):
+        equal = int((one == other).all(axis=1).sum())
+        found.append(float(scipy.special.bdtrc(equal - 1, half, chance)) if equal else 1.0)
+    counts = np.unique(draws, axis=0, return_counts=True)[1].astype(float)
+    pairs = float((counts * (counts - 1)).sum()) / 2
+    found.append(chance * len(draws) * (len(draws) - 1) / 2 / pairs if pairs else 1.0)
+    return together(found)
+
+
+def chance_of_equals(law: Law) -> float:
+    """Return P(N = N′) for two independent draws of a law."""
+    found = probabilities(law, int(12 * law.variance**0.5) + 12)
+    return min(1.0, float((found**2).sum()) * (1 + 1e-9))

@@ -1,0 +1,145 @@
+"""White-box tests of noise that is a linear map of independent noise: on cells, or on the answers of a strategy."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from gaugedp.audit import goodness
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.mechanisms.base import is_integer
+from gaugedp.mechanisms.identity import Identity
+from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.samplers.continuous import normals
+from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
+
+Found = dict[str, float]
+
+_MOST_CELLS = 64  # for which the cells' noise is solved for
+_MOST_ENTRIES = 4 * 10**6  # of a strategy that is written out
+_N_PROJECTIONS = 8
+_MOST_ROWS = 12
+_NARROW = 1.0  # deviation in steps below which rounding has no simple variance
+
+
+def common(draws: np.ndarray, chance: float) -> Found:
+    """Return the tests that any symmetric noise passes; `chance` bounds the probability that two draws are equal."""
+    return {
+        "signs": goodness.together(goodness.sign(draws[:, place]) for place in goodness.some(draws.shape[1])),
+        "succession": goodness.succession(draws),
+        "repeated draws": goodness.repeats(draws, chance),
+    }
+
+
+def chance_by_width(deviations: np.ndarray) -> float:
+    """Return 1/(σ − 1/2), σ the largest deviation (d,) in steps of rounded noise with a log-concave density.
+
+    Such a density is at most 1/(its deviation) everywhere (Bobkov and Ledoux 2019, appendix B), rounding moves the
+    deviation by 1/2 at most, and two draws are equal no more often than the likeliest point is drawn.
+    """
+    return float(min(1.0, 1 / max(float(deviations.max()) - 0.5, 1e-9)))
+
+
+def directions(d: int, rng: Entropy) -> np.ndarray:
+    """Return random directions (k, d), unit vectors."""
+    found = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
+    unit: np.ndarray = found / np.linalg.norm(found, axis=1, keepdims=True)
+    return unit
+
+
+# -- noise on cells ----------------------------------------------------------------------------------
+
+
+def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy) -> Found:
+    """Return the tests of the cells' noise where F has full column rank; else of rows of F and of projections.
+
+    Two draws are equal with probability at most P(η = 0)^r, r the rank: given the noise on the other cells, r cells
+    under independent columns must have the one value that fits.
+    """
+    n_cells = mechanism.body.generators.n_generators
+    found = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
+    if n_cells <= _MOST_CELLS and mechanism.body.rank == n_cells:
+        cells = np.rint(np.linalg.lstsq(_matrix(mechanism), draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
+        return found | {
+            "law": goodness.fit(cells.ravel(), mechanism.law),
+            "size": goodness.size(cells.ravel(), mechanism.law),
+            "independence": goodness.independence(cells),
+            "cells explain the noise": float(np.array_equal(mechanism.body.generators.apply(cells), draws)),
+        }
+    weights = directions(draws.shape[1], rng)
+    parts = np.stack([mechanism.body.generators.adjoint(row) for row in weights])
+    return found | {
+        "law": _rows(mechanism, draws),
+        "size of projections": goodness.mean_squares(
+            draws @ weights.T, mechanism.law.variance * (parts**2).sum(axis=1)
+        ),
+    }
+
+
+def _matrix(mechanism: Identity) -> np.ndarray:
+    return mechanism.body.generators.apply(np.eye(mechanism.body.generators.n_generators)).T
+
+
+def _rows(mechanism: Identity, draws: np.ndarray) -> float:
+    """Return the p-value of rows with entries 0 and 1, each a sum of so many cells."""
+    counts = mechanism.body.generators.row_squares()
+    adds = np.flatnonzero(counts == mechanism.body.generators.apply(np.ones(mechanism.body.generators.n_generators)))
+    adds = adds[counts[adds] > 0]
+    return goodness.together(
+        goodness.fit(draws[:, place], LaplaceSum(mechanism.law.scale, int(counts[place])))
+        for place in adds[goodness.some(len(adds), _MOST_ROWS)]
+        if len(adds)
+    )
+
+
+# -- strategies --------------------------------------------------------------------------------------
+
+
+def expected_matrix(mechanism: Matrix, claim: Guarantee) -> Matrix:
+    """Return the mechanism with its strategy and the scale that the claim asks for, computed anew."""
+    promise, rate = _rate(claim)
+    radius = mechanism.strategy.radius / float(mechanism.step)
+    if not is_integer(mechanism.body):
+        radius += mechanism.strategy.cube_radius()
+    return replace(mechanism, guarantee=promise, scale=radius / rate)
+
+
+def _rate(claim: Guarantee) -> tuple[Guarantee, float]:
+    match claim:
+        case PureDP(value=epsilon):
+            return claim, epsilon
+        case GaussianDP(mu=mu):
+            return claim, mu
+        case ZCDP(rho=rho):
+            return claim, math.sqrt(2 * rho)
+        case ApproxDP(epsilon_value=epsilon, delta_value=delta) if delta > 0:
+            return claim, gaussian_mu(epsilon, delta)
+    raise InvalidRequest(f"Matrix noise is not made for {claim!r}.", "Give epsilon, delta, rho or mu above 0.")
+
+
+def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy) -> Found:
+    """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
+    is_normal = not isinstance(mechanism.guarantee, PureDP)
+    deviations = mechanism.scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
+    found = common(draws, chance_by_width(deviations))
+    wide = np.flatnonzero(deviations >= _NARROW)
+    if is_normal:
+        found["law"] = goodness.together(
+            goodness.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
+            for place in np.flatnonzero(deviations > 0)[goodness.some(int((deviations > 0).sum()), _MOST_ROWS)]
+        )
+    found["size"] = goodness.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
+    if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= _MOST_ENTRIES:
+        weights = directions(draws.shape[1], rng)
+        parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
+        variances = mechanism.scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12
+        found["size of projections"] = goodness.mean_squares(draws @ weights.T, variances)
+    return found

@@ -1,0 +1,36 @@
+"""Two answers that neighbouring tables can give, as far apart as the noise allows to see."""
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
+
+_MOST_DIRECTIONS = 64
+_LEVEL = 20.0
+
+
+def neighbours(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """Return answers a and b = a + z, z a point of the body: of those tried the largest over the noise's deviations.
+
+    Tried are points where the supports of the axes, of their sum, and of the sum over the deviations are attained.
+    a = 0 for additive noise; where the law of the outputs depends on the answer, a is 20 everywhere.
+    """
+    if not isinstance(mechanism, AdditiveNoise):
+        corners = _corners(mechanism.body, np.ones(mechanism.body.ambient_dim))
+        best = corners[int(np.argmax(np.abs(corners).sum(axis=1)))]
+        return np.full_like(best, _LEVEL), best + _LEVEL
+    deviations = np.maximum(np.sqrt(mechanism.variances), 1e-300)
+    corners = _corners(mechanism.body, 1 / deviations)
+    sizes = np.abs(corners / deviations).sum(axis=1)
+    best = corners[int(np.argmax(sizes))]
+    return np.zeros_like(best), best
+
+
+def _corners(body: Body, rates: np.ndarray) -> np.ndarray:
+    d = body.ambient_dim
+    axes = np.zeros((min(d, _MOST_DIRECTIONS), d))
+    places = np.unique(np.linspace(0, d - 1, len(axes)).astype(int))
+    axes[np.arange(len(places)), places] = 1.0
+    directions = np.vstack([axes[: len(places)], np.ones(d), rates / rates.max()])
+    corners: np.ndarray = np.asarray(body.argmax(directions), dtype=float)
+    return corners

@@ -1,0 +1,110 @@
+"""White-box tests: whether draws of a mechanism's noise follow the law that its promise asks of it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gaugedp.audit import goodness
+from gaugedp.audit.choices import choice_tests, expected_choice
+from gaugedp.audit.linear import expected_matrix, identity_tests, matrix_tests
+from gaugedp.audit.shapes import shaped_tests
+from gaugedp.audit.sources import Runs
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.identity import Identity
+from gaugedp.mechanisms.independent import IndependentNoise
+from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.mechanisms.shaped import ALLOWANCE, ShapedNoise
+
+Found = dict[str, float]
+
+_MOST_LAWS = 24
+_LEAST_DRAWS = 50
+
+
+def noise_tests(mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None = None) -> Found:
+    """Return p-values by name for `draws` (n, d) of a mechanism's noise in lattice steps, n ≥ 100.
+
+    Independent coordinates: law, size, signs, independence. Noise on cells: the same of the cells. Strategies: law,
+    variances of projections. Noise of a body: the gauge's Gamma law, uniform draws, projections. All of them: repeated
+    draws, and successive ones. Where the noise has its law each p-value is at most p with probability at most p (of
+    many draws, where it says CLT in `goodness`). `rng` draws what they are compared with.
+    """
+    if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
+        raise InvalidRequest(
+            f"The draws have shape {draws.shape}.",
+            f"Give {_LEAST_DRAWS} draws or more, shape (n, {mechanism.body.ambient_dim}), in lattice steps.",
+        )
+    for kind, tests in REGISTRY:
+        if isinstance(mechanism, kind):
+            return tests(mechanism, draws, system_rng() if rng is None else rng)
+    raise InvalidRequest(f"No white-box test knows {mechanism!r}.", "Audit it as a function of an answer.")
+
+
+def expected(mechanism: Any, claim: Guarantee) -> Any:
+    """Return the mechanism that has the noise which `claim` asks for, None where that is not known."""
+    if not isinstance(mechanism, AdditiveNoise):
+        return expected_choice(mechanism, claim)
+    try:
+        return _expected_noise(mechanism, claim)
+    except InvalidRequest:  # the mechanism is not made for such a claim
+        return None
+
+
+def _expected_noise(mechanism: AdditiveNoise, claim: Guarantee) -> AdditiveNoise | None:
+    match mechanism:
+        case IndependentNoise():
+            made: Any = type(mechanism)
+            model: AdditiveNoise = made.calibrate(mechanism.body, claim, mechanism.weights)
+            return model
+        case Identity() if isinstance(claim, PureDP):
+            return type(mechanism).calibrate(mechanism.body, claim)
+        case Matrix():
+            return expected_matrix(mechanism, claim)
+        case ShapedNoise() if isinstance(claim, PureDP | ApproxDP):
+            return _expected_shaped(mechanism, claim)
+    return None
+
+
+def _expected_shaped(mechanism: ShapedNoise, claim: PureDP | ApproxDP) -> ShapedNoise:
+    epsilon = float(claim.value if isinstance(claim, PureDP) else claim.epsilon_value)
+    promise = ApproxDP(epsilon, ALLOWANCE) if mechanism.noise.walks else claim
+    return replace(mechanism, guarantee=promise, epsilon=epsilon)
+
+
+def white_box(model: Any, seen: Runs, answers: tuple[Any, Any], rng: Entropy) -> Found:
+    """Return the p-values for the runs of an audit, against the mechanism `model` that the claim asks for."""
+    if seen.noise is None:
+        return choice_tests(model, seen, answers)
+    return noise_tests(model, seen.noise, rng)
+
+
+def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, rng: Entropy) -> Found:
+    """Return the tests of independent coordinates, each run of equal widths against its law."""
+    del rng
+    stops = np.cumsum([count for count, _ in mechanism.runs])
+    blocks = np.split(draws, stops[:-1], axis=1)
+    parts = [(block.ravel(), law) for block, (_, law) in zip(blocks, mechanism.runs, strict=True)]
+    parts = [parts[place] for place in goodness.some(len(parts), _MOST_LAWS)]
+    chance = float(np.prod([goodness.chance_of_equals(law) ** count for count, law in mechanism.runs]))
+    return {
+        "law": goodness.together(goodness.fit(*part) for part in parts),
+        "size": goodness.together(goodness.size(*part) for part in parts),
+        "signs": goodness.together(goodness.sign(values) for values, _ in parts),
+        "independence": goodness.independence(draws),
+        "repeated draws": goodness.repeats(draws, chance),
+    }
+
+
+REGISTRY: list[tuple[type, Callable[[Any, np.ndarray, Entropy], Found]]] = [
+    (IndependentNoise, independent_tests),
+    (Identity, identity_tests),
+    (Matrix, matrix_tests),
+    (ShapedNoise, shaped_tests),
+]

@@ -1,0 +1,124 @@
+"""Outputs of any kind as numbers: columns to project, and keys that are equal where outputs are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_MOST_NUMBERS = 2 * 10**7  # kept, over all runs; columns beyond are left out, keys see all
+_HUGE = 1e100  # whose square is a float
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """n outputs: `columns` (n, k) their numbers, NaN where one has none; `keys` and `kinds` (n,) whole numbers.
+
+    Two outputs have the same key exactly where they are the same, and the same kind where they have the same type,
+    shape and pattern of NaN and infinities. `shape` is that of all outputs, None where they differ.
+    """
+
+    columns: np.ndarray
+    keys: np.ndarray
+    kinds: np.ndarray
+    shape: tuple[int, ...] | None
+
+    @property
+    def size(self) -> int:
+        """The number of outputs."""
+        return len(self.keys)
+
+    @property
+    def finite(self) -> np.ndarray:
+        """The columns with 0 for NaN, and all else cut to ±1e100."""
+        cut: np.ndarray = np.clip(np.nan_to_num(self.columns), -_HUGE, _HUGE)
+        return cut
+
+
+def of_array(outputs: np.ndarray) -> Outputs:
+    """Return the outputs along the first axis of an array of numbers."""
+    flat = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
+    kept = flat[:, : max(1, _MOST_NUMBERS // len(flat))]
+    return Outputs(kept, _numbered_rows(flat), _numbered_rows(_patterns(flat)), outputs.shape[1:])
+
+
+def of_objects(outputs: list[Any]) -> Outputs:
+    """Return outputs of any type: numbers, arrays, texts, None, and tuples, lists and dictionaries of such."""
+    shapes = {np.shape(one) if _is_numeric(one) else None for one in outputs}
+    if len(shapes) == 1 and None not in shapes:
+        return of_array(np.stack([np.asarray(one, dtype=float) for one in outputs]))
+    leaves = [_leaves(one) for one in outputs]
+    names = [_name(one) for one in outputs]
+    columns = _padded([[leaf for leaf in row if isinstance(leaf, float)] for row in leaves])
+    keys = [(name, tuple(_exact(leaf) for leaf in row)) for name, row in zip(names, leaves, strict=True)]
+    kinds = [(name, row.tobytes()) for name, row in zip(names, _patterns(columns), strict=True)]
+    return Outputs(columns, _numbered(keys), _numbered(kinds), None)
+
+
+def _is_numeric(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
+    is_small = isinstance(value, int | np.integer | np.bool_) and abs(int(value)) <= 2**53
+    return is_small or isinstance(value, float | np.float16 | np.float32)
+
+
+def _leaves(value: Any) -> list[Any]:
+    """Return the numbers, as floats where nothing is lost, and the texts in a value, in order."""
+    if isinstance(value, np.ndarray):
+        return [leaf for item in value.ravel().tolist() for leaf in _leaves(item)]
+    if isinstance(value, Mapping):
+        return [leaf for pair in value.items() for leaf in _leaves(pair)]
+    if isinstance(value, set | frozenset | list | tuple):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return [leaf for item in items for leaf in _leaves(item)]
+    return _leaf(value)
+
+
+def _leaf(value: Any) -> list[Any]:
+    if _is_numeric(value):
+        return [float(value)]
+    if isinstance(value, complex | np.complexfloating):
+        return [float(value.real), float(value.imag)]
+    return [repr(value)]
+
+
+def _name(value: Any) -> str:
+    """Return the type of a value, and its size where it has one."""
+    size = np.shape(value) if isinstance(value, np.ndarray) else len(value) if hasattr(value, "__len__") else ""
+    return f"{type(value).__name__} {size}"
+
+
+def _exact(leaf: Any) -> bytes | str:
+    return np.float64(leaf).tobytes() if isinstance(leaf, float) else str(leaf)
+
+
+def _padded(rows: list[list[float]]) -> np.ndarray:
+    """Return rows of unlike lengths as one array, after a column with their lengths."""
+    longest = min(max(map(len, rows)), max(1, _MOST_NUMBERS // len(rows)))
+    found = np.full((len(rows), longest + 1), np.nan)
+    for place, row in enumerate(rows):
+        found[place, 0] = len(row)
+        found[place, 1 : 1 + min(len(row), longest)] = row[:longest]
+    return found
+
+
+def _patterns(columns: np.ndarray) -> np.ndarray:
+    """Return 0 for finite numbers, 1, 2, 3 for NaN, ∞ and −∞; one column for all where nearly all are finite."""
+    if np.isfinite(columns).all():
+        return np.zeros((len(columns), 1), dtype=np.int8)
+    infinite = np.where(np.isinf(columns), np.where(columns > 0, 2, 3), 0)
+    return np.where(np.isnan(columns), 1, infinite).astype(np.int8)
+
+
+def _numbered_rows(rows: np.ndarray) -> np.ndarray:
+    """Return a whole number for each row, equal where the bytes of the rows are."""
+    solid = np.ascontiguousarray(rows)
+    if solid.shape[1] == 0:
+        return np.zeros(len(solid), dtype=np.int64)
+    packed = solid.view([("", f"V{solid.dtype.itemsize * solid.shape[1]}")]).ravel()
+    return _numbered(packed["f0"].tolist())
+
+
+def _numbered(keys: Iterable[Any]) -> np.ndarray:
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)

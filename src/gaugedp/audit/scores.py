@@ -1,0 +1,122 @@
+"""Numbers that may tell two answers apart, one for each run: formulas, and what is learned on some of the runs."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gaugedp.audit.learned import likelihood_ratios, logistic, separated
+from gaugedp.audit.outputs import Outputs
+
+Scores = dict[str, np.ndarray]
+
+_MOST_COORDINATES = 24
+_MOST_CROSSED = 14  # coordinates whose squares and products are learned from
+_MOST_LEARNED = 400  # coordinates that a linear score is learned from
+_NORMS = (1.0, 2.0, math.inf)
+_FINE = 2.0**53
+_SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
+
+
+def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple[Any, Any]) -> Scores:
+    """Return each score by name, shape (n,); what is learned is learned from the runs `learn` (n,) alone.
+
+    Coordinates; the projection on b − a, the quadratic form of b − a, and norms of y − a less those of y − b, where
+    shapes allow; floating-point events; learned linear and quadratic logistic scores; and the likelihood ratios of
+    equal outputs and of kinds of outputs.
+    """
+    values = outputs.finite
+    order = separated(values[learn], is_a[learn])
+    found = {f"coordinate {place}": values[:, place] for place in order[:_MOST_COORDINATES]}
+    found |= _against(values, outputs.shape, answers)
+    found |= _floating(values[:, order[:_MOST_COORDINATES]])
+    found |= _learned(values, is_a, learn, order)
+    for name, labels in (("equal outputs", outputs.keys), ("kind of output", outputs.kinds)):
+        found[f"likelihood ratio of {name}"] = likelihood_ratios(labels, is_a, learn)
+    return {name: score for name, score in found.items() if np.ptp(score) > 0}
+
+
+def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.ndarray) -> Scores:
+    few, many = values[:, order[:_MOST_CROSSED]], values[:, order[:_MOST_LEARNED]]
+    return {
+        "logistic regression on coordinates": logistic(many, is_a, learn),
+        "logistic regression on coordinates, squares and products": logistic(_crossed(few, learn), is_a, learn),
+    }
+
+
+def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
+    """Return standardised coordinates, cut at ±6, with their squares and products, and their sizes."""
+    centred = values - np.median(values[learn], axis=0)
+    scale = np.quantile(np.abs(centred[learn]), 0.7, axis=0)
+    plain = np.clip(centred / np.where(scale > 0, scale, 1), -6, 6)
+    first, second = np.triu_indices(values.shape[1])
+    return np.hstack([plain, plain[:, first] * plain[:, second], np.abs(plain)])
+
+
+# -- formulas ----------------------------------------------------------------------------------------
+
+
+def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[Any, Any]) -> Scores:
+    """Return what compares outputs with answers of the same shape, or of twice the dimensions."""
+    low, high = (_numbers(answer) for answer in answers)
+    if shape is None or low is None or high is None:
+        return {}
+    if low.ndim == 2 and low.shape == (values.shape[1],) * 2:
+        return _quadratic(values, low, high)
+    if low.size != values.shape[1]:
+        return {}
+    near_a, near_b = values - low.ravel(), values - high.ravel()
+    found = {"projection on b − a": values @ (high - low).ravel()}
+    for norm in _NORMS:
+        found[f"ℓ_{norm:g} norm of y − a less that of y − b"] = np.linalg.norm(near_a, norm, axis=1) - np.linalg.norm(
+            near_b, norm, axis=1
+        )
+    return found
+
+
+def _quadratic(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> Scores:
+    """Return yᵀ(b − a)y, and how far yᵀay and yᵀby are from the top, as logarithms of ratios: for eigenvectors y."""
+    of_a, of_b = (np.einsum("ni,ij,nj->n", values, matrix, values) for matrix in (low, high))
+    found = {"quadratic form of b − a": of_b - of_a}
+    unit = float(np.linalg.norm(high - low, 2))
+    tops = [float(np.linalg.norm(matrix, 2)) * (values**2).sum(axis=1) for matrix in (low, high)]
+    for share in _SHARES if unit > 0 else ():
+        below_a, below_b = (np.abs(top - form) + share * unit for top, form in zip(tops, (of_a, of_b), strict=True))
+        found[f"log ratio of distances below the top, plus {share:g}"] = np.log(below_a / below_b)
+    return found
+
+
+def _numbers(answer: Any) -> np.ndarray | None:
+    try:
+        found = np.asarray(answer)
+    except ValueError:  # rows of unlike lengths
+        return None
+    return found.astype(float) if found.dtype.kind in "biuf" else None
+
+
+def _floating(values: np.ndarray) -> Scores:
+    """Return what low-order bits show: floats x + noise lie on a grid that depends on x (Mironov 2012)."""
+    if np.array_equal(values, np.rint(values)):
+        return {}
+    off_grid = near_and_off_grid(values)
+    lowest, trailing = _last_bits(values)
+    found = {"numbers below 1/4 and off the grid of 2^-53": off_grid.sum(axis=1).astype(float)}
+    for place in range(min(4, values.shape[1])):
+        found[f"lowest set bit of number {place}"] = lowest[:, place]
+        found[f"trailing zero bits of number {place}"] = trailing[:, place]
+    return found
+
+
+def near_and_off_grid(values: np.ndarray, step: float = 1 / _FINE) -> np.ndarray:
+    """Return where a number is below 1/4 in size and no multiple of the step, a power of two."""
+    near: np.ndarray = (np.abs(values) < 0.25) & (values / step != np.rint(values / step))
+    return near
+
+
+def _last_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the exponent of the lowest set bit, and the number of zero bits behind it; both 1100 at 0."""
+    fraction, exponent = np.frexp(values)
+    mantissa = (fraction * _FINE).astype(np.int64)
+    zeros = np.log2(np.maximum((mantissa & -mantissa).astype(float), 1))
+    at_zero = values == 0
+    return np.where(at_zero, 1100, exponent - 53 + zeros), np.where(at_zero, 1100, zeros)

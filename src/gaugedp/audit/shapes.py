@@ -1,0 +1,117 @@
+"""White-box tests of noise that has the shape of a body."""
+
+import math
+
+import numpy as np
+import scipy
+
+from gaugedp.audit import goodness
+from gaugedp.audit.linear import chance_by_width, common, directions
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy
+from gaugedp.mechanisms.nim import Nested
+from gaugedp.mechanisms.shaped import ShapedNoise
+from gaugedp.samplers.continuous import gammas
+from gaugedp.samplers.gauge_noise import GaugeNoise
+
+Found = dict[str, float]
+
+_MOST_PROGRAMS = 1500  # gauges by linear programs: a millisecond each
+_FINE = 0.01  # of the gauge's deviation, that rounding may shift it by and be forgotten
+_MOST_AXES = 8
+
+
+def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy) -> Found:
+    """Return the tests of noise of density ∝ e^{−ε‖z‖/Δ}.
+
+    "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
+    "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent.
+    Where rounding is coarse, "radius" is of draws before it.
+    """
+    scale = mechanism.stretch / mechanism.epsilon / float(mechanism.step)
+    reference = np.rint(reference_noise(mechanism, len(draws), rng) * scale)
+    spread = np.maximum(reference.std(axis=0), 1e-9)
+    ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
+    found = common(draws, chance_by_width(reference.std(axis=0)))
+    found["size"] = goodness.same_mean(ours, theirs)
+    found["projections"] = _projections(draws / spread, reference / spread, rng)
+    found["covers its body"] = float(_covers(mechanism))
+    return found if isinstance(mechanism.noise, Nested) else found | _radial(mechanism, draws / scale, rng)
+
+
+def reference_noise(mechanism: ShapedNoise, size: int, rng: Entropy) -> np.ndarray:
+    """Return noise at ε = Δ = 1 by another way than `draw`: radius times uniform, level by level; walks by walks."""
+    noise = mechanism.noise
+    if isinstance(noise, Nested):
+        return _nested(noise, size, rng, mechanism.steps)
+    return _single(noise, size, rng, mechanism.steps)
+
+
+def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int) -> np.ndarray:
+    if noise.walks:
+        return noise.release(size, steps, rng)
+    found: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
+    return found
+
+
+def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
+    """Return the recursion of docs/theory/nim.md, written from its formula: from the last level to the first."""
+    total: np.ndarray | None = None
+    for level, share, weight in zip(noise.levels[::-1], noise.shares[::-1], noise.weights[::-1], strict=True):
+        own = _single(level.noise, size, rng, steps) / share
+        on_long = own @ level.long @ (level.basis @ level.long).T
+        on_short = own @ level.short @ (level.basis @ level.short).T
+        total = on_short + (on_long if total is None else (1 - weight) * on_long + weight * total)
+    assert total is not None
+    return total
+
+
+def _radial(mechanism: ShapedNoise, unit: np.ndarray, rng: Entropy) -> Found:
+    """Return the tests of gauges, of the draws themselves where rounding is fine beside them."""
+    noise, body = mechanism.noise, mechanism.shape
+    most = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
+    most = min(most, len(unit))
+    rows = unit[:most] if _is_fine(mechanism) else _unrounded(mechanism, most, rng)
+    radii = body.gauge(rows)
+    found = {"radius": goodness.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
+    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness.some(rows.shape[1], _MOST_AXES)]
+    found["radius and direction"] = goodness.together(goodness.correlation(*pair) for pair in pairs)
+    if not noise.walks:
+        powers = body.gauge(noise.uniform(most, rng)) ** noise.rank
+        found["uniform"] = goodness.follows(np.minimum(powers, 1.0), lambda share: share)
+    return found
+
+
+def _unrounded(mechanism: ShapedNoise, size: int, rng: Entropy) -> np.ndarray:
+    noise = mechanism.noise
+    return noise.release(size, mechanism.steps, rng) if noise.walks else noise.draw(size, rng)
+
+
+def _needs_programs(body: Body) -> bool:
+    return isinstance(body, Polytope) or (isinstance(body, LinearImage) and _needs_programs(body.body))
+
+
+def _is_fine(mechanism: ShapedNoise) -> bool:
+    """Whether rounding keeps draws in the span and moves their gauge by a hundredth of its deviation at most."""
+    body = mechanism.shape
+    if body.rank < body.ambient_dim:
+        return False
+    rate = float(mechanism.step) * mechanism.epsilon / mechanism.stretch
+    moved = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 * rate
+    return moved <= _FINE * math.sqrt(body.rank)
+
+
+def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
+    axes = np.eye(draws.shape[1])[goodness.some(draws.shape[1], _MOST_AXES)]
+    weights = np.vstack([axes, directions(draws.shape[1], rng)])
+    return goodness.together(goodness.same_law(draws @ weight, reference @ weight) for weight in weights)
+
+
+def _covers(mechanism: ShapedNoise) -> bool:
+    """Whether generators of the body lie in stretch·shape, tried in some directions."""
+    body = mechanism.body
+    axes = np.eye(body.ambient_dim)[goodness.some(body.ambient_dim)]
+    inside = body.support(axes) <= mechanism.stretch * mechanism.shape.support(axes) * (1 + 1e-9)
+    return bool(inside.all())

@@ -1,0 +1,134 @@
+"""Where outputs come from: a mechanism of ours, or any function of an answer."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gaugedp.audit.outputs import Outputs, of_array, of_objects
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, is_integer
+from gaugedp.mechanisms.selection import Selection
+
+_MOST_NUMBERS = 5 * 10**7
+_SLACK = 1e-6  # relative, of a gauge by a linear program
+_FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, OSError, RuntimeError,
+    TypeError, ValueError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What was seen: the side of each run (True: answer a), the outputs, and the noise in lattice steps if ours."""
+
+    is_a: np.ndarray
+    outputs: Outputs
+    noise: np.ndarray | None = None
+
+
+def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy) -> Runs:
+    """Return `n_runs` independent runs, the side of each by a fair coin of `rng`."""
+    _check_shapes(*answers)
+    is_a = rng.bits(n_runs)
+    if isinstance(mechanism, AdditiveNoise):
+        return _with_noise(mechanism, answers, is_a, rng)
+    if isinstance(mechanism, Selection):
+        mechanism.in_steps(answers[0])  # refuses what it cannot read
+        check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
+    if hasattr(mechanism, "draw"):
+        return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
+    if isinstance(mechanism, Mechanism):
+        check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
+        return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng)))
+    if not callable(mechanism):
+        raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
+    return Runs(is_a, of_objects(_called(mechanism, answers, is_a)))
+
+
+def _check_shapes(answer_a: Any, answer_b: Any) -> None:
+    shapes = [_shape(answer) for answer in (answer_a, answer_b)]
+    if None not in shapes and shapes[0] != shapes[1]:
+        raise InvalidRequest(
+            f"The answers have the shapes {shapes[0]} and {shapes[1]}.",
+            "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
+        )
+
+
+def _shape(answer: Any) -> tuple[int, ...] | None:
+    """Return the shape of numbers, None for anything else."""
+    with contextlib.suppress(TypeError, ValueError):
+        numbers = np.asarray(answer)
+        return numbers.shape if numbers.dtype.kind in "biuf" else None
+    return None
+
+
+def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return neighbours' answers on the mechanism's lattice, in steps; refuse answers that are no neighbours'."""
+    rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
+    if rows[0].shape != (mechanism.body.ambient_dim,) or not np.isfinite(rows).all():
+        raise InvalidRequest(
+            f"The answers have shape {rows[0].shape}, or are not finite.",
+            f"Give {mechanism.body.ambient_dim} numbers each.",
+        )
+    low, high = (np.rint(row / float(mechanism.lattice_step)).astype(np.int64) for row in rows)
+    check_neighbours(mechanism.body, high - low if is_integer(mechanism.body) else rows[1] - rows[0])
+    return low, high
+
+
+def check_neighbours(body: Body, difference: np.ndarray) -> None:
+    """Refuse two answers that no two neighbours have."""
+    distance = float(body.gauge(difference[None].astype(float))[0])
+    if not distance <= 1 + _SLACK:
+        raise InvalidRequest(
+            f"The answers are no neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
+            "Give two answers whose difference lies in mechanism.body.",
+        )
+
+
+def _with_noise(mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> Runs:
+    low, high = in_steps(mechanism, answers)
+    if len(is_a) * len(low) > _MOST_NUMBERS:
+        raise InvalidRequest(
+            f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller question."
+        )
+    noise = mechanism.releasable(len(is_a), rng)
+    values = np.where(is_a[:, None], low, high) + noise
+    return Runs(is_a, of_array(values * float(mechanism.lattice_step)), noise)
+
+
+def _drawn(mechanism: Any, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> Outputs:
+    counts = int(is_a.sum()), int((~is_a).sum())
+    parts = [
+        np.asarray(_guarded(partial(mechanism.draw, size=count, rng=rng), answer, name))
+        for answer, count, name in zip(answers, counts, "ab", strict=True)
+    ]
+    found = np.empty((len(is_a), *parts[0].shape[1:]))
+    found[is_a], found[~is_a] = parts
+    return of_array(found)
+
+
+def _finished(mechanism: Mechanism, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> list[Any]:
+    low, high = (np.rint(np.asarray(answer, dtype=float)).astype(np.int64) for answer in answers)
+    rows = np.where(is_a[:, None], low, high)
+    return [finish(row) for finish, row in zip(mechanism.pool(len(is_a), rng), rows, strict=True)]
+
+
+def _called(mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray) -> list[Any]:
+    low, high = answers
+    return [_guarded(mechanism, low, "a") if side else _guarded(mechanism, high, "b") for side in is_a.tolist()]
+
+
+def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
+    try:
+        return mechanism(answer)
+    except _FAILURES as error:
+        raise InvalidRequest(
+            f"The mechanism raised {type(error).__name__} on answer_{name} ({error}).",
+            "Give answers that it takes; a failure that is an outcome can be returned as None.",
+        ) from error

@@ -1,0 +1,83 @@
+"""How fast the error of the best private estimator falls: rates, whose constants are unknown."""
+
+import math
+from dataclasses import dataclass
+
+from gaugedp._validate import between, positive, whole
+from gaugedp.errors import InvalidRequest
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A minimax rate: the least worst-case error is between c and C times `value`, for constants nobody knows.
+
+    `value` = `statistical` + `privacy`: what any estimator pays, and what privacy adds. No certificate: compare the two
+    parts, or two values of n, never an error with the value. `upper` is the rate that is reached.
+    """
+
+    statistical: float
+    privacy: float
+    upper: float
+    n: int
+
+    @property
+    def value(self) -> float:
+        """The sum of both parts."""
+        return self.statistical + self.privacy
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return "rate, constants unknown"
+
+    def free_from(self, share: float = 0.1) -> int:
+        """Return the number of rows from which the privacy part is at most `share` of the statistical one.
+
+        The first falls as 1/n, the second as 1/√n; as constants are unknown, so is a factor of this number.
+        """
+        positive(share=share)
+        return math.ceil(self.n * (self.privacy / (share * self.statistical)) ** 2)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:.4g} ({self.kind}): {self.statistical:.4g} from sampling, {self.privacy:.4g} from privacy, "
+            f"which is a tenth of the former from n = {self.free_from():,}"
+        )
+
+
+def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
+    """Return the rate of E‖error‖₂ for the mean of n rows in ℝ^d with s coordinates that are not 0, σ-sub-Gaussian.
+
+    σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13), for ε of order 1 and δ below
+    1/n. `upper` (theorem 14) has log d for log(d/s) and a factor √log n in its second part. Privacy shows where √n·ε is
+    below √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, in which the source prints nε for √n·ε.
+    """
+    _check(n, d, epsilon, delta, sigma)
+    whole(minimum=1, s=s)
+    if s >= d:
+        raise InvalidRequest(f"s is {s} and d is {d}.", "Give s below d; for all coordinates take dense_mean.")
+    statistical = sigma * math.sqrt(s * math.log(d) / n)
+    scale = sigma * s * math.sqrt(math.log(1 / delta)) / (n * epsilon)
+    reached = statistical + scale * math.log(d) * math.sqrt(math.log(max(n, 3)))
+    return Rate(statistical, scale * math.log(d / s), reached, n)
+
+
+def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
+    """Return the rate of E‖error‖₂ for the mean of n rows in ℝ^d, σ-sub-Gaussian in every coordinate.
+
+    σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 12), for ε of order 1 and δ below 1/n; `upper`
+    (theorem 15) has a factor √log n in its second part.
+    """
+    _check(n, d, epsilon, delta, sigma)
+    statistical = sigma * math.sqrt(d / n)
+    privacy = sigma * d * math.sqrt(math.log(1 / delta)) / (n * epsilon)
+    return Rate(statistical, privacy, statistical + privacy * math.sqrt(math.log(max(n, 3))), n)
+
+
+def _check(n: int, d: int, epsilon: float, delta: float, sigma: float) -> None:
+    whole(minimum=1, n=n, d=d)
+    positive(epsilon=epsilon, sigma=sigma)
+    between(0, 1, delta=delta)

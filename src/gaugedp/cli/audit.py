@@ -1,0 +1,125 @@
+"""`gaugedp audit`: whether the mechanism that would answer a question keeps its promise, without any data."""
+
+import json
+from pathlib import Path
+
+import click
+
+from gaugedp.audit import Audit
+from gaugedp.audit import audit as run_audit
+from gaugedp.audit.neighbours import neighbours
+from gaugedp.cli.shared import (
+    cell,
+    check_apart,
+    check_writable,
+    load,
+    number,
+    numbers,
+    promise_options,
+    question_options,
+    show_table,
+)
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
+from gaugedp.plan import Plan
+from gaugedp.plan import plan as make_plan
+from gaugedp.queries import query
+
+_MOST_NUMBERS = 2 * 10**7
+_SHOWN = 6  # tests that do not count
+
+
+@click.command()
+@question_options
+@promise_options
+@click.option("--mechanism", "name", metavar="NAME", help="One of the plan's candidates; by default the chosen one.")
+@click.option("--runs", metavar="NUMBER", help="How often the mechanism is run; by default 20,000; 2,000 if slow.")
+@click.option("--confidence", default="0.99", show_default=True, metavar="NUMBER", help="Of the bound and the verdict.")
+@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def audit(
+    domain_path: str,
+    text: str,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    mu: str | None,
+    name: str | None,
+    runs: str | None,
+    confidence: str,
+    report: str | None,
+    as_json: bool,
+) -> int:
+    """Audit a mechanism on two neighbouring answers. No data is touched and nothing is spent.
+
+    Exit codes: 0 no violation found, 1 a violation, 2 wrong input.
+    """
+    domain, unit = load(domain_path)
+    e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    _check_report(report, domain_path)
+    planned = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m)
+    mechanism = _named(planned, name)
+    low, high = neighbours(mechanism)
+    click.echo(f"Auditing {mechanism.name} ...", err=True)
+    found = run_audit(mechanism, low, high, runs=_count(runs, mechanism), confidence=number("confidence", confidence))
+    if report:
+        from gaugedp.report.audits import render
+
+        Path(report).write_text(render(found, _about(planned)), "utf-8")
+    click.echo(json.dumps(found.to_dict() | _about(planned))) if as_json else show(found, planned)
+    return int(found.violated)
+
+
+def show(found: Audit, planned: Plan) -> None:
+    """Print an audit for people."""
+    click.echo("\n".join(f"{name.capitalize()}: {value}" for name, value in _about(planned).items()))
+    click.echo(f"Mechanism: {found.mechanism}\n")
+    rows = found.table()
+    counted = sum(row["counted"] for row in rows)
+    shown = rows[: counted + _SHOWN]
+    show_table([_row(row) for row in shown], f"{found.runs:,} runs; only tests with yes or no may alarm")
+    if len(shown) < len(rows):
+        click.echo(f"... and {len(rows) - len(shown)} more scores: see --json or --report")
+    click.echo(found.verdict)
+
+
+def _row(row: dict[str, object]) -> dict[str, str]:
+    bound = row["epsilon_lower"]
+    return {
+        "alarms": "yes" if row["alarms"] else "no" if row["counted"] else "",
+        "test": f"{row['kind']}: {row['name']}",
+        "p-value": cell(row["p_value"]),
+        "ε at least": "" if bound is None else cell(bound),
+        "claimed": "" if bound is None else cell(row["epsilon_claimed"]),
+        "seen": str(row["detail"]),
+    }
+
+
+def _about(planned: Plan) -> dict[str, str]:
+    return {"question": planned.query.text, "protected": str(planned.unit), "promise": repr(planned.asked)}
+
+
+def _check_report(report: str | None, domain_path: str) -> None:
+    if report:
+        check_apart({"domain file": domain_path}, {"report": report})
+        check_writable(report)
+
+
+def _named(planned: Plan, name: str | None) -> Mechanism:
+    """Return the chosen mechanism, or the candidate of that name."""
+    if name is None:
+        return planned.mechanism
+    known = {one.mechanism.name: one.mechanism for one in planned.candidates}
+    if name not in known:
+        raise InvalidRequest(f"No candidate is called {name!r}.", f"Choose one of: {', '.join(known)}.")
+    return known[name]
+
+
+def _count(runs: str | None, mechanism: Mechanism) -> int:
+    if runs is None:
+        is_slow = mechanism.exactness == "mixing" or not isinstance(mechanism, AdditiveNoise)
+        return max(1000, min(2000 if is_slow else 20_000, _MOST_NUMBERS // mechanism.body.ambient_dim))
+    count = number("runs", runs)
+    if not count.is_integer():
+        raise InvalidRequest(f"runs is {runs!r}.", "Give runs as a whole number of at least 100.")
+    return int(count)

@@ -1,0 +1,73 @@
+"""What private estimators share: their promise, their randomness, and paying before looking."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from gaugedp._validate import between, non_negative, one_of, positive
+from gaugedp.domain import PrivacyUnit
+from gaugedp.entropy import Entropy, research_rng, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.record import FitRelease
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.ledger.base import Ledger
+from gaugedp.ledger.entries import Reservation, Stored
+
+NEIGHBOURS = ("add_remove", "replace")
+
+
+class PrivateEstimator(BaseEstimator):
+    """An estimator whose fit is (ε, δ)-DP for one row; parameters are checked by `fit`, before anything is read.
+
+    `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
+    are looked at.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    random_state: int | None
+    ledger: Ledger | None
+
+    def _asked(self) -> Guarantee:
+        positive(epsilon=self.epsilon)
+        non_negative(delta=self.delta)
+        one_of(NEIGHBOURS, neighbours=self.neighbours)
+        if self.delta == 0:
+            return PureDP(float(self.epsilon))
+        between(0, 1, delta=self.delta)
+        return ApproxDP(float(self.epsilon), float(self.delta))
+
+    def _stream(self) -> Entropy:
+        return system_rng() if self.random_state is None else research_rng(self.random_state)
+
+    def _pay(self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...]) -> Reservation | None:
+        """Charge the ledger, durably, before any row is looked at."""
+        if self.ledger is None:
+            return None
+        if not isinstance(self.ledger, Ledger):
+            raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
+        unit = self.ledger.unit or PrivacyUnit(neighbours=self.neighbours)
+        if unit.column is not None or unit.neighbours != self.neighbours:
+            raise InvalidRequest(
+                f"The ledger protects {unit}, this fit a row, by {self.neighbours}.", "Use a ledger for rows."
+            )
+        request = {"fit": type(self).__name__, "shape": list(shape), "research_seed": self.random_state}
+        table = self.ledger.table or "rows"
+        paid = self.ledger.reserve([guarantee, asked], table=table, unit=unit, request=request)
+        assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
+        return paid
+
+    def _publish(
+        self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
+    ) -> None:
+        """Set what every fit shows: `guarantee_` and `release_`."""
+        public = {"neighbours": self.neighbours, "research_seed": self.random_state, **facts}
+        self.guarantee_ = guarantee
+        self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+
+    def _settle(self, paid: Reservation | None) -> None:
+        if paid is not None and self.ledger is not None:
+            self.ledger.settle(paid, self.release_.to_json().encode())

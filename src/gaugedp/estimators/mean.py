@@ -1,0 +1,165 @@
+"""The mean of clipped rows, with the noise that their geometry allows."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import between, one_of
+from gaugedp.bodies import Body, LpBall
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, into_box, read_bounds, read_rows
+from gaugedp.estimators.size import Count
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.ledger.base import Ledger
+from gaugedp.mechanisms import KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.choose import candidates, choose
+
+NOISES = ("auto", "body", "cube", "gaussian", "laplace")
+_NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "Laplace"}
+
+
+class Mean(PrivateEstimator):
+    """The mean of rows in ℝ^d, clipped to public bounds or to a ball, with additive noise.
+
+    bounds : (low, high), numbers or arrays (d,): rows are clipped coordinatewise. Or
+    row_norm : rows are pulled back to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
+    noise : "auto" takes the least expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
+        of the shape of the bounds or the ball).
+
+    Theorem. The sum of the clipped rows moves by a point of the box or ball, of twice its size where rows are replaced;
+    `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. Where rows are
+    added or removed, a tenth of ε goes to their number. docs/theory/means.md
+
+    A value that is not a number counts as the middle of its bounds, a row with one as 0 in a ball.
+
+    After fit: mean_ (d,), n_rows_, solver_, guarantee_, release_, mechanism_.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        row_norm: float | None = None,
+        norm: float = 2,
+        noise: str = "auto",
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.row_norm = row_norm
+        self.norm = norm
+        self.noise = noise
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> "Mean":
+        """Estimate the mean of the rows of X (n, d)."""
+        del y
+        asked, rows = self._asked(), read_rows(X)
+        self._read_geometry(rows.shape[1])
+        count = Count(asked, self.neighbours)
+        mechanism, reason = self._chosen(rows.shape[1], count.rest)
+        stream = self._stream()
+        noise = mechanism.prepare(stream)
+        guarantee = count.with_rest(mechanism.guarantee)
+        paid = self._pay(guarantee, asked, rows.shape)
+        step = float(mechanism.lattice_step)
+        total = noise(np.rint(self._scaled_sum(rows) / step).astype(np.int64)) * step
+        self._show(total, count.draw(len(rows), stream), mechanism, count)
+        facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
+        self._publish({"mean": self.mean_, "n_rows": np.array(self.n_rows_)}, guarantee, mechanism.exactness, facts)
+        self._settle(paid)
+        return self
+
+    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
+
+        Over the noise: how far the clipped rows' mean is from that of a population is another matter.
+        """
+        between(0, 1, level=level)
+        exact = self._count.mechanism is None
+        each = level if exact else (1 + level) / 2
+        widths = self.mechanism_.half_widths(each, simultaneous) + float(self.mechanism_.lattice_step)
+        off = 0.0 if exact else self._count.half_width(each)
+        fewest, most = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
+        ends = [(self._total + side * widths) / n for side in (-1, 1) for n in (fewest, most)]
+        low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
+        return self._unscaled(low), self._unscaled(high)
+
+    def _read_geometry(self, n_columns: int) -> None:
+        if (self.bounds is None) == (self.row_norm is None):
+            raise InvalidRequest(
+                "Either bounds or row_norm must be given.",
+                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
+            )
+        one_of(NOISES, noise=self.noise)
+        if self.row_norm is None:
+            self._box = read_bounds("bounds", self.bounds, n_columns)
+            return
+        self._ball(n_columns)
+        into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
+
+    def _ball(self, n_columns: int) -> Body:
+        """The unit body that one clipped and scaled row is in."""
+        p = math.inf if self.row_norm is None else float(self.norm)
+        return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
+
+    def _chosen(self, n_columns: int, asked: Guarantee) -> tuple[AdditiveNoise, str]:
+        body = self._ball(n_columns)
+        found = [one for one in _mechanisms(body, asked) if self.noise in ("auto", *_words(one))]
+        if not found:
+            raise InvalidRequest(
+                f"noise={self.noise!r} cannot keep {asked!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
+            )
+        return choose(found, [one.error(2) for one in found])
+
+    def _scaled_sum(self, rows: np.ndarray) -> np.ndarray:
+        total: np.ndarray = sum(self._steps(block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
+        return total
+
+    def _steps(self, rows: np.ndarray) -> np.ndarray:
+        if self.row_norm is None:
+            return box_steps(into_box(rows, *self._box))
+        return ball_steps(into_ball(rows, self.norm, self.row_norm))
+
+    def _unscaled(self, scaled: np.ndarray) -> np.ndarray:
+        if self.row_norm is not None:
+            return scaled * self.row_norm
+        low, high = self._box
+        return (low + high) / 2 + scaled * (high - low) / 2
+
+    def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: Count) -> None:
+        self._total, self._count = total, count
+        self.n_rows_, self.mechanism_, self.solver_ = n_rows, mechanism, mechanism.name
+        self.n_features_in_ = len(total)
+        inside = np.clip(total / n_rows, -1, 1)
+        self.mean_ = self._unscaled(inside)
+
+    def _in_words(self) -> str:
+        if self.row_norm is not None:
+            return f"l{self.norm:g} norm at most {self.row_norm:g}"
+        return f"{np.min(self._box[0]):g} to {np.max(self._box[1]):g}"
+
+
+def _mechanisms(body: Body, asked: Guarantee) -> Iterator[AdditiveNoise]:
+    """Yield the mechanisms for additive noise that keep the promise, those of the body's own shape among them."""
+    for one in candidates(body, asked):
+        if isinstance(one, AdditiveNoise):
+            yield one
+    pure = PureDP(asked.epsilon_value) if isinstance(asked, ApproxDP) else asked
+    if body.ambient_dim > 1 and isinstance(body, LpBall):
+        yield KNorm.calibrate(body, pure)
+
+
+def _words(mechanism: AdditiveNoise) -> list[str]:
+    return [word for word, name in _NAMES.items() if name == mechanism.name]

@@ -1,0 +1,51 @@
+"""What may be published of a fit."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee, from_dict
+
+FORMAT = "gaugedp-fit-1"
+
+
+@dataclass(frozen=True, eq=False)
+class FitRelease:
+    """The released numbers of a fit by name, its promise, its exactness, and public facts about how it was made."""
+
+    estimator: str
+    values: Mapping[str, np.ndarray]
+    guarantee: Guarantee
+    exactness: str
+    facts: Mapping[str, Any] = field(repr=False)
+
+    def to_json(self) -> str:
+        """Return everything as JSON text; `FitRelease.from_json` reads it back."""
+        values = {name: np.asarray(value).tolist() for name, value in self.values.items()}
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "estimator": self.estimator,
+                "values": values,
+                "guarantee": self.guarantee.to_dict(),
+                "exactness": self.exactness,
+                "facts": dict(self.facts),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "FitRelease":
+        """Return the release that `to_json` wrote."""
+        try:
+            parts = json.loads(text)
+            if parts["format"] != FORMAT:
+                raise KeyError("format")
+            values = {str(name): np.array(value) for name, value in parts["values"].items()}
+            promise = from_dict(parts["guarantee"])
+            return cls(str(parts["estimator"]), values, promise, str(parts["exactness"]), dict(parts["facts"]))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

@@ -1,0 +1,96 @@
+"""Rows as the estimators need them: shapes checked, values clipped, sums exact."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.errors import InvalidRequest
+
+SUM_BITS, PRODUCT_BITS = 22, 12
+_BLOCK = 2**21  # numbers
+
+
+def read_rows(X: Any) -> np.ndarray:
+    """Return X as floats, shape (n, d), n and d at least 1; NaN and infinity may be in it."""
+    try:
+        rows = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidRequest("The rows are not numbers.", "Give a table of numbers, one row a unit.") from None
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InvalidRequest(f"The rows have shape {rows.shape}.", "Give a table (n, d) with at least one row.")
+    return rows
+
+
+def read_target(y: Any, n_rows: int) -> np.ndarray:
+    """Return y as floats, shape (n,)."""
+    try:
+        target = np.asarray(y, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidRequest("The target is not a column of numbers.", "Give one number a row.") from None
+    if target.shape != (n_rows,):
+        raise InvalidRequest(f"The target has shape {target.shape}.", f"Give {n_rows} numbers, one a row.")
+    return target
+
+
+def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return (low, high), each of shape (n_columns,) (scalars where None); missing bounds are refused."""
+    if bounds is None:
+        raise InvalidRequest(
+            f"{name} is missing.", f"Give {name}=(low, high) from public knowledge, never read off the data."
+        )
+    try:
+        low, high = (np.asarray(end, dtype=float) for end in bounds)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"{name} is not a pair.", f"Give {name}=(low, high).") from None
+    shape = () if n_columns is None else (n_columns,)
+    if low.shape not in {(), shape} or high.shape not in {(), shape}:
+        raise InvalidRequest(f"{name} has the wrong shape.", "Give two numbers, or two numbers for every column.")
+    low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidRequest(f"{name} is not finite, or empty.", f"Give {name}=(low, high) with low < high.")
+    return low, high
+
+
+def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the rows clipped to the box and scaled to [−1, 1]; what is not a number counts as the middle."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    scaled = (np.clip(rows, low, high) - middle) / half
+    return np.clip(np.nan_to_num(scaled, nan=0.0), -1, 1)
+
+
+def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
+    """Return the rows over `row_norm`, those outside the unit ball of ℓ_p pulled back to it.
+
+    A row with an entry that is not finite counts as 0.
+    """
+    positive(row_norm=row_norm)
+    known = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+    largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
+    shrunk = known / largest
+    found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
+    return found
+
+
+def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the rows in blocks of a few million numbers, so that what is computed of them stays small."""
+    height = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), height):
+        yield rows[start : start + height]
+
+
+def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
+    """Return numbers in [−1, 1] as whole multiples of 2^−bits, as floats, rounded to the nearest: they stay inside.
+
+    Whole numbers below 2^53 add up exactly in floats, in any order: sums of neighbours differ by what their rows
+    differ by, and by nothing else. `SUM_BITS` serve sums over 2^30 rows, `PRODUCT_BITS` sums of products over 2^28.
+    """
+    steps: np.ndarray = np.rint(scaled * 2.0**bits)
+    return steps
+
+
+def ball_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
+    """Return the same, cut towards 0, so that no norm grows."""
+    steps: np.ndarray = np.trunc(scaled * 2.0**bits)
+    return steps

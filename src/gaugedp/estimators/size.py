@@ -1,0 +1,51 @@
+"""The number of rows: public where rows are replaced, private where they are added or removed."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.mechanisms import Laplace
+
+COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is private
+
+
+def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
+    """Return the promise with `share` of its ε and all of its δ: two shares that add up to 1 compose to `asked`.
+
+    Basic composition, where one of the two is pure.
+    """
+    if isinstance(asked, ApproxDP):
+        return ApproxDP(float(asked.epsilon_value * share), asked.delta_value)
+    assert isinstance(asked, PureDP)
+    return PureDP(float(asked.value * share))
+
+
+class Count:
+    """How many rows there are: exactly where `neighbours` = "replace", else with noise of a tenth of ε, at least 1."""
+
+    def __init__(self, asked: Guarantee, neighbours: str) -> None:
+        self.mechanism: Laplace | None = None
+        self.rest = asked
+        if neighbours == "add_remove":
+            epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon(0)
+            self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(float(epsilon * COUNT_SHARE)))
+            self.rest = share_of(asked, 1 - COUNT_SHARE)
+
+    def with_rest(self, promise: Guarantee) -> Guarantee:
+        """Return the promise of the count and of the rest together."""
+        return promise if self.mechanism is None else self.mechanism.guarantee + promise
+
+    def draw(self, n_rows: int, rng: Entropy) -> float:
+        """Return the number of rows."""
+        if self.mechanism is None:
+            return float(n_rows)
+        step = self.mechanism.lattice_step
+        noisy = self.mechanism.prepare(rng)(np.array([int(n_rows / step)]))
+        return max(1.0, float(noisy[0] * step))
+
+    def half_width(self, level: float) -> float:
+        """Return by how much it may be off at `level`."""
+        return 0.0 if self.mechanism is None else float(self.mechanism.half_widths(level)[0])

@@ -1,0 +1,196 @@
+"""The mean of rows in high dimension, most of whose coordinates are zero."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import between, one_of, positive, whole
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds, read_rows
+from gaugedp.estimators.size import Count, share_of
+from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_promise
+from gaugedp.guarantees import Guarantee
+from gaugedp.ledger.base import Ledger
+from gaugedp.mechanisms import Peeling
+from gaugedp.mechanisms.peeling import NOISES
+
+_ROUNDING = 2.0**-20  # what floats may add to how far a sum moves: n·2^−53 of it, where the middle is not 0
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a fit can find, from public numbers alone.
+
+    `noise_std` is the deviation of each value's noise; `detectable` the size from which a mean is picked, before any
+    that is zero, with probability 0.95; `largest` the most that the bounds allow.
+    """
+
+    n_rows: int
+    noise_std: float
+    detectable: float
+    largest: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether any mean within the bounds can be told from zero."""
+        return self.detectable < self.largest
+
+    def rows_needed(self, size: float) -> int:
+        """Return how many rows it takes to find a mean of this size: noise falls as 1/n."""
+        positive(size=size)
+        return math.ceil(self.n_rows * self.detectable / size)
+
+    def __str__(self) -> str:
+        found = f"With {self.n_rows:,} rows a mean of {self.detectable:.3g} and more is found (95 %)"
+        if self.is_enough:
+            return f"{found}; values carry noise of standard deviation {self.noise_std:.3g}."
+        quarter = self.largest / 4
+        return (
+            f"{self.n_rows:,} rows are too few: only a mean of {self.detectable:.3g} and more would be found, and the "
+            f"bounds allow {self.largest:.3g}. {self.rows_needed(self.largest):,} rows find the largest possible mean, "
+            f"{self.rows_needed(quarter):,} one of {quarter:.3g}."
+        )
+
+
+class SparseMean(PrivateEstimator):
+    """The mean of rows in ℝ^d with at most `sparsity` coordinates that are not zero: the largest, with noise.
+
+    sparsity : how many coordinates are picked; a little more than there are.
+    bounds : (low, high), two public numbers: every value is clipped to them. For a σ-sub-Gaussian law
+        `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a power of two
+        within the public `magnitudes` = (least, largest).
+    noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as printed.
+
+    Theorem. One row moves every coordinate of the sum by at most high − low where rows are replaced, and by
+    max(|low|, |high|) where they are added or removed: a cube, from which `Peeling` picks and adds noise. `fit` is
+    (ε, δ)-DP (Cai, Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
+
+    A value that is not a number counts as the middle of the bounds.
+
+    After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (where rows are replaced), n_rows_, bounds_,
+    solver_, guarantee_, release_, mechanism_. Warns `TooFewRows` where nothing within the bounds can be found.
+    """
+
+    def __init__(
+        self,
+        sparsity: int = 10,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        magnitudes: Any = None,
+        noise: str = "gumbel",
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.sparsity = sparsity
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.magnitudes = magnitudes
+        self.noise = noise
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> "SparseMean":
+        """Estimate the mean of the rows of X (n, d)."""
+        del y
+        asked, rows = self._asked(), read_rows(X)
+        self._check(rows.shape[1])
+        search = self._range(asked)
+        count = Count(share_of(asked, 1 - RANGE_SHARE) if search else asked, self.neighbours)
+        low, high = (-1.0, 1.0) if search else self._public_bounds()
+        mechanism = self._calibrated(rows.shape, count.rest, (low, high))
+        guarantee = count.with_rest(mechanism.guarantee)
+        guarantee = guarantee + search.mechanism.guarantee if search else guarantee
+        stream = self._stream()
+        paid = self._pay(guarantee, asked, rows.shape)
+        reach = search.choose(rows, stream) if search else 1.0
+        self.bounds_ = (low * reach, high * reach)
+        self._pick(rows, mechanism, stream)
+        self._show(rows.shape, mechanism, count.draw(len(rows), stream))
+        facts = {"noise": mechanism.describe(), "bounds": list(self.bounds_), "n_columns": rows.shape[1]}
+        values = {"support": self.support_, "values": self.values_, "n_rows": np.array(self.n_rows_)}
+        self._publish(values, guarantee, mechanism.exactness, facts)
+        self._settle(paid)
+        return self
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return (lower, upper) for the picked coordinates' means of clipped values, shape (sparsity,).
+
+        Each holds it with probability at least `level` over the noise of the values, given which were picked. Where
+        rows are replaced; else the number of rows is uncertain too, and is refused.
+        """
+        between(0, 1, level=level)
+        if self.neighbours != "replace":
+            raise InvalidRequest("The number of rows is private.", 'Intervals need neighbours="replace".', "")
+        width = self.mechanism_.half_width(level) * self._unit / self.n_rows_
+        return self.values_ - width, self.values_ + width
+
+    def _check(self, n_columns: int) -> None:
+        whole(minimum=1, sparsity=self.sparsity)
+        one_of(NOISES, noise=self.noise)
+        if self.sparsity >= n_columns:
+            raise InvalidRequest(
+                f"sparsity is {self.sparsity} and there are {n_columns} columns.",
+                "Give fewer; Mean estimates all of them.",
+            )
+
+    def _range(self, asked: Guarantee) -> PrivateRange | None:
+        if not (isinstance(self.bounds, str) and self.bounds == "private"):
+            return None
+        return PrivateRange(self.magnitudes, range_promise(asked))
+
+    def _public_bounds(self) -> tuple[float, float]:
+        low, high = read_bounds("bounds", self.bounds)
+        return float(low), float(high)
+
+    def _calibrated(self, shape: tuple[int, int], asked: Guarantee, bounds: tuple[float, float]) -> Peeling:
+        """Return the selection for sums in units of half the width of the bounds.
+
+        The choice takes 0.3 of the promise where it would then still find a mean of a tenth of the bounds, else half.
+        """
+        low, high = bounds
+        most = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)
+        body = LpBall(shape[1], math.inf, most * (1 + _ROUNDING))
+        light = Peeling.calibrate(body, asked, self.sparsity, self.noise, share=0.3)
+        tenth = max(abs(low), abs(high)) / (high - low) / 5 * shape[0]
+        if self.neighbours == "replace" and light.error_bound(0.05) <= tenth:
+            return light
+        return Peeling.calibrate(body, asked, self.sparsity, self.noise)
+
+    @property
+    def _unit(self) -> float:
+        return (self.bounds_[1] - self.bounds_[0]) / 2
+
+    def _pick(self, rows: np.ndarray, mechanism: Peeling, stream: Entropy) -> None:
+        low, high = (np.array(end) for end in self.bounds_)
+        steps = sum(box_steps(into_box(block, low, high)).sum(axis=0) for block in blocks(rows))  # exact
+        total = steps * 2.0**-SUM_BITS + len(rows) * float((low + high) / (high - low))
+        self.support_, self._sums = mechanism.split(mechanism.sample(total, stream))
+
+    def _show(self, shape: tuple[int, int], mechanism: Peeling, n_rows: float) -> None:
+        low, high = self.bounds_
+        self.n_rows_, self.n_features_in_ = n_rows, shape[1]
+        self.mechanism_, self.solver_ = mechanism, self.noise
+        self.values_ = np.clip(self._sums * self._unit / n_rows, low, high)
+        self.mean_ = np.zeros(shape[1])
+        self.mean_[self.support_] = self.values_
+        if self.neighbours == "replace":
+            self._look_out(shape[0])
+
+    def _look_out(self, n_rows: int) -> None:
+        per_row = self._unit / n_rows
+        std = self.mechanism_.value_std * per_row
+        largest = max(abs(self.bounds_[0]), abs(self.bounds_[1]))
+        self.outlook_ = Outlook(n_rows, std, self.mechanism_.error_bound(0.05) * per_row, largest)
+        if not self.outlook_.is_enough:
+            warnings.warn(str(self.outlook_), TooFewRows, stacklevel=3)

@@ -1,0 +1,269 @@
+"""Least squares with few coefficients, by screening, noisy second moments and iterative hard thresholding."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from gaugedp._validate import one_of, whole
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_rows, read_target
+from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
+from gaugedp.guarantees.calibrate import largest_parameter
+from gaugedp.ledger.base import Ledger
+from gaugedp.mechanisms import Gaussian, KNorm, Peeling
+from gaugedp.mechanisms.base import AdditiveNoise
+
+SOLVERS = ("auto", "screen", "iht")
+ROUNDS = 4
+_SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the promise: screening, equations, rounds
+_ROUNDING = 2.0**-20  # what floats may add to how far a score moves
+_FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds mend more than they cost
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How the promise is shared: screening, normal equations (twice where there are rounds), and `rounds` rounds.
+
+    Under (ε, δ) the shares are of ρ, under ε of ε; the promise of all together is the tight one of their composition.
+    """
+
+    asked: Guarantee
+    k: int
+    shares: tuple[float, float, float]
+    rounds: int
+
+    @property
+    def n_equations(self) -> int:
+        """How often normal equations are solved."""
+        return 2 if self.rounds else 1
+
+    @cached_property
+    def rho(self) -> float:
+        """The largest ρ whose composition keeps (ε, δ)."""
+        assert isinstance(self.asked, ApproxDP)
+        return largest_parameter(self.composed, self.asked.epsilon_value, self.asked.delta_value)
+
+    def composed(self, rho: float) -> Guarantee:
+        """Return the promise of all parts at ρ."""
+        screen, equations, rounds = (share * rho for share in self.shares)
+        times = self.n_equations
+        parts = [(_ranges(screen, self.k), self.k), (_gaussian(equations / times), times)]
+        if self.rounds:
+            each = rounds / self.rounds / 2  # half for the choice, half for the values
+            parts += [(_ranges(each, self.k), self.k * self.rounds), (_gaussian(each), self.rounds)]
+        return compose(parts)
+
+    def part(self, share: float) -> Guarantee:
+        """Return what a part with this share of the promise must keep."""
+        if isinstance(self.asked, PureDP):
+            return PureDP(self.asked.value * share * (1 - 2.0**-40))
+        return ZCDP(self.rho * share * (1 - 2.0**-40))
+
+
+class SparseRegression(RegressorMixin, PrivateEstimator):
+    """Linear regression with at most `sparsity` coefficients that are not zero.
+
+    bounds : (low, high), numbers or arrays (d,), public: features are clipped to them; target_bounds : (low, high).
+    solver : "screen" picks 2·sparsity features by their correlation with the target (exponential mechanisms) and
+        solves noisy normal equations on them. "iht" starts there and does `rounds` of iterative hard thresholding:
+        a gradient step on clipped residuals, of the length that the noisy second moments tell, of which `Peeling` keeps
+        2·sparsity; at the end the equations are solved again on the features that are left. It finds features that
+        others hide, and costs more noise. "auto" takes it where a round's noise is small by public numbers.
+
+    Theorem. All sums are of products of numbers in [−1, 1], so one row moves each by at most 2 (1 where rows are
+    added or removed), and the second moments of k features and their products with the target, in coordinates
+    that keep the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the
+    composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
+
+    What is not a number counts as the middle of its bounds. After fit: coef_ (d,), intercept_, support_, solver_,
+    guarantee_, release_.
+    """
+
+    def __init__(
+        self,
+        sparsity: int = 10,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        rounds: int = ROUNDS,
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.sparsity = sparsity
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.rounds = rounds
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any) -> "SparseRegression":
+        """Fit to features X (n, d) and target y (n,)."""
+        asked, rows = self._asked(), read_rows(X)
+        target = read_target(y, len(rows))
+        self._check(rows.shape[1])
+        boxes = read_bounds("bounds", self.bounds, rows.shape[1]), read_bounds("target_bounds", self.target_bounds)
+        solver, reason = self._solver(asked, rows.shape)
+        budget = self._budget(asked, solver, rows.shape[1])
+        steps = Steps(budget, rows.shape[1] + self.fit_intercept, self.neighbours)
+        paid = self._pay(steps.guarantee, asked, rows.shape)
+        features, goal = self._scaled(rows, target, boxes)
+        found = steps.solve(features, goal, self._kept, self._stream())
+        self._show(found, boxes, solver)
+        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
+        self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
+        self._settle(paid)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return predictions, shape (n,)."""
+        rows = read_rows(X)
+        if not hasattr(self, "coef_") or rows.shape[1] != len(self.coef_):
+            raise InvalidRequest("The rows do not fit the model.", "Fit first, and give the same columns.", "")
+        found: np.ndarray = rows @ self.coef_ + self.intercept_
+        return found
+
+    @property
+    def _kept(self) -> int:
+        return self.sparsity + self.fit_intercept
+
+    def _check(self, n_columns: int) -> None:
+        whole(minimum=1, sparsity=self.sparsity, rounds=self.rounds)
+        one_of(SOLVERS, solver=self.solver)
+        if self.sparsity >= n_columns:
+            raise InvalidRequest(f"sparsity is {self.sparsity} and there are {n_columns} columns.", "Give fewer.")
+
+    def _budget(self, asked: Guarantee, solver: str, n_columns: int) -> Budget:
+        k = min(2 * self.sparsity, n_columns - 1) + self.fit_intercept
+        return Budget(asked, k, _SHARES[solver], self.rounds if solver == "iht" else 0)
+
+    def _solver(self, asked: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
+        if self.solver != "auto":
+            return self.solver, "asked for"
+        budget = self._budget(asked, "iht", shape[1])
+        part = budget.part(_SHARES["iht"][2] / self.rounds)
+        selection = Peeling.calibrate(LpBall(shape[1] + 1, math.inf, 2.0), part, budget.k)
+        noise = 3 * selection.value_std * math.sqrt(budget.k) / shape[0]
+        if self.neighbours == "replace" and noise < _FAINT:
+            return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT}"
+        return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT}"
+
+    def _scaled(self, rows: np.ndarray, target: np.ndarray, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
+        features = into_box(rows, *boxes[0])
+        if self.fit_intercept:
+            features = np.hstack([features, np.ones((len(rows), 1))])
+        return box_steps(features, PRODUCT_BITS), box_steps(into_box(target, *boxes[1]), PRODUCT_BITS)
+
+    def _show(self, found: np.ndarray, boxes: Any, solver: str) -> None:
+        (low, high), (least, most) = boxes
+        slopes, constant = (found[:-1], found[-1]) if self.fit_intercept else (found, 0.0)
+        self.coef_ = slopes * (most - least) / (high - low)
+        self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))
+        self.support_ = np.flatnonzero(self.coef_)
+        self.n_features_in_, self.solver_ = len(self.coef_), solver
+
+
+class Steps:
+    """The mechanisms of a fit, calibrated before the data is seen, and what they do to it."""
+
+    def __init__(self, budget: Budget, n_columns: int, neighbours: str) -> None:
+        screen, moments, rounds = budget.shares
+        moved = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
+        cube = LpBall(n_columns, math.inf, moved)
+        self.k, self.rounds = budget.k, budget.rounds
+        self.weight = (2 * self.k) ** 0.25  # of products with the target, against second moments
+        self.screen = Peeling.calibrate(cube, budget.part(screen), self.k, share=1.0)
+        self.n_equations = budget.n_equations
+        self.moments = _moments(self.k, self.weight, neighbours, budget.part(moments / self.n_equations))
+        self.round = Peeling.calibrate(cube, budget.part(rounds / self.rounds), self.k) if self.rounds else None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of all parts together."""
+        parts = [(self.screen.guarantee, 1), (self.moments.guarantee, self.n_equations)]
+        return compose(parts + ([(self.round.guarantee, self.rounds)] if self.round else []))
+
+    @property
+    def exactness(self) -> str:
+        """That of the least exact part."""
+        return self.moments.exactness
+
+    def solve(self, features: np.ndarray, goal: np.ndarray, kept: int, rng: Entropy) -> np.ndarray:
+        """Return the coefficients (d,) in units where features and target are in [−1, 1], `kept` of them not 0."""
+        unit = 4.0**-PRODUCT_BITS
+        chosen = self.screen.sample(features.T @ goal * unit, rng)
+        found = np.zeros(features.shape[1])
+        found[chosen], curvature = self._equations(features[:, chosen], goal, rng)
+        for _ in range(self.rounds):
+            found = self._step(features, goal, (found, curvature), rng)
+        if self.rounds:
+            chosen = np.flatnonzero(found)
+            found[chosen], _ = self._equations(features[:, chosen], goal, rng)
+        smallest = np.argsort(np.abs(found))[: len(found) - kept]
+        found[smallest] = 0.0
+        return found
+
+    def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
+        """Solve the noisy normal equations; return the coefficients and the largest eigenvalue of the moments."""
+        unit, step = 4.0**-PRODUCT_BITS, float(self.moments.lattice_step)
+        upper = np.triu_indices(self.k)
+        stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
+        exact = np.concatenate([(features.T @ features)[upper] * stretch, self.weight * (features.T @ goal)]) * unit
+        noisy = self.moments.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
+        square = np.zeros((self.k, self.k))
+        square[upper] = noisy[: len(stretch)] / stretch
+        square = square + np.triu(square, 1).T
+        values = np.linalg.eigvalsh(square)
+        noise = math.sqrt(float(self.moments.variances.max()) * self.k / 2)
+        ridge = max(0.0, noise - values[0]) + 1e-9 * abs(values[-1]) + step
+        found: np.ndarray = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
+        return found, max(float(values[-1]), noise)
+
+    def _step(
+        self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy
+    ) -> np.ndarray:
+        """Return the coefficients after a gradient step and hard thresholding, with noise."""
+        assert self.round is not None
+        found, curvature = state
+        scale = 2.0**-PRODUCT_BITS
+        residual = box_steps(np.clip(goal * scale - features @ found * scale, -1, 1), PRODUCT_BITS)
+        scores = found * curvature + features.T @ residual * scale**2
+        chosen, values = self.round.split(self.round.sample(scores, rng))
+        moved = np.zeros_like(found)
+        moved[chosen] = values / curvature
+        return moved
+
+
+def _ranges(rho: float, k: int) -> Guarantee:
+    return ExponentialLoss(math.sqrt(8 * rho / k))
+
+
+def _gaussian(rho: float) -> Guarantee:
+    return GaussianDP(math.sqrt(2 * rho))
+
+
+def _moments(k: int, weight: float, neighbours: str, promise: Guarantee) -> AdditiveNoise:
+    """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure promise."""
+    once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
+    twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
+    size = math.sqrt(twice if neighbours == "replace" else once) * (1 + _ROUNDING)
+    body = LpBall(k * (k + 1) // 2 + k, 2, size)
+    if isinstance(promise, ZCDP):
+        return Gaussian.calibrate(body, GaussianDP(math.sqrt(2 * promise.rho)))
+    return KNorm.calibrate(body, promise)

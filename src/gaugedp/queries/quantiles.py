@@ -1,0 +1,185 @@
+"""Quantiles of a bounded column: the values below which given shares of the rows lie."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from gaugedp._validate import decimal, finite
+from gaugedp.attributes import Integers
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.columns import WorkloadColumns
+from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.linear import column_rule, n_cells, outside_rule
+from gaugedp.queries.maps import Identity
+from gaugedp.queries.piece import Piece
+from gaugedp.tables.total import Total, check_values
+
+LEVEL, HIGHEST_LEVEL = 0.95, 0.999
+MEDIAN = Fraction(1, 2)
+_MOST_QUANTILES = 100
+_DECIMALS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles(Query):
+    """The quantiles of a bounded column, in total or for each cell of `by`, each with an interval.
+
+    A q-quantile of n rows is a value low … high, in steps, with at most q·n rows below it and at most (1 − q)·n above
+    it; values are clipped and rounded as for sums, and rows without one are left out where the domain drops them. There
+    may be several; in an empty cell all values are. Intervals hold all of them, for all answers at once, with
+    probability at least `level`, whatever the rows are.
+
+    Looked at is the number of rows at each value; released are whole steps: the answers, then all lower, then all upper
+    ends.
+    """
+
+    domain: Domain
+    column: str
+    quantiles: tuple[Fraction, ...]
+    by: tuple[str, ...]
+    level: float
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The question as `gd.query` reads it."""
+        asked = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
+        level = [] if self.level == LEVEL else [f"level={self.level!r}"]
+        by = f" by {'*'.join(self.by)}" if self.by else ""
+        return f"{'median' if self.is_median else 'quantiles'}({', '.join([self.column, *asked, *level])}){by}"
+
+    @property
+    def is_median(self) -> bool:
+        """Whether the median is the only quantile."""
+        return self.quantiles == (MEDIAN,)
+
+    @property
+    def n_answers(self) -> int:
+        """Cells times quantiles."""
+        return self.domain.n_cells(self.by) * len(self.quantiles)
+
+    @property
+    def n_rows(self) -> int:
+        """Three for each answer: with its two ends."""
+        return 3 * self.n_answers
+
+    @property
+    def first(self) -> int:
+        """The lowest value, in steps."""
+        return self.domain.column(self.column).low_steps
+
+    @cached_property
+    def labels(self) -> list[tuple[str, str]]:
+        """Pairs (question, cell), the quantile fastest."""
+        cells = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in self.by]
+        asked = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
+        return [(self.text, ", ".join(cell) or "all") for cell in product(*cells, *asked)]
+
+    @property
+    def rules(self) -> list[str]:
+        """A sentence for each attribute and for the column."""
+        by = [outside_rule(name, self.domain.attribute(name)) for name in self.by]
+        return [*by, column_rule(self.column, self.domain.column(self.column))]
+
+    @property
+    def steps(self) -> list[Fraction]:
+        """The column's step."""
+        return [self.domain.column(self.column).step] * self.n_rows
+
+    @property
+    def reach(self) -> np.ndarray:
+        """1 for each: errors are ranks, and one row is one rank."""
+        return np.ones(self.n_rows)
+
+    def sensitivity(self, unit: PrivacyUnit) -> Polytope:
+        """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""
+        bounded, values = self.domain.column(self.column), _free(self.column, self.by)
+        lattice = Integers(bounded.low_steps, bounded.high_steps)
+        domain = Domain({**{name: self.domain.attribute(name) for name in self.by}, values: lattice})
+        names = (*self.by, values)
+        columns = WorkloadColumns(domain, names, (), (Piece(names, Identity(domain.n_cells())),))
+        replace = unit.neighbours == "replace"
+        return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
+
+    def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
+        """Return the number of rows at each value in each cell, shape (cells·values,), dtype int64."""
+        return table.totals([Total(self.by, self.column, each=True)], row_key)[0]
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The values as they are released, with the ends of their intervals."""
+        return (Estimate(self.n_answers, ends=self.level),)
+
+    def digest(self) -> str:
+        """Return a hash of the text and the facts of the domain that decide the answer."""
+        facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.by)]
+        facts.append(f"{self.column}={self.domain.column(self.column)!r}")
+        return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"Quantiles({self.text!r}, {self.n_answers} answers)"
+
+
+def quantiles(
+    domain: Domain, column: str, *shares: float | Fraction, by: str | Sequence[str] | None = None, level: float = LEVEL
+) -> Quantiles:
+    """Return the quantiles of a bounded column, in rising order, in total or for each cell of `by`.
+
+    `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9. `level`,
+    0.95 … 0.999, is the probability with which the intervals that are released hold, all at once. Refused are also
+    more than 10^7 values of the column over all cells.
+    """
+    finite(level=level)
+    if not LEVEL <= level <= HIGHEST_LEVEL:
+        raise InvalidRequest(f"level is {level!r}.", f"Give a level between {LEVEL} and {HIGHEST_LEVEL}.")
+    exact = tuple(sorted(_share(share) for share in shares))
+    if not exact or len(exact) > _MOST_QUANTILES:
+        raise InvalidRequest(
+            f"{len(exact) or 'No'} quantiles of {column} are asked for.",
+            f"Ask for 1 to {_MOST_QUANTILES}, such as 0.5 for the median.",
+        )
+    if len(set(exact)) < len(exact):
+        raise InvalidRequest(f"A quantile of {column} is asked for twice.", "Ask for each once.")
+    _check_column(domain, column)
+    names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    n_cells(domain, names)
+    check_values(domain, Total(names, column, each=True))
+    return Quantiles(domain, column, exact, names, float(level))
+
+
+def _share(share: object) -> Fraction:
+    finite(quantile=share)
+    if not 0 < share < 1:  # type: ignore[operator]
+        raise InvalidRequest(f"The quantile {share} is not between 0 and 1.", "Give one between them, such as 0.5.")
+    exact = decimal(share) if isinstance(share, Fraction | int) else decimal(float(share))  # type: ignore[arg-type]
+    if exact.denominator > 10**_DECIMALS:
+        raise InvalidRequest(
+            f"The quantile {float(exact):.12g} is too fine.", f"Give it with at most {_DECIMALS} decimals."
+        )
+    return exact
+
+
+def _check_column(domain: Domain, column: str) -> None:
+    if column in domain.attributes and column not in domain.columns:
+        raise InvalidRequest(
+            f"{column} is an attribute, and its cells have no quantiles.",
+            "Describe it as a bounded column as well: low, high and step.",
+        )
+    domain.column(column)
+
+
+def _plain(quantile: Fraction) -> str:
+    """Return a decimal, such as 0.5, or a fraction, such as 1/3, where there is none."""
+    value = float(quantile)
+    return repr(value) if decimal(value) == quantile and value >= 1e-4 else str(quantile)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return name if name not in taken else _free(f"{name}'", taken)

@@ -1,0 +1,105 @@
+"""The report of an audit: one page that needs no network and no script."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gaugedp.audit import Audit
+from gaugedp.report.figures import short
+from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.style import CSS
+
+_HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "what was seen")
+_COUNTED = (
+    "Only these may alarm: white-box tests of the noise's law, two-sided, and the one black-box test whose score, "
+    "threshold and point of the claimed curve were chosen on the first half of the runs and tested on the second. "
+    "Together they alarm falsely with probability at most {miss}."
+)
+_OTHERS = (
+    "The other scores, on the same second half. They are shown for what they say; as the best of many may be lucky, "
+    "nothing is concluded from them."
+)
+_MOST_BOUNDS = 12
+
+
+def render(found: Audit, about: Mapping[str, str] | None = None) -> str:
+    """Return the page; `about` adds facts, such as the question. The same audit gives the same bytes."""
+    rows = found.table()
+    counted = [row for row in rows if row["counted"]]
+    others = [row for row in rows if not row["counted"]]
+    body = [
+        tag("header", tag("p", "Audit", class_="kicker"), tag("h1", found.mechanism), _lead(found)),
+        tag("main", _facts(found, about or {}), _tests("Tests that count", _told(found), counted), _chart(rows)),
+        _tests("Other scores", _OTHERS, others) if others else Html(""),
+        tag(
+            "footer", tag("p", f"Written by gaugedp {_version()}. Made from runs on made-up answers; no row was read.")
+        ),
+    ]
+    metas = Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">')
+    schemes = Html('<meta name="color-scheme" content="light dark">')
+    head = tag("head", metas, schemes, tag("title", f"Audit of {found.mechanism}"), Html(f"<style>{CSS}</style>"))
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
+
+
+def _lead(found: Audit) -> Html:
+    return tag("p", found.verdict, class_="warning" if found.violated else "lead")
+
+
+def _told(found: Audit) -> str:
+    return _COUNTED.format(miss=short(1 - found.confidence))
+
+
+def _facts(found: Audit, about: Mapping[str, str]) -> Html:
+    claimed = (
+        f"{short(found.epsilon_claimed)} at δ = {short(found.delta)}" if found.delta else short(found.epsilon_claimed)
+    )
+    boxes = [
+        _fact(
+            "ε at least", short(found.epsilon_lower), f"with confidence {found.confidence:.10g}; claimed is {claimed}"
+        ),
+        _fact("Claim", repr(found.guarantee), "what is held against the runs"),
+        _fact("Runs", f"{found.runs:,}", f"in {found.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
+    ]
+    lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]
+    return tag("section", tag("h2", "In short"), tag("div", *boxes, class_="facts"), *lines)
+
+
+def _fact(title: str, value: str, words: str) -> Html:
+    return tag("div", tag("h3", title), tag("p", value, class_="value"), tag("p", words), class_="fact")
+
+
+def _tests(title: str, words: str, rows: list[dict[str, Any]]) -> Html:
+    return tag("section", tag("h2", title), tag("p", words), table(title, _HEADS, [_cells(row) for row in rows]))
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    mark = [tag("span", "alarms", class_="badge")] * bool(row["alarms"])
+    name = join([f"{row['kind']}: {row['name']}", *mark], " ")
+    numbers = ["" if row[key] is None else short(row[key]) for key in ("epsilon_lower", "epsilon_claimed", "delta")]
+    return [name, short(row["p_value"]), *numbers, row["detail"]]
+
+
+def _chart(rows: list[dict[str, Any]]) -> Html:
+    """Return the lower bounds of the black-box tests as bars, beside what is claimed where they were tested."""
+    bounds = [row for row in rows if row["epsilon_lower"] is not None][:_MOST_BOUNDS]
+    largest = max(max(row["epsilon_lower"], row["epsilon_claimed"]) for row in bounds) or 1.0
+    lines = [[row["name"], _bars(row, largest)] for row in bounds]
+    words = "Above, the lower bound on ε that a score proves; below, what is claimed there. The first one counts."
+    return tag("section", tag("h2", "What each score proves"), table(words, ("score", "ε"), lines, class_="offers"))
+
+
+def _bars(row: Mapping[str, Any], largest: float) -> Html:
+    named = (("proved", row["epsilon_lower"], "bar chosen"), ("claimed", row["epsilon_claimed"], "bar"))
+    pieces = [
+        part
+        for name, value, kind in named
+        for part in (
+            f"{name} {short(value)}",
+            tag("span", tag("span", class_=kind, style=f"width:{100 * value / largest:.1f}%"), class_="track"),
+        )
+    ]
+    return join(pieces)
+
+
+def _version() -> str:
+    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

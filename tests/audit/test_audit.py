@@ -1,0 +1,192 @@
+"""The audit as people call it: any function, any output, bad requests, what is returned."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.bodies import LpBall
+from gaugedp.errors import InvalidRequest
+
+LINE = LpBall(1, 1, 1.0)
+ONE = gd.PureDP(1.0)
+
+
+def coins(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def audited(mechanism, a=0, b=1, claim=ONE, runs=4000, **more):
+    return gd.audit.audit(mechanism, a, b, claim, runs=runs, rng=gd.research_rng(1), **more)
+
+
+def response(epsilon: float, seed: int = 1):
+    """Randomized response about a bit."""
+    toss, truth = coins(seed), 1 / (1 + math.exp(-epsilon))
+    return lambda bit: bit if toss.random() < truth else 1 - bit
+
+
+# -- what is found -----------------------------------------------------------------------------------
+
+
+def test_a_kept_promise_is_not_accused_and_nearly_proved() -> None:
+    found = audited(response(1.0))
+    assert not found.violated
+    assert 0.8 < found.epsilon_lower < 1
+    assert found.epsilon_claimed == 1
+    assert found.delta == 0
+    assert found.method.startswith("black-box: ")
+
+
+def test_a_broken_promise_is_found() -> None:
+    found = audited(response(1.5))
+    assert found.violated
+    assert 1 < found.epsilon_lower < 1.5
+    assert repr(found).count("violated") == 1
+
+
+def tell(words: list, seed: int = 2):
+    """One of the words, the last one almost only from answer 1."""
+    toss = coins(seed)
+    return lambda bit: words[-1] if bit and toss.random() < 0.5 else words[int(toss.integers(len(words) - 1))]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["x", "y", "z"],
+        [None, 0.5, 1.5],
+        [1.0, 2.0, float("nan")],
+        [1.0, float("inf"), float("-inf")],
+        [0.0, 1.0, -0.0],
+        [(1, "a"), (1, None), (1, "a", "b")],
+        [np.zeros((2, 2)), np.ones((2, 2)), np.eye(2)],
+        [np.zeros(2), np.zeros(3), np.zeros(1)],
+        [{"p": [1, 2]}, {"p": []}, {"q": [1, 2]}],
+        [2**80, 2**80 + 2, 2**80 + 1],
+        [1 + 2j, 1j, 1 - 2j],
+        [np.float32(0.5), True, np.int8(3)],
+        [b"x", frozenset({1, 2}), frozenset({1, 3})],
+    ],
+    ids=str,
+)
+def test_any_output_is_told_from_any_other(words: list) -> None:
+    assert audited(tell(words), claim=gd.PureDP(2.0)).violated
+    teller = tell(words, seed=3)
+    kept = audited(lambda _: teller(1))  # the same law for both answers
+    assert not kept.violated
+
+
+def test_lists_of_random_length_tell_by_their_length() -> None:
+    toss = coins(3)
+    assert audited(lambda bit: list(toss.integers(0, 2, toss.poisson(3 + 2 * bit)))).violated
+
+
+def test_a_quadratic_difference_is_seen() -> None:
+    """The sign of each output is fair, and its two sizes tell: as of eigenvectors."""
+    toss = coins(4)
+    scale = {0: np.array([3.0, 1.0]), 1: np.array([1.0, 3.0])}
+    found = audited(lambda bit: scale[bit] * toss.normal(size=2))
+    assert found.violated
+
+
+def test_the_low_order_bits_of_floats_tell() -> None:
+    toss = coins(5)
+    found = audited(lambda x: x + toss.laplace(), 0.0, 1.0)
+    assert found.violated
+    assert found.epsilon_lower > 2
+
+
+def test_a_point_with_a_tiny_delta_is_not_the_only_one_that_is_tried() -> None:
+    """σ a third too small: nothing is seen at δ = 1e−6, and much at larger ones."""
+    mu = gd.ApproxDP(1.0, 1e-6)
+    claim = gd.Gaussian.calibrate(LpBall(1, 2, 1.0), mu).guarantee
+    wide = gd.Gaussian.calibrate(LpBall(1, 2, 1.0), gd.GaussianDP(1.5 * claim.mu))
+    step = float(wide.lattice_step)
+    noise = iter((wide.draw(20_000, gd.research_rng(6)) * step)[:, 0].tolist())
+    found = gd.audit.audit(lambda x: x + next(noise), 0.0, 1.0, claim, rng=gd.research_rng(7))
+    assert found.violated
+    assert found.delta > 1e-3
+
+
+def test_functions_of_ours_that_choose_or_need_the_answer() -> None:
+    body = gd.marginals(gd.Domain.of(a=gd.integers(1, 3)), "a").sensitivity(gd.PrivacyUnit())
+    mechanism = gd.KNorm.calibrate(body, ONE)
+    pool = mechanism.pool(600, gd.research_rng(8))
+
+    def release(answer: np.ndarray) -> np.ndarray:
+        return pool.pop()(answer)
+
+    one_by_one = gd.audit.audit(release, np.array([4, 5, 6]), np.array([5, 5, 6]), ONE, runs=600)
+    assert not one_by_one.violated
+    assert not gd.audit.audit(mechanism, [4, 5, 6], [5, 5, 6], runs=600, rng=gd.research_rng(9)).violated
+
+
+def test_what_is_returned_can_be_written_down() -> None:
+    found = gd.audit.audit(gd.Laplace.calibrate(LINE, ONE), [0.0], [1.0], runs=1000, rng=gd.research_rng(1))
+    facts = json.loads(json.dumps(found.to_dict()))
+    assert facts["epsilon_lower"] == found.epsilon_lower
+    assert facts["guarantee"] == "PureDP(1)"
+    assert {row["kind"] for row in facts["tests"]} == {"white-box", "black-box"}
+    assert sum(row["counted"] for row in facts["tests"] if row["kind"] == "black-box") == 1
+    assert found.runs == 1000
+    assert found.seconds > 0
+    assert "1,000 runs" in repr(found)
+
+
+def test_the_same_key_gives_the_same_audit() -> None:
+    mechanism = gd.Laplace.calibrate(LINE, ONE)
+    one, other = (gd.audit.audit(mechanism, [0.0], [1.0], runs=500, rng=gd.research_rng(2)) for _ in range(2))
+    assert one.to_dict() | {"seconds": 0} == other.to_dict() | {"seconds": 0}
+
+
+# -- what is refused ---------------------------------------------------------------------------------
+
+REFUSED = {
+    "confidence is 1.0": {"confidence": 1.0},
+    "confidence is 0": {"confidence": 0},
+    "confidence is nan": {"confidence": float("nan")},
+    "runs is 99": {"runs": 99},
+    "runs is 1000.5": {"runs": 1000.5},
+    "carries no claim": {"claim": None},
+    "The claim is 2.0": {"claim": 2.0},
+    "have the shapes () and (2,)": {"b": [1, 2]},
+    "raised ZeroDivisionError on answer_": {"mechanism": lambda x: 1 / (x - x)},
+    "raised KeyError on answer_b": {"mechanism": lambda x: {0: 1}[x]},
+    "cannot be audited": {"mechanism": 3},
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_bad_requests_are_refused_in_a_sentence(words: str) -> None:
+    asked = {"mechanism": lambda x: x, "a": 0, "b": 1, "runs": 200} | REFUSED[words]
+    with pytest.raises(InvalidRequest, match=r".\. .*Nothing was read and nothing was spent\.$") as refused:
+        audited(**asked)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (([0.0], [2.0]), "no neighbours"),
+        (([0.0, 1.0], [0.0, 1.0]), "have shape (2,)"),
+        (([0.0], [math.nan]), "not finite"),
+    ],
+)
+def test_answers_of_a_mechanism_must_be_neighbours(answers, words: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        gd.audit.audit(gd.Laplace.calibrate(LINE, ONE), *answers, runs=200)
+    assert words in str(refused.value)
+
+
+def test_a_result_that_is_always_the_same_proves_nothing() -> None:
+    found = audited(lambda _: "same", runs=100)
+    assert (found.epsilon_lower, found.violated) == (0.0, False)
+
+
+def test_a_row_is_too_long_for_memory() -> None:
+    wide = gd.Laplace.calibrate(LpBall(10_000, 1, 1.0), ONE)
+    with pytest.raises(InvalidRequest, match="do not fit memory"):
+        gd.audit.audit(wide, np.zeros(10_000), np.zeros(10_000), runs=10**6)

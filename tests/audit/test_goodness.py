@@ -1,0 +1,89 @@
+"""The tests on draws: their p-values are right where they are known, and small where the law is another."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gaugedp as gd
+from gaugedp.audit import goodness
+from gaugedp.audit.noise import expected
+from gaugedp.bodies import LpBall
+from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.laws import DiscreteLaplace
+
+LAW = DiscreteLaplace(Fraction(5))
+DRAWS = LAW.draw(40_000, gd.research_rng(1))
+
+
+def test_chi_square_is_pearsons_where_all_bins_are_large() -> None:
+    observed, wanted = np.array([48, 35, 17]), np.array([40.0, 40.0, 20.0])
+    assert goodness.chi_square(observed, wanted) == pytest.approx(stats.chisquare(observed, wanted).pvalue)
+
+
+def test_chi_square_joins_what_is_rare() -> None:
+    observed, wanted = np.array([50, 0, 44, 3, 3]), np.array([48.0, 1.0, 46.0, 2.0, 3.0])
+    joined = stats.chisquare([50, 44, 6], [48.0, 46.0, 6.0]).pvalue
+    assert goodness.chi_square(observed, wanted) == pytest.approx(joined)
+    assert goodness.chi_square(np.array([100, 0]), np.array([99.0, 1.0])) == 1.0
+
+
+def test_kolmogorov_bounds_are_bounds() -> None:
+    values = np.random.default_rng(1).random(500) ** 1.1
+    found = goodness.follows(values, lambda x: x)
+    exact = stats.kstest(values, "uniform").pvalue
+    assert exact <= found < 1.2 * exact + 0.2
+    other = np.random.default_rng(2).random(500)
+    assert stats.ks_2samp(values, other).pvalue <= goodness.same_law(values, other)
+    assert goodness.same_law(other, other + 0.3) < 1e-9
+
+
+def test_every_test_of_a_law_is_two_sided() -> None:
+    for scale, is_right in ((Fraction(5), True), (Fraction(9, 2), False), (Fraction(11, 2), False)):
+        for test in (goodness.fit, goodness.size):
+            assert (test(DRAWS, DiscreteLaplace(scale)) > 1e-6) == is_right
+
+
+def test_noise_that_is_hardly_ever_there_is_tested_by_counting() -> None:
+    rare = DiscreteLaplace(Fraction(1, 20))
+    assert goodness.size(np.zeros(1000, dtype=np.int64), rare) == 1.0
+    assert goodness.size(np.repeat([0, 1], [995, 5]), rare) < 1e-9
+
+
+def test_the_chance_of_equal_draws_is_that_of_pairs() -> None:
+    chance = goodness.chance_of_equals(LAW)
+    assert (DRAWS[:20_000] == DRAWS[20_000:]).mean() == pytest.approx(chance, abs=0.01)
+    assert goodness.repeats(DRAWS[:, None], chance) > 1e-6
+    assert goodness.repeats(np.repeat(DRAWS, 2)[:, None], chance) < 1e-9
+    few = np.arange(3000)[:, None]
+    assert goodness.repeats(few, 1e-9) == 1.0
+    assert goodness.repeats(np.concatenate([few, few[:1]]), 1e-9) < 0.02
+
+
+def test_what_never_varies_is_not_accused() -> None:
+    still = np.zeros((500, 3))
+    assert goodness.independence(still) == 1.0
+    assert goodness.succession(still) == 1.0
+    assert goodness.sign(still[:, 0]) == 1.0
+    assert goodness.together([]) == 1.0
+
+
+def test_noise_tests_refuse_what_they_cannot_read() -> None:
+    made = gd.Laplace.calibrate(LpBall(3, 1, 1.0), gd.PureDP(1.0))
+    for draws in (np.zeros((500, 2)), np.zeros(500), np.zeros((10, 3))):
+        with pytest.raises(InvalidRequest, match="draws have shape"):
+            gd.audit.noise_tests(made, draws)
+
+
+def test_the_law_is_computed_anew_from_the_claim() -> None:
+    made = gd.Laplace.calibrate(LpBall(3, 1, 1.0), gd.PureDP(0.5))
+    assert expected(made, gd.PureDP(1.0)).runs[0][1].scale == made.runs[0][1].scale / 2
+    assert expected(made, gd.ApproxDP(1.0, 1e-6)) is None  # Laplace noise is not made for that
+    normal = gd.Gaussian.calibrate(LpBall(3, 2, 1.0), gd.ApproxDP(1.0, 1e-6))
+    assert expected(normal, gd.ApproxDP(1.0, 1e-6)).runs == normal.runs
+    body = gd.prefix_sums(gd.Domain.of(a=gd.integers(1, 9)), "a").sensitivity(gd.PrivacyUnit())
+    strategy = gd.Matrix.calibrate(body, gd.GaussianDP(0.5))
+    assert expected(strategy, gd.GaussianDP(0.5)).scale == pytest.approx(strategy.scale, rel=1e-9)
+    assert expected(strategy, gd.GaussianDP(1.0)).scale == pytest.approx(strategy.scale / 2, rel=1e-9)
+    assert expected(lambda answer: answer, gd.PureDP(1.0)) is None

@@ -1,0 +1,331 @@
+"""Means: clipped sums are exact, noise is as planned, intervals hold, and what is refused. Keys are fixed."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest, LedgerRefused
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.base import clone
+
+from gaugedp.estimators import Mean, SparseMean, TooFewRows, sub_gaussian_bounds
+from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.rows import ball_steps, box_steps, into_ball, into_box
+from gaugedp.estimators.truncation import PrivateRange
+
+NORMAL = np.random.default_rng(1).standard_normal((400, 5))
+LOUD = 1e6  # an ε beyond which nothing is left of the noise
+
+
+# -- rows ----------------------------------------------------------------------------------------------
+
+
+def test_a_sum_of_steps_is_the_same_in_any_order() -> None:
+    steps = box_steps(into_box(NORMAL, np.array(-3.0), np.array(2.0)))
+    assert np.array_equal(steps, np.round(steps))
+    assert np.array_equal(steps.sum(axis=0), steps[::-1].cumsum(axis=0)[-1])
+    assert np.abs(steps).max() <= 2**22
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3))
+def test_any_row_is_brought_inside(values) -> None:
+    row = np.array([values])
+    assert np.abs(into_box(row, np.array(-1.0), np.array(4.0))).max() <= 1
+    for p in (1, 1.5, 2, math.inf):
+        inside = into_ball(row, p, 2.5)
+        assert np.linalg.norm(inside[0], p) <= 1 + 1e-12
+        assert np.linalg.norm(ball_steps(inside)[0], p) <= 2**22 * (1 + 1e-12)
+
+
+def test_what_is_no_number_counts_as_the_middle() -> None:
+    row = np.array([[np.nan, np.inf, -np.inf]])
+    assert into_box(row, np.array(0.0), np.array(4.0)).tolist() == [[0, 1, -1]]
+    assert into_ball(row, 2, 1.0).tolist() == [[0, 0, 0]]
+
+
+# -- the mean ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_without_noise_it_is_the_mean_of_the_clipped_rows(neighbours: str, delta: float) -> None:
+    clipped = np.clip(NORMAL, -1, 2).mean(axis=0)
+    box = Mean(LOUD, delta, bounds=(-1, 2), neighbours=neighbours, random_state=1).fit(NORMAL)
+    assert box.mean_ == pytest.approx(clipped, abs=1e-4)
+    lows = np.array([-1, -2, -1, -1, 0.0])
+    many = Mean(LOUD, delta, bounds=(lows, lows + 3), neighbours=neighbours, random_state=1).fit(NORMAL)
+    assert many.mean_ == pytest.approx(np.clip(NORMAL, lows, lows + 3).mean(axis=0), abs=1e-4)
+    for p in (1, 1.5, 2, math.inf):
+        norms = np.linalg.norm(NORMAL, p, axis=1, keepdims=True)
+        pulled = (NORMAL / np.maximum(norms / 1.5, 1)).mean(axis=0)
+        ball = Mean(LOUD, delta, row_norm=1.5, norm=p, neighbours=neighbours, random_state=1).fit(NORMAL)
+        assert ball.mean_ == pytest.approx(pulled, abs=1e-4)
+
+
+NOISES = [("laplace", 0.0), ("cube", 0.0), ("body", 0.0), ("gaussian", 1e-6), ("auto", 0.0), ("auto", 1e-6)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("noise", "delta"), NOISES)
+@pytest.mark.parametrize("geometry", [{"bounds": (-2, 2)}, {"row_norm": 2.0}, {"row_norm": 2.0, "norm": 1}], ids=str)
+def test_intervals_hold_and_the_error_is_as_planned(geometry, noise: str, delta: float) -> None:
+    """150 fits with fixed keys, 5 coordinates: four standard errors."""
+    make = lambda key: Mean(1.0, delta, noise=noise, random_state=key, **geometry)  # noqa: E731
+    exact = Mean(LOUD, delta, random_state=0, **geometry).fit(NORMAL).mean_
+    held, lengths = [], []
+    for key in range(150):
+        model = make(key).fit(NORMAL)
+        low, high = model.interval(0.9)
+        held.append((low - 1e-4 <= exact) & (exact <= high + 1e-4))
+        lengths.append(np.linalg.norm(model.mean_ - exact))
+    assert np.mean(held) >= 0.9 - 4 * 0.3 / 750**0.5
+    assert np.mean(held) <= 0.9 + 4 * 0.3 / 150**0.5
+    planned = model.mechanism_.error(2) / 400 * 2.0  # the box and the balls have the half width 2
+    assert np.mean(lengths) == pytest.approx(planned, abs=4 * np.std(lengths) / 150**0.5 + 0.01 * planned)
+    assert noise == "auto" or model.solver_ == {"body": "KNorm"}.get(noise, noise.title())
+
+
+def test_replacing_moves_twice_what_adding_does() -> None:
+    moved = {}
+    for neighbours in ("replace", "add_remove"):
+        model = Mean(1.0, bounds=(-1, 1), noise="laplace", neighbours=neighbours, random_state=1).fit(NORMAL)
+        moved[neighbours] = model.mechanism_.body.radius(math.inf)
+        assert model.guarantee_.epsilon(0) == pytest.approx(1)
+    assert moved == {"replace": 2, "add_remove": 1}
+
+
+def test_where_rows_are_added_their_number_is_noisy() -> None:
+    found = [Mean(1.0, bounds=(-1, 1), neighbours="add_remove", random_state=key).fit(NORMAL) for key in range(60)]
+    counts = np.array([model.n_rows_ for model in found])
+    assert counts.std() == pytest.approx(math.sqrt(2) / 0.1, rel=0.5)
+    assert abs(counts.mean() - 400) < 8
+    exact = np.clip(NORMAL, -1, 1).mean(axis=0)
+    held = [(model.interval(0.9)[0] <= exact) & (exact <= model.interval(0.9)[1]) for model in found]
+    assert np.mean(held) >= 0.87
+
+
+# -- the sparse mean -----------------------------------------------------------------------------------
+
+D, S = 300, 5
+SUPPORT = np.arange(0, 300, 60)
+TRUTH = np.zeros(D)
+TRUTH[SUPPORT] = [1, -0.8, 0.7, -1, 0.9]
+ROWS = TRUTH + np.random.default_rng(2).standard_normal((4000, D))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("noise", ["gumbel", "laplace"])
+def test_the_support_is_found(neighbours: str, noise: str) -> None:
+    bounds = sub_gaussian_bounds(len(ROWS), 1.0, 1.0)
+    model = SparseMean(S, 20.0, 1e-6, bounds=bounds, noise=noise, neighbours=neighbours, random_state=1).fit(ROWS)
+    assert sorted(model.support_) == SUPPORT.tolist()
+    assert np.linalg.norm(model.mean_ - TRUTH) < 0.2
+    assert model.guarantee_.epsilon(1e-6) <= 20
+    assert np.count_nonzero(model.mean_) == S
+
+
+def test_pure_promises_are_kept_too() -> None:
+    model = SparseMean(S, 60.0, bounds=(-4, 4), random_state=1).fit(ROWS)
+    assert model.guarantee_ == gd.PureDP(60.0)
+    assert sorted(model.support_) == SUPPORT.tolist()
+
+
+def test_the_middle_of_the_bounds_may_be_anywhere() -> None:
+    model = SparseMean(S, 30.0, 1e-6, bounds=(-3, 5), random_state=1).fit(ROWS)
+    assert sorted(model.support_) == SUPPORT.tolist()
+    assert np.linalg.norm(model.mean_ - TRUTH) < 0.2
+    loud = SparseMean(S, LOUD, 0.5, bounds=(-3, 5), random_state=1).fit(ROWS)
+    assert loud.values_ == pytest.approx(np.clip(ROWS, -3, 5).mean(axis=0)[loud.support_], abs=1e-3)
+
+
+@pytest.mark.statistical
+def test_intervals_of_picked_values_hold() -> None:
+    """60 fits of 5 values: four standard errors."""
+    exact, held = np.clip(ROWS, -4, 4).mean(axis=0), []
+    for key in range(60):
+        model = SparseMean(S, 8.0, 1e-6, bounds=(-4, 4), random_state=key).fit(ROWS)
+        low, high = model.interval(0.9)
+        held.append((low <= exact[model.support_]) & (exact[model.support_] <= high))
+    assert 0.9 - 4 * 0.3 / 300**0.5 <= np.mean(held) <= 0.9 + 4 * 0.3 / 300**0.5
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e3, 1e-3])
+def test_a_private_range_follows_the_data(factor: float) -> None:
+    model = SparseMean(S, 20.0, 1e-6, bounds="private", magnitudes=(1e-6, 1e6), random_state=1).fit(ROWS * factor)
+    assert 2 <= model.bounds_[1] / factor <= 8
+    assert sorted(model.support_) == SUPPORT.tolist()
+    assert model.guarantee_.epsilon(1e-6) <= 20
+    assert model.guarantee_.epsilon(1e-6) > 16
+
+
+def test_a_range_is_a_power_of_two_that_few_rows_exceed() -> None:
+    search = PrivateRange((0.1, 100), gd.PureDP(5.0))
+    assert search.bounds.tolist() == [2.0**k for k in range(-4, 8)]
+    rows = np.concatenate([np.full((990, 2), 3.0), np.full((10, 2), 90.0)])
+    assert search.choose(rows, gd.research_rng(1)) == 4.0
+    assert PrivateRange((0.1, 100), gd.PureDP(1)).choose(np.full((5, 1), np.nan), gd.research_rng(1)) <= 128
+
+
+def test_too_few_rows_are_said_from_public_numbers() -> None:
+    few = ROWS[:64]
+    with pytest.warns(TooFewRows, match="64 rows are too few") as seen:
+        model = SparseMean(S, 1.0, 1e-6, bounds=(-4, 4), random_state=1).fit(few)
+    with pytest.warns(TooFewRows) as again:
+        SparseMean(S, 1.0, 1e-6, bounds=(-4, 4), random_state=1).fit(np.zeros_like(few))
+    assert str(seen[0].message) == str(again[0].message)
+    needed = model.outlook_.rows_needed(1.0)
+    assert needed > 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        enough = SparseMean(S, 1.0, 1e-6, bounds=(-4, 4), random_state=1).fit(np.resize(ROWS, (2 * needed, D)))
+    assert enough.outlook_.detectable < 1
+    assert sorted(enough.support_) == SUPPORT.tolist()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n", "epsilon", "most"), [(8000, 1.0, 0.10), (2000, 4.0, 0.12)])
+def test_the_error_in_high_dimension(n: int, epsilon: float, most: float) -> None:
+    """d = 1000, s = 10, means in [0.5, 1]; four repetitions with fixed keys. The benchmark has more."""
+    errors = []
+    for key in range(4):
+        rng = np.random.default_rng(key)
+        mean = np.zeros(1000)
+        mean[rng.choice(1000, 10, replace=False)] = rng.choice([-1, 1], 10) * rng.uniform(0.5, 1, 10)
+        rows = mean + rng.standard_normal((n, 1000))
+        bounds = sub_gaussian_bounds(n, 1.0, 1.0)
+        model = SparseMean(10, epsilon, 1e-6, bounds=bounds, random_state=key).fit(rows)
+        errors.append(np.linalg.norm(model.mean_ - mean))
+    assert np.mean(errors) <= most
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(3, 10**7))
+def test_public_bounds_cost_less_than_sampling(n: int) -> None:
+    low, high = sub_gaussian_bounds(n, 2.0, 1.0)
+    assert low == -high
+    reach = (high - 1.0) / 2.0
+    density = math.exp(-(reach**2) / 2) / math.sqrt(2 * math.pi)
+    bias = density - reach * 0.5 * math.erfc(reach / math.sqrt(2))  # E(Z − reach)₊
+    assert bias <= 1 / (math.sqrt(2 * math.pi * n) * math.log(n)) + 1e-12
+
+
+# -- rates ---------------------------------------------------------------------------------------------
+
+
+def test_rates_by_hand() -> None:
+    rate = gd.bounds.sparse_mean(8000, 1000, 10, 1.0, 1e-6, 2.0)
+    assert rate.statistical == pytest.approx(2 * math.sqrt(10 * math.log(1000) / 8000))
+    assert rate.privacy == pytest.approx(2 * 10 * math.log(100) * math.sqrt(6 * math.log(10)) / 8000)
+    assert float(rate) == rate.value == rate.statistical + rate.privacy
+    assert rate.upper > rate.value
+    assert rate.kind == "rate, constants unknown"
+    assert "constants unknown" in str(rate)
+    dense = gd.bounds.dense_mean(8000, 1000, 0.5, 1e-6)
+    assert dense.privacy == pytest.approx(1000 * math.sqrt(6 * math.log(10)) / 4000)
+    assert dense.statistical == pytest.approx(math.sqrt(1 / 8))
+
+
+def test_privacy_is_free_from_where_it_says() -> None:
+    """Also the printed condition, with √n·ε for nε: both parts are equal at √n·ε = √(s·log(1/δ)/log d)·log(d/s)."""
+    for epsilon in (0.1, 1.0):
+        start = gd.bounds.sparse_mean(100, 500, 7, epsilon, 1e-5).free_from(0.1)
+        found = gd.bounds.sparse_mean(start, 500, 7, epsilon, 1e-5)
+        assert found.privacy / found.statistical == pytest.approx(0.1, rel=1e-2)
+        equal = gd.bounds.sparse_mean(100, 500, 7, epsilon, 1e-5).free_from(1.0)
+        by_hand = math.sqrt(7 * math.log(1e5) / math.log(500)) * math.log(500 / 7)
+        assert math.sqrt(equal) * epsilon == pytest.approx(by_hand, rel=1e-2)
+
+
+# -- habits --------------------------------------------------------------------------------------------
+
+MODELS = [Mean(bounds=(-1, 1)), SparseMean(2, bounds=(-1, 1), delta=1e-6, epsilon=50)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_fits_are_paid_for_before_they_look(model) -> None:
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(model.epsilon * 1.5, 1e-5))
+    fitted = clone(model).set_params(ledger=ledger).fit(NORMAL)
+    assert len(ledger.entries()) >= 2
+    assert ledger.spent.epsilon(1e-6) <= model.epsilon
+    with pytest.raises(LedgerRefused):
+        clone(model).set_params(ledger=ledger).fit(NORMAL)
+    again = FitRelease.from_json(fitted.release_.to_json())
+    assert again.guarantee == fitted.guarantee_
+    assert {name: value.tolist() for name, value in again.values.items()} == {
+        name: np.asarray(value).tolist() for name, value in fitted.release_.values.items()
+    }
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_fit_never_repeats_unless_asked(model) -> None:
+    one, other = clone(model).fit(NORMAL), clone(model).fit(NORMAL)
+    assert one.mean_.tolist() != other.mean_.tolist()
+    same = [clone(model).set_params(random_state=3).fit(NORMAL).mean_.tolist() for _ in range(2)]
+    assert same[0] == same[1]
+    assert one.release_.facts["research_seed"] is None
+
+
+WRONG = [
+    (Mean, "Either bounds or row_norm"),
+    (lambda: Mean(bounds=(0, 1), row_norm=1.0), "Either bounds or row_norm"),
+    (lambda: Mean(bounds=(1, 1)), "low < high"),
+    (lambda: Mean(bounds=(0, np.inf)), "not finite"),
+    (lambda: Mean(bounds=3), "not a pair"),
+    (lambda: Mean(bounds=([0, 0], [1, 1])), "wrong shape"),
+    (lambda: Mean(row_norm=0.0), "row_norm"),
+    (lambda: Mean(row_norm=1.0, norm=0.5), "Give p"),
+    (lambda: Mean(0.0, bounds=(0, 1)), "epsilon"),
+    (lambda: Mean(np.nan, bounds=(0, 1)), "epsilon"),
+    (lambda: Mean(1.0, 1.0, bounds=(0, 1)), "delta"),
+    (lambda: Mean(1.0, -0.1, bounds=(0, 1)), "delta"),
+    (lambda: Mean(bounds=(0, 1), neighbours="swap"), "Choose one of"),
+    (lambda: Mean(bounds=(0, 1), noise="gaussian"), "needs delta"),
+    (lambda: Mean(bounds=(0, 1), noise="pink"), "Choose one of"),
+    (lambda: Mean(bounds=(0, 1), ledger="x"), "not a ledger"),
+    (lambda: SparseMean(2), "bounds is missing"),
+    (lambda: SparseMean(5, bounds=(0, 1)), "sparsity is 5 and there are 5 columns"),
+    (lambda: SparseMean(0, bounds=(0, 1)), "sparsity"),
+    (lambda: SparseMean(2, bounds="private"), "magnitudes is not a pair"),
+    (lambda: SparseMean(2, bounds="private", magnitudes=(2, 1)), "least < largest"),
+    (lambda: SparseMean(2, bounds=(0, 1), noise="laplace"), "as printed cannot be made"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), WRONG)
+def test_bad_parameters_are_refused_and_nothing_is_spent(make, words: str) -> None:
+    model = make()
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    if model.ledger is None:
+        model.set_params(ledger=ledger)
+    with pytest.raises(InvalidRequest, match=words):
+        model.fit(NORMAL)
+    assert ledger.spent == gd.PureDP(0)
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [1.0, 2.0], [["a"]], np.zeros((0, 3))], ids=str)
+def test_bad_rows_are_refused(rows) -> None:
+    with pytest.raises(InvalidRequest, match="rows"):
+        Mean(bounds=(0, 1)).fit(rows)
+
+
+def test_ledgers_for_persons_are_refused() -> None:
+    for unit in (gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"), gd.PrivacyUnit(neighbours="add_remove")):
+        ledger = gd.Ledger.in_memory(gd.PureDP(5), unit=unit)
+        with pytest.raises(InvalidRequest, match="Use a ledger for rows"):
+            Mean(bounds=(0, 1), ledger=ledger).fit(NORMAL)
+        assert ledger.spent == gd.PureDP(0)
+
+
+RATES = [(0, 10, 2, 1, 1e-6), (10, 10, 10, 1, 1e-6), (10, 10, 0, 1, 1e-6), (10, 10, 2, 0, 1e-6), (10, 10, 2, 1, 1.0)]
+
+
+@pytest.mark.parametrize("numbers", RATES, ids=str)
+def test_bad_rates_are_refused(numbers) -> None:
+    with pytest.raises(InvalidRequest):
+        gd.bounds.sparse_mean(*numbers)

@@ -1,0 +1,155 @@
+"""Questions for quantiles: texts, labels, the body of the histogram, and what is refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gaugedp as gd
+from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
+from gaugedp.queries import Quantiles
+from gaugedp.tables.total import Total
+
+DOMAIN = gd.Domain.of(
+    SEX=["1", "2"],
+    AGE=gd.bins(0, 100, 50, outside="other"),
+    PAY=gd.bounded(-2, 3),
+    TAX=gd.bounded(0, 10**9, missing=0),
+    HOURS=gd.bounded(0, 1, 0.25, missing=0.5),
+)
+AGES = ("[0,50)", "[50,100]", "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "cells"),
+    [
+        ("median(PAY)", "median(PAY)", ["all"]),
+        ("  median( PAY )  by SEX", "median(PAY) by SEX", ["SEX=1", "SEX=2"]),
+        ("quantiles(PAY, 0.5)", "median(PAY)", ["all"]),
+        (
+            "quantiles(PAY, .9,1/3, 1e-1)",
+            "quantiles(PAY, 0.1, 1/3, 0.9)",
+            [f"quantile={q}" for q in ("0.1", "1/3", "0.9")],
+        ),
+        ("quantiles(PAY, 0.00001)", "quantiles(PAY, 1/100000)", ["quantile=1/100000"]),
+        (
+            "quantiles(HOURS, 0.25, 0.75, level=0.99) by SEX*AGE",
+            "quantiles(HOURS, 0.25, 0.75, level=0.99) by SEX*AGE",
+            [f"SEX={s}, AGE={a}, quantile={q}" for s in "12" for a in AGES for q in (0.25, 0.75)],
+        ),
+        ("median(PAY, level=0.999)", "median(PAY, level=0.999)", ["all"]),
+    ],
+)
+def test_texts_and_labels(text, written, cells) -> None:
+    query = gd.query(DOMAIN, text)
+    assert isinstance(query, Quantiles)
+    assert query.text == written
+    assert query.labels == [(written, cell) for cell in cells]
+    assert gd.query(DOMAIN, query.text).digest() == query.digest()
+    assert (query.n_answers, query.n_rows, len(query.steps)) == (len(cells), 3 * len(cells), 3 * len(cells))
+
+
+@given(st.sets(st.fractions(Fraction(1, 10**4), Fraction(9999, 10**4), max_denominator=10**4), min_size=1, max_size=9))
+def test_what_is_written_is_read_back(shares) -> None:
+    query = gd.quantiles(DOMAIN, "PAY", *shares, by=("AGE",))
+    assert gd.query(DOMAIN, query.text).quantiles == query.quantiles == tuple(sorted(shares))
+
+
+def test_a_float_is_the_decimal_that_was_typed() -> None:
+    assert gd.quantiles(DOMAIN, "PAY", np.float64(0.1), 0.3).quantiles == (Fraction(1, 10), Fraction(3, 10))
+
+
+def test_digests_tell_questions_apart() -> None:
+    texts = ["median(PAY)", "median(PAY) by SEX", "quantiles(PAY, 0.4)", "median(PAY, level=0.99)", "median(HOURS)"]
+    wider = gd.Domain.of(PAY=gd.bounded(-2, 4))
+    digests = {gd.query(DOMAIN, text).digest() for text in texts} | {gd.query(wider, "median(PAY)").digest()}
+    assert len(digests) == 6
+
+
+def test_the_rules_are_those_of_sums() -> None:
+    assert gd.query(DOMAIN, "median(PAY) by AGE").rules == gd.query(DOMAIN, "sum(PAY) by AGE").rules
+    assert gd.query(DOMAIN, "median(HOURS) by SEX").rules == gd.query(DOMAIN, "sum(HOURS) by SEX").rules
+
+
+REFUSED = [
+    ("median(SEX)", InvalidRequest, "SEX is an attribute"),
+    ("median(PA)", UnknownName, "Did you mean 'PAY'?"),
+    ("median()", UnknownName, "There is no bounded column ''"),
+    ("median(PAY) by SX", UnknownName, "Did you mean 'SEX'?"),
+    ("median(PAY) by SEX*SEX", InvalidRequest, "names an attribute twice"),
+    ("median(PAY, 0.3)", InvalidRequest, "Write quantiles(PAY, 0.3)."),
+    ("quantiles(PAY)", InvalidRequest, "No quantiles of PAY"),
+    ("quantiles(PAY, 0)", InvalidRequest, "not between 0 and 1"),
+    ("quantiles(PAY, 0.2, 1)", InvalidRequest, "not between 0 and 1"),
+    ("quantiles(PAY, -0.1)", InvalidRequest, "not between 0 and 1"),
+    ("quantiles(PAY, nan)", InvalidRequest, "no number"),
+    ("quantiles(PAY, 1e999999999)", InvalidRequest, "no number"),
+    ("quantiles(PAY, 1/0)", InvalidRequest, "no number"),
+    ("quantiles(PAY, half)", InvalidRequest, "no number"),
+    ("quantiles(PAY, 0.5, 0.50)", InvalidRequest, "asked for twice"),
+    ("quantiles(PAY, 0.1234567)", InvalidRequest, "too fine. Give it with at most 6 decimals"),
+    ("quantiles(PAY, 0.5, level=0.5)", InvalidRequest, "between 0.95 and 0.999"),
+    ("quantiles(PAY, 0.5, level=x)", InvalidRequest, "no number"),
+    ("median(TAX)", InvalidRequest, "coarser step"),
+    ("median(PAY); SEX", InvalidRequest, "cannot be stacked"),
+    ("median(PAY); median(PAY) by SEX", InvalidRequest, "cannot be stacked"),
+    ("ranges(PAY)", UnknownName, "There is no attribute 'PAY'"),
+    ("medain(PAY)", UnknownName, "Did you mean 'median'?"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "words"), REFUSED, ids=[text for text, _, _ in REFUSED])
+def test_bad_questions_are_refused_in_a_sentence(text, kind, words) -> None:
+    with pytest.raises(kind) as caught:
+        gd.query(DOMAIN, text)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith(UNTOUCHED)
+    assert "Fraction" not in str(caught.value)
+
+
+@pytest.mark.parametrize("share", ["0.5", None, True, complex(0, 1), float("nan"), 2])
+def test_shares_must_be_numbers_between_0_and_1(share) -> None:
+    with pytest.raises(GaugedpError):
+        gd.quantiles(DOMAIN, "PAY", share)
+
+
+def test_too_many_quantiles_are_refused() -> None:
+    gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 101)))
+    with pytest.raises(InvalidRequest, match="Ask for 1 to 100"):
+        gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 102)))
+    with pytest.raises(InvalidRequest, match="cannot be stacked"):
+        gd.stack(gd.count(DOMAIN), gd.quantiles(DOMAIN, "PAY", 0.5))
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize("text", ["median(PAY)", "median(PAY) by AGE"])
+def test_the_body_holds_what_a_unit_does_to_the_histogram(text, neighbours) -> None:
+    """Every histogram of two rows against those of two others, or none: inside, and some of them on the boundary."""
+    query = gd.query(DOMAIN, text)
+    body = query.sensitivity(gd.PrivacyUnit("pid", neighbours, 2))
+    rows = np.vstack([np.eye(body.ambient_dim), np.zeros(body.ambient_dim)])
+    units = (rows[:, None] + rows[None]).reshape(-1, body.ambient_dim)[:: 5 if body.ambient_dim > 6 else 1]
+    others = units if neighbours == "replace" else np.zeros_like(units[:1])
+    apart = np.unique((units[:, None] - others[None]).reshape(-1, body.ambient_dim), axis=0)
+    gauges = body.gauge(apart)
+    assert gauges.max() == pytest.approx(1)
+
+
+def test_an_attribute_of_the_same_name_is_no_hindrance() -> None:
+    domain = gd.Domain({"AGE": gd.integers(0, 3)}, {"AGE": gd.bounded(0, 9)})
+    body = gd.quantiles(domain, "AGE", 0.5, by="AGE").sensitivity(gd.PrivacyUnit())
+    assert body.generators.structure.shape == (4, 10)
+
+
+def test_one_look_for_one_total() -> None:
+    class Spy:
+        def totals(self, totals, row_key):
+            assert row_key == b"k"
+            self.asked = totals
+            return [np.arange(12)]
+
+    spy = Spy()
+    assert gd.query(DOMAIN, "median(PAY) by SEX").evaluate(spy, b"k").tolist() == list(range(12))
+    assert spy.asked == [Total(("SEX",), "PAY", each=True)]

@@ -1,0 +1,114 @@
+"""Every mechanism with its claim, two answers, and the same mechanism made for 1.1 times the claim.
+
+To add a mechanism, add a line to CASES. `runs` are enough for both: no alarm at the claim, and one at 1.1 times it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import gaugedp as gd
+from gaugedp.audit.neighbours import neighbours
+from gaugedp.bodies import Body, LpBall, Polytope
+from gaugedp.guarantees import ExponentialLoss, Guarantee
+
+DOMAIN = gd.Domain.of(a=gd.integers(1, 4), b=["x", "y"])
+ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
+
+
+def body_of(text: str, unit: gd.PrivacyUnit = ROW) -> Body:
+    return gd.query(DOMAIN, text).sensitivity(unit)
+
+
+HISTOGRAM, MARGINALS, PREFIX = body_of("a"), body_of("a; b"), body_of("prefix(a)")
+DIRECTIONS = np.random.default_rng(3).normal(size=(3, 5))
+REAL = Polytope.symmetric_hull(DIRECTIONS)
+THIN = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ DIRECTIONS)
+WIDE = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (10, 30)) * 2.0 - 1)  # facets by a walk
+SCORES = LpBall(5, np.inf, 1.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """`make(promise)` is the mechanism; `promise` its claim, `more` 1.1 times it."""
+
+    name: str
+    make: Callable[[Guarantee], Any]
+    promise: Guarantee
+    more: Guarantee
+    answers: tuple[Any, Any] | None = None
+    runs: int = 20_000
+
+    def __str__(self) -> str:
+        return self.name
+
+    def pair(self, mechanism: Any) -> tuple[Any, Any]:
+        return neighbours(mechanism) if self.answers is None else self.answers
+
+
+def pure(name: str, make: Callable[[Guarantee], Any], epsilon: float = 1.0, **more: Any) -> Case:
+    return Case(name, make, gd.PureDP(epsilon), gd.PureDP(1.1 * epsilon), **more)
+
+
+def gaussian(name: str, make: Callable[[Guarantee], Any], mu: float = 0.5, **more: Any) -> Case:
+    return Case(name, make, gd.GaussianDP(mu), gd.GaussianDP(1.1 * mu), **more)
+
+
+def on(kind: Any, body: Body, *options: Any) -> Callable[[Guarantee], Any]:
+    return lambda promise: kind.calibrate(body, promise, *options)
+
+
+def density(promise: Guarantee) -> gd.ExponentialDensity:
+    """A place in [−3, 3], the likelier the nearer to the answer."""
+    score = gd.Quality(lambda answer, points: -np.abs(points[:, 0] - answer[0]), LpBall(1, 1, 1.0), (-4.0, 0.0), True)
+    return gd.ExponentialDensity.calibrate(score, LpBall(1, 2, 3.0), promise)
+
+
+def median(promise: Guarantee) -> gd.RankExponential:
+    """Of six values."""
+    body = gd.marginals(gd.Domain.of(v=gd.integers(1, 6)), "v").sensitivity(ROW)
+    return gd.RankExponential.calibrate(body, promise, [Fraction(1, 2)])
+
+
+NEAR_COUNTS = np.array([2, 5, 4, 0]), np.array([2, 5, 5, 0])
+NEAR_SCORES = np.array([0.0, 1, 2, 3, 4]), np.array([1.0, 2, 1, 2, 3])
+WEIGHTS = np.array([1.0, 1.0, 4.0])
+CASES = [
+    pure("Laplace, histogram", on(gd.Laplace, HISTOGRAM)),
+    pure("Laplace, replace", on(gd.Laplace, body_of("a", REPLACED)), 3.0),
+    pure("Laplace, real, weights", on(gd.Laplace, LpBall(3, 1, 0.3), WEIGHTS)),
+    gaussian("Gaussian, histogram", on(gd.Gaussian, HISTOGRAM)),
+    gaussian("Gaussian, real", on(gd.Gaussian, LpBall(4, 2, 5.0))),
+    Case("Gaussian, discrete", on(gd.Gaussian, HISTOGRAM), gd.ZCDP(0.05), gd.ZCDP(1.21 * 0.05)),
+    pure("Identity, prefix sums", on(gd.Identity, PREFIX), 0.5),
+    pure("Identity, marginals", on(gd.Identity, MARGINALS)),
+    pure("KNorm, marginals", on(gd.KNorm, MARGINALS)),
+    pure("KNorm, real", on(gd.KNorm, REAL)),
+    pure("KNorm, ball", on(gd.KNorm, LpBall(5, 2, 1.0))),
+    Case("KNorm, walk", on(gd.KNorm, WIDE), gd.ApproxDP(1.0, 1e-9), gd.ApproxDP(1.1, 1e-9), runs=2000),
+    pure("NIM", on(gd.NIM, THIN, 2)),
+    pure("Ellipsoid", on(gd.EllipsoidNoise, THIN)),
+    pure("Cube", on(gd.Cube, REAL)),
+    pure("Matrix, Laplace", on(gd.Matrix, body_of("a; b; a*b"))),
+    gaussian("Matrix, Gaussian", on(gd.Matrix, body_of("a; b; a*b"))),
+    gaussian("Matrix, real", on(gd.Matrix, REAL)),
+    Case("Exponential", on(gd.Exponential, SCORES), ExponentialLoss(2.0), ExponentialLoss(2.2), NEAR_SCORES),
+    pure("NoisyMax", on(gd.NoisyMax, SCORES), 2.0, answers=NEAR_SCORES),
+    Case(
+        "Peeling",
+        lambda promise: gd.Peeling.calibrate(SCORES, promise, 2),
+        gd.ApproxDP(2.0, 1e-3),
+        gd.ApproxDP(2.2, 1e-3),
+        NEAR_SCORES,
+    ),
+    pure("Peeling, pure", lambda promise: gd.Peeling.calibrate(HISTOGRAM, promise, 2), 2.0, answers=NEAR_COUNTS),
+    pure("RankExponential", median, 4.0, answers=(np.array([3, 0, 4, 1, 0, 2]), np.array([3, 0, 4, 1, 0, 3]))),
+    pure("PermuteAndFlip", on(gd.PermuteAndFlip, SCORES), 2.0, answers=NEAR_SCORES),
+    pure(
+        "RandomizedResponse", lambda promise: gd.RandomizedResponse.calibrate(3, promise), answers=(0, 1), runs=150_000
+    ),
+    Case("ExponentialDensity", density, ExponentialLoss(6.0), ExponentialLoss(6.6), (np.zeros(1), np.ones(1))),
+]
