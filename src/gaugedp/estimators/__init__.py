@@ -8,8 +8,9 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
 from gaugedp.estimators.mean import Mean
+from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.sparse_mean import SparseMean
 from gaugedp.estimators.sparse_regression import SparseRegression
 from gaugedp.estimators.truncation import TooFewRows, sub_gaussian_bounds
 
-__all__ = ["Mean", "SparseMean", "SparseRegression", "TooFewRows", "sub_gaussian_bounds"]
+__all__ = ["LinearRegression", "Mean", "SparseMean", "SparseRegression", "TooFewRows", "sub_gaussian_bounds"]

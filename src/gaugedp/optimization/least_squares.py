@@ -1,0 +1,142 @@
+"""Least squares on rows in the unit ball: noisy steps, preconditioned by noisy second moments where these tell much."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP, compose
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+
+BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
+_MOMENTS_SHARE = 0.1  # of μ², or of ε
+_STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
+_EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Estimate w with Σ(⟨w, x⟩ − t)² small, ‖x‖₂ ≤ 1, |t| ≤ 1, ‖w‖₂ ≤ `radius`.
+
+    Each step adds the gradient Σ x·clip(⟨w, x⟩ − t, ±1), with noise, through a matrix P, and projects to the ball.
+    "preconditioned": P is the inverse of Σ xxᵀ with noise, its eigenvalues raised to the noise's own edge, and the last
+    steps are averaged. "gradient": P is a multiple of the identity; how far to go is set by n, d, ε and δ alone.
+
+    Theorem. One row moves Σ xxᵀ by at most √2 in the Frobenius norm (1 where rows are added or removed) and a gradient
+    by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
+    """
+
+    n_rows: int
+    n_columns: int
+    radius: float
+    solver: str  # "preconditioned" or "gradient"
+    moments: AdditiveNoise | None
+    gradient: AdditiveNoise
+    steps: int
+    pace: float
+
+    @classmethod
+    def calibrate(
+        cls, shape: tuple[int, int], asked: Guarantee, radius: float, neighbours: str, solver: str = "auto"
+    ) -> "LeastSquares":
+        """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d."""
+        n_rows, d = shape
+        longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
+        turned, moved = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
+        moments = _noise(LpBall(d * (d + 1) // 2, 2, turned * longest**2), asked, _MOMENTS_SHARE)
+        edge = _edge(moments, d)
+        if solver == "auto":
+            solver = "preconditioned" if edge < n_rows / d else "gradient"
+        ball = LpBall(d, 2, moved * longest)
+        if solver == "preconditioned":
+            step = _noise(ball, asked, (1 - _MOMENTS_SHARE) / _STEPS)
+            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0)
+        steps, pace = _pace(_noise(ball, asked, 1.0), n_rows, d)
+        return cls(n_rows, d, radius, solver, None, _noise(ball, asked, 1 / steps), steps, pace)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of all releases together."""
+        parts = [(self.gradient.guarantee, self.steps)]
+        return compose(parts if self.moments is None else [(self.moments.guarantee, 1), *parts])
+
+    @property
+    def exactness(self) -> str:
+        """ "exact" with Gaussian noise; "idealized" with noise of the ball's shape, which is drawn in floats."""
+        return self.gradient.exactness
+
+    def describe(self) -> str:
+        """Return the steps and the deviations of the noise."""
+        std = math.sqrt(float(self.gradient.variances.max()))
+        return f"{self.steps} {self.solver} steps, noise of deviation {std:.6g} on sums of gradients"
+
+    def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
+        matrix = self._matrix(features, rng)
+        found, total, kept = np.zeros(self.n_columns), np.zeros(self.n_columns), 0
+        for step in range(self.steps):
+            found = self._inside(found - matrix @ self._slope(features, target, found, rng))
+            if self.moments is None or step >= _SKIPPED:
+                total, kept = (found, 1) if self.moments is None else (total + found, kept + 1)
+        return total / kept
+
+    def _matrix(self, features: np.ndarray, rng: Entropy) -> np.ndarray:
+        if self.moments is None:
+            return np.eye(self.n_columns) * (self.pace / self.n_rows)
+        upper = np.triu_indices(self.n_columns)
+        stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
+        exact = (features.T @ features)[upper] * 4.0**-BITS * stretch
+        square = np.zeros((self.n_columns, self.n_columns))
+        square[upper] = _released(exact, self.moments, rng) / stretch
+        values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
+        inverse: np.ndarray = (vectors / np.maximum(values, 1.1 * _edge(self.moments, self.n_columns))) @ vectors.T
+        return inverse
+
+    def _slope(self, features: np.ndarray, target: np.ndarray, found: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return the gradient with noise: residuals are clipped and put on the grid, so that the sum is exact."""
+        unit = 2.0**-BITS
+        residual = np.rint(np.clip(features @ (found * unit) - target * unit, -1, 1) / unit)
+        return _released(features.T @ residual * unit**2, self.gradient, rng)
+
+    def _inside(self, point: np.ndarray) -> np.ndarray:
+        return point * min(1.0, self.radius / max(float(np.linalg.norm(point)), 1e-300))
+
+
+def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
+    """Return noise for a ball that keeps a share of the promise: of μ² for (ε, δ), of ε for pure ε."""
+    if isinstance(asked, ApproxDP):
+        mu = gaussian_mu(asked.epsilon_value, asked.delta_value) * math.sqrt(share)
+        return Gaussian.calibrate(body, GaussianDP(mu * (1 - 2.0**-40)))
+    if isinstance(asked, PureDP):
+        return KNorm.calibrate(body, PureDP(asked.value * share * (1 - 2.0**-40)))
+    raise InvalidRequest(f"Least squares cannot be fitted for {asked!r}.", "Give epsilon, or epsilon and delta.")
+
+
+def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
+    step = float(noise.lattice_step)
+    found: np.ndarray = noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
+    return found
+
+
+def _edge(moments: AdditiveNoise, d: int) -> float:
+    """Return about the largest eigenvalue of the noise of the moments: √(2d)·σ for entries of deviation σ/√2."""
+    return math.sqrt(2 * d * float(moments.variances.max()))
+
+
+def _pace(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[int, float]:
+    """Return how many steps of which length: the least of what noise adds and what is left unexplained.
+
+    After steps that add up to s, of gradients divided by n, a share e^{−2s/d} is unexplained where the second moments
+    are those of a sphere; noise whose variance grows with the number of steps adds (s·σ/n)², σ that of one step alone.
+    """
+    sigma = math.sqrt(float(noise.variances.max())) / n_rows
+    paces = np.geomspace(1e-3, 50 * d, 2000)
+    costs = (paces * sigma) ** 2 + _EXPLAINED * np.exp(-2 * paces / d)
+    best = float(paces[costs.argmin()])
+    steps = max(1, math.ceil(best / 2))
+    return steps, best / steps

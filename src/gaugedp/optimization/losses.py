@@ -1,0 +1,235 @@
+"""Convex losses of a linear prediction, with the constants that privacy is calibrated by."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import positive, whole
+
+
+class Loss(ABC):
+    """φ(z, y), convex in the prediction z; z and y of shape (n,).
+
+    A row x then has the loss φ(⟨w, x⟩, y), whose gradient in w is φ′·x: for ‖x‖ ≤ R in a norm it is
+    `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth where that is finite.
+    """
+
+    @property
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """The least L with |φ′(z, y)| ≤ L for all predictions and targets."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The least β with φ″(z, y) ≤ β; infinity where φ has a kink."""
+
+    @abstractmethod
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return φ, shape (n,)."""
+
+    @abstractmethod
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return φ′ in z (a subgradient at a kink), shape (n,)."""
+
+    @abstractmethod
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return φ″ in z (0 at a kink), shape (n,)."""
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + e^{−yz}), y = ±1."""
+
+    @property
+    def lipschitz(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """1/4."""
+        return 0.25
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log(1 + e^{−yz}), without overflow."""
+        return np.logaddexp(0, -y * z)
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """−y/(1 + e^{yz})."""
+        found: np.ndarray = -y * scipy.special.expit(-y * z)
+        return found
+
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """e^z/(1 + e^z)²."""
+        del y
+        share = scipy.special.expit(z)
+        found: np.ndarray = share * (1 - share)
+        return found
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """max(0, 1 − yz), y = ±1."""
+
+    @property
+    def lipschitz(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """Infinite: it has a kink."""
+        return math.inf
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """max(0, 1 − yz)."""
+        return np.maximum(0, 1 - y * z)
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """−y below the kink, else 0."""
+        return np.where(y * z < 1, -y, 0.0)
+
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """0."""
+        del y
+        return np.zeros(np.shape(z))
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """½(z − y)² where |z − y| ≤ `reach`, and its tangent beyond: residuals count as clipped to ±reach.
+
+    For |y| ≤ b and predictions within ±b, reach = 2b changes nothing.
+    """
+
+    reach: float
+
+    def __post_init__(self) -> None:
+        positive(reach=self.reach)
+
+    @property
+    def lipschitz(self) -> float:
+        """`reach`."""
+        return float(self.reach)
+
+    @property
+    def smoothness(self) -> float:
+        """1."""
+        return 1.0
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """½r² or reach·|r| − ½·reach², r = z − y."""
+        far = np.abs(z - y)
+        return np.where(far <= self.reach, far * far / 2, self.reach * far - self.reach**2 / 2)
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The residual, clipped."""
+        return np.clip(z - y, -self.reach, self.reach)
+
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1 within reach."""
+        return (np.abs(z - y) <= self.reach).astype(float)
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """`width`·|r| − ½·width² for |r| > width, ½r² below, r = z − y; divided by width, so that |φ′| ≤ 1."""
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(width=self.width)
+
+    @property
+    def lipschitz(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """1/width."""
+        return 1.0 / self.width
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss."""
+        return Squared(self.width).value(z, y) / self.width
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The clipped residual over the width."""
+        return Squared(self.width).derivative(z, y) / self.width
+
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """1/width within the width."""
+        return Squared(self.width).curvature(z, y) / self.width
+
+
+@dataclass(frozen=True)
+class Absolute(Loss):
+    """|z − y|."""
+
+    @property
+    def lipschitz(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """Infinite: it has a kink."""
+        return math.inf
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """|z − y|."""
+        return np.abs(z - y)
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The sign of the residual."""
+        return np.sign(z - y)
+
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """0."""
+        del y
+        return np.zeros(np.shape(z))
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """log Σ_k e^{z_k} − z_y: predictions z (n, K), classes y (n,) in 0 … K − 1.
+
+    A row's gradient in the (K, d) matrix of weights is (p − e_y)xᵀ: in the Frobenius norm at most √2·‖x‖₂. Its Hessian
+    is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most (1 − 1/K)·‖x‖².
+    """
+
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        whole(minimum=2, n_classes=self.n_classes)
+
+    @property
+    def lipschitz(self) -> float:
+        """√2, of the gradient in z in ℓ₂."""
+        return math.sqrt(2)
+
+    @property
+    def smoothness(self) -> float:
+        """1/2, of the Hessian in z."""
+        return 0.5
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log Σ_k e^{z_k} − z_y, shape (n,)."""
+        found: np.ndarray = scipy.special.logsumexp(z, axis=1) - z[np.arange(len(y)), y]
+        return found
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """p − e_y, shape (n, K)."""
+        found: np.ndarray = scipy.special.softmax(z, axis=1)
+        found[np.arange(len(y)), y] -= 1
+        return found
+
+    def probabilities(self, z: np.ndarray) -> np.ndarray:
+        """p, shape (n, K)."""
+        found: np.ndarray = scipy.special.softmax(z, axis=1)
+        return found

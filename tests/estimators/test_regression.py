@@ -1,0 +1,222 @@
+"""Linear regression: units, sensitivity, how well it does, and what is refused. Keys are fixed."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest, LedgerRefused
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from gaugedp.estimators.regression import Frame, LinearRegression
+from gaugedp.optimization.least_squares import BITS, LeastSquares
+
+LOUD = 1e7
+
+
+def made(n: int, d: int, key: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in the unit ball, coefficients of norm √d/2, noise 0.1, target in [−1, 1]."""
+    rng = np.random.default_rng((n, d, key))
+    scales = np.linspace(1, 0.3, d)
+    rows = rng.standard_normal((n, d)) * scales / (np.linalg.norm(scales) * 1.3)
+    rows /= np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
+    truth = rng.standard_normal(d)
+    truth *= math.sqrt(d) / 2 / np.linalg.norm(truth)
+    return rows, np.clip(rows @ truth + 0.1 * rng.standard_normal(n), -1, 1)
+
+
+ROWS, TARGET = made(3000, 6, 1)
+MODEL = LinearRegression(1.0, 1e-6, row_norm=1.0, target_bounds=(-1, 1), fit_intercept=False)
+
+
+def excess(model: LinearRegression, rows: np.ndarray, target: np.ndarray) -> float:
+    """Mean square of the predictions' distance from least squares."""
+    best = np.linalg.lstsq(rows, target, rcond=None)[0]
+    return float(np.mean((rows @ (model.coef_ - best)) ** 2))
+
+
+# -- without noise -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_without_noise_it_is_least_squares(neighbours: str, delta: float) -> None:
+    epsilon = LOUD if delta == 0 else 1e4
+    model = clone(MODEL).set_params(epsilon=epsilon, delta=delta, neighbours=neighbours, random_state=1)
+    best = np.linalg.lstsq(ROWS, TARGET, rcond=None)[0]
+    assert model.fit(ROWS, TARGET).coef_ == pytest.approx(best, abs=1e-3)
+    assert model.intercept_ == 0
+    assert model.solver_ == "preconditioned"
+
+
+@pytest.mark.parametrize("geometry", [{"bounds": (20, 80)}, {"row_norm": 300.0}], ids=str)
+def test_units_and_intercept_come_back(geometry) -> None:
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(20, 80, (4000, 4))
+    target = 100 + rows @ np.array([1.0, -2.0, 0.0, 0.5]) + rng.standard_normal(4000)
+    model = LinearRegression(
+        LOUD, 0.5, target_bounds=(-200, 300), fit_intercept=True, random_state=1, radius=1e4, **geometry
+    ).fit(rows, target)
+    assert model.predict(rows) == pytest.approx(target, abs=6)
+    assert model.coef_ == pytest.approx([1.0, -2.0, 0.0, 0.5], abs=0.05)
+    assert model.intercept_ == pytest.approx(100, abs=3)
+    assert model.score(rows, target) > 0.99
+
+
+def test_rows_are_in_the_unit_ball() -> None:
+    rng = np.random.default_rng(3)
+    for intercept in (False, True):
+        for box, row_norm in (((np.full(5, -1.0), np.full(5, 2.0)), None), (None, 3.0)):
+            frame = Frame(box, row_norm, (-1.0, 1.0), 5, intercept)
+            features = frame.features(10 * rng.standard_normal((500, 5))) * 2.0**-BITS
+            longest = np.linalg.norm(features, axis=1).max()
+            assert 0.99 < longest <= 1 + math.sqrt(frame.n_features) * 2.0**-BITS
+            assert features.shape[1] == 5 + intercept
+
+
+# -- privacy -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["preconditioned", "gradient"])
+@pytest.mark.parametrize("asked", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)
+def test_the_parts_spend_what_is_asked(solver: str, asked) -> None:
+    method = LeastSquares.calibrate((1000, 5), asked, 2.0, "replace", solver)
+    if isinstance(asked, gd.PureDP):
+        assert 0.999 < float(method.guarantee.epsilon(0, "basic")) <= 1
+        assert method.exactness == "idealized"
+    else:
+        assert 0.999 < method.guarantee.epsilon(1e-6) <= 1
+        assert method.exactness == "exact"
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_no_row_moves_a_sum_further_than_its_body(neighbours: str) -> None:
+    """Random and opposite rows; the worst pair comes near each radius."""
+    method = LeastSquares.calibrate((1000, 4), gd.ApproxDP(1, 1e-6), 2.0, neighbours, "preconditioned")
+    rng = np.random.default_rng(4)
+    points = rng.standard_normal((40, 4))
+    points = np.concatenate([points, -points, np.eye(4)])
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    upper = np.triu_indices(4)
+    stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+    squares = [np.outer(x, x)[upper] * stretch for x in points]
+    slopes = [side * x for x in points for side in (-1, 1)]
+    for vectors, noise in ((squares, method.moments), (slopes, method.gradient)):
+        radius = noise.body.radius(2)
+        if neighbours == "replace":
+            moved = max(np.linalg.norm(one - other) for one in vectors for other in vectors)
+        else:
+            moved = max(np.linalg.norm(one) for one in vectors)
+        assert 0.9 * radius <= moved <= radius
+
+
+def test_replacing_costs_twice_what_adding_does() -> None:
+    replace, add = (
+        LeastSquares.calibrate((1000, 4), gd.ApproxDP(1, 1e-6), 2.0, way) for way in ("replace", "add_remove")
+    )
+    assert replace.gradient.body.radius(2) == pytest.approx(2 * add.gradient.body.radius(2))
+    assert replace.moments.body.radius(2) == pytest.approx(math.sqrt(2) * add.moments.body.radius(2))
+
+
+@pytest.mark.statistical
+def test_the_noise_of_a_fit_is_as_large_as_its_promise_asks() -> None:
+    """One gradient step from 0 on rows that are 0: the released point is noise of a known law; chi-square of 3000."""
+    method = LeastSquares.calibrate((500, 3), gd.ApproxDP(0.5, 1e-6), 1e9, "replace", "gradient")
+    sigma = math.sqrt(float(method.gradient.variances[0])) * method.pace / 500
+    zeros = np.zeros((500, 3)), np.zeros(500)
+    rng = gd.research_rng(5)
+    found = np.array([method.solve(*zeros, rng) for _ in range(1000)]).ravel()
+    wanted = sigma * math.sqrt(method.steps)
+    assert found.std() == pytest.approx(wanted, rel=4 / math.sqrt(2 * 3000))
+    assert found.std() > wanted / 1.1 * (1 + 4 / math.sqrt(2 * 3000))  # noise 10 % smaller would be seen
+
+
+# -- how well ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n", "d", "epsilon", "most"), [(10_000, 10, 1.0, 5e-4), (10_000, 50, 4.0, 1.1e-3)])
+def test_the_excess_error(n: int, d: int, epsilon: float, most: float) -> None:
+    """δ = 1e-6, medians of seven repetitions with fixed keys."""
+    found = []
+    for key in range(7):
+        rows, target = made(n, d, key)
+        found.append(excess(clone(MODEL).set_params(epsilon=epsilon, random_state=key).fit(rows, target), rows, target))
+    assert np.median(found) <= most
+
+
+@pytest.mark.statistical
+def test_heavy_noise_does_little_worse_than_zero() -> None:
+    found, zero = [], []
+    for key in range(7):
+        rows, target = made(1000, 10, key)
+        model = clone(MODEL).set_params(epsilon=0.1, random_state=key).fit(rows, target)
+        assert model.solver_ == "gradient"
+        found.append(excess(model, rows, target))
+        model.coef_ = np.zeros(10)
+        zero.append(excess(model, rows, target))
+    assert np.median(found) <= 1.15 * np.median(zero)
+
+
+# -- habits --------------------------------------------------------------------------------------------
+
+
+def test_it_is_paid_for_before_it_looks() -> None:
+    for neighbours in ("replace", "add_remove"):
+        ledger = gd.Ledger.in_memory(gd.ApproxDP(1.5, 1e-5))
+        model = clone(MODEL).set_params(ledger=ledger, neighbours=neighbours)
+        model.fit(ROWS, TARGET)
+        assert 0.99 < ledger.spent.epsilon(1e-5) <= 1
+        with pytest.raises(LedgerRefused):
+            model.fit(ROWS, TARGET)
+
+
+def test_searches_work() -> None:
+    model = clone(MODEL).set_params(epsilon=20.0, random_state=1)
+    assert np.mean(cross_val_score(model, ROWS, TARGET, cv=3)) > 0.3
+    search = GridSearchCV(model, {"solver": ["preconditioned", "gradient"]}, cv=2).fit(ROWS, TARGET)
+    assert search.best_params_["solver"] in ("preconditioned", "gradient")
+
+
+@pytest.mark.parametrize("solver", ["auto", "preconditioned", "gradient"])
+def test_any_rows_give_a_fit(solver: str) -> None:
+    rows, target = ROWS[:50].copy(), TARGET[:50].copy()
+    rows[0], rows[1, 3], target[2:4] = np.nan, np.inf, (np.nan, -np.inf)
+    for data in ((rows, target), (np.zeros((1, 6)), np.zeros(1)), (np.full((4, 6), 1e300), np.full(4, -1e300))):
+        for epsilon in (1e-6, 1.0, 1e3):
+            model = clone(MODEL).set_params(solver=solver, epsilon=epsilon, fit_intercept=True)
+            assert np.isfinite(model.fit(*data).coef_).all()
+
+
+WRONG = [
+    ({"row_norm": None}, "Either bounds or row_norm"),
+    ({"bounds": (0, 1)}, "Either bounds or row_norm"),
+    ({"row_norm": -1.0}, "row_norm"),
+    ({"target_bounds": None}, "target_bounds is missing"),
+    ({"target_bounds": (1, 0)}, "low < high"),
+    ({"solver": "newton"}, "Choose one of"),
+    ({"radius": 0.0}, "radius"),
+    ({"epsilon": 0.0}, "epsilon"),
+    ({"delta": 1.0}, "delta"),
+    ({"neighbours": "none"}, "Choose one of"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), WRONG, ids=str)
+def test_bad_parameters_are_refused_and_nothing_is_spent(change, words: str) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    with pytest.raises(InvalidRequest, match=words):
+        clone(MODEL).set_params(ledger=ledger, **change).fit(ROWS, TARGET)
+    assert ledger.spent == gd.PureDP(0)
+
+
+def test_bad_data_is_refused() -> None:
+    for target in (TARGET[:5], np.zeros((3000, 2)), ["a"] * 3000):
+        with pytest.raises(InvalidRequest, match="target"):
+            clone(MODEL).fit(ROWS, target)
+    with pytest.raises(InvalidRequest, match="do not fit the model"):
+        clone(MODEL).predict(ROWS)
