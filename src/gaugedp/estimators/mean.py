@@ -34,7 +34,8 @@ class Mean(PrivateEstimator):
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. Where rows are
     added or removed, a tenth of ε goes to their number. docs/theory/means.md
 
-    A value that is not a number counts as the middle of its bounds, a row with one as 0 in a ball.
+    A value that is not a number counts as the middle of its bounds, a row with one as 0 in a ball. For norms other than
+    1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
 
     After fit: mean_ (d,), n_rows_, solver_, guarantee_, release_, mechanism_.
     """
@@ -77,7 +78,8 @@ class Mean(PrivateEstimator):
         total = noise(np.rint(self._scaled_sum(rows) / step).astype(np.int64)) * step
         self._show(total, count.draw(len(rows), stream), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
-        self._publish({"mean": self.mean_, "n_rows": np.array(self.n_rows_)}, guarantee, mechanism.exactness, facts)
+        values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
+        self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
         self._settle(paid)
         return self
 
@@ -95,6 +97,11 @@ class Mean(PrivateEstimator):
         ends = [(self._total + side * widths) / n for side in (-1, 1) for n in (fewest, most)]
         low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
         return self._unscaled(low), self._unscaled(high)
+
+    @property
+    def _is_bent(self) -> bool:
+        """Whether norms take powers, whose last bit no standard fixes: rows may then be rounded differently."""
+        return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
     def _read_geometry(self, n_columns: int) -> None:
         if (self.bounds is None) == (self.row_norm is None):

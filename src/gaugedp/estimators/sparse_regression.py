@@ -23,6 +23,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
 _SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the promise: screening, equations, rounds
+_MOST, _FINE = 64.0, 2.0**-24  # coefficients are cut and rounded to these for predictions
 _ROUNDING = 2.0**-20  # what floats may add to how far a score moves
 _FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds mend more than they cost
 
@@ -242,7 +243,8 @@ class Steps:
         assert self.round is not None
         found, curvature = state
         scale = 2.0**-PRODUCT_BITS
-        residual = box_steps(np.clip(goal * scale - features @ found * scale, -1, 1), PRODUCT_BITS)
+        predicted = features @ np.rint(np.clip(found, -_MOST, _MOST) / _FINE) * _FINE  # exact, in any order
+        residual = box_steps(np.clip((goal - predicted) * scale, -1, 1), PRODUCT_BITS)
         scores = found * curvature + features.T @ residual * scale**2
         chosen, values = self.round.split(self.round.sample(scores, rng))
         moved = np.zeros_like(found)

@@ -14,6 +14,7 @@ from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 
 BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
+_WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
@@ -98,13 +99,21 @@ class LeastSquares:
         return inverse
 
     def _slope(self, features: np.ndarray, target: np.ndarray, found: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return the gradient with noise: residuals are clipped and put on the grid, so that the sum is exact."""
+        """Return the gradient with noise. Predictions, residuals and sums are of whole steps: exact, in any order."""
         unit = 2.0**-BITS
-        residual = np.rint(np.clip(features @ (found * unit) - target * unit, -1, 1) / unit)
+        predicted = features @ np.rint(found / self._fine) * self._fine
+        residual = np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
         return _released(features.T @ residual * unit**2, self.gradient, rng)
 
+    @property
+    def _fine(self) -> float:
+        """What weights are rounded to: a power of two near 2^−30 of the radius."""
+        return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
+
     def _inside(self, point: np.ndarray) -> np.ndarray:
-        return point * min(1.0, self.radius / max(float(np.linalg.norm(point)), 1e-300))
+        near = point * min(1.0, self.radius / max(float(np.linalg.norm(point)), 1e-300))
+        found: np.ndarray = np.rint(near / self._fine) * self._fine
+        return found
 
 
 def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
