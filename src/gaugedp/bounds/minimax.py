@@ -1,34 +1,35 @@
 """How fast the error of the best private estimator falls: rates, whose constants are unknown."""
 
 import math
-from dataclasses import dataclass
 
 from gaugedp._validate import between, positive, whole
 from gaugedp.errors import InvalidRequest
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A minimax rate: the least worst-case error is between c and C times `value`, for constants nobody knows.
+class Rate(float):
+    """A minimax rate: the least worst-case error is between c and C times this number, for constants nobody knows.
 
-    `value` = `statistical` + `privacy`: what any estimator pays, and what privacy adds. No certificate: compare the two
-    parts, or two values of n, never an error with the value. `upper` is the rate that is reached.
+    It is `statistical` + `privacy`: what any estimator pays, and what privacy adds. No certificate: compare the two
+    parts, or two values of n, never an error with the number. `upper` is the rate that is reached.
     """
 
+    kind = "rate, constants unknown"
     statistical: float
     privacy: float
     upper: float
     n: int
 
+    @classmethod
+    def of(cls, statistical: float, privacy: float, upper: float, n: int) -> "Rate":
+        """Return the rate with these parts."""
+        made = cls(statistical + privacy)
+        made.statistical, made.privacy, made.upper, made.n = statistical, privacy, upper, n
+        return made
+
     @property
     def value(self) -> float:
         """The sum of both parts."""
-        return self.statistical + self.privacy
-
-    @property
-    def kind(self) -> str:
-        """What it is."""
-        return "rate, constants unknown"
+        return float(self)
 
     def free_from(self, share: float = 0.1) -> int:
         """Return the number of rows from which the privacy part is at most `share` of the statistical one.
@@ -38,8 +39,8 @@ class Rate:
         positive(share=share)
         return math.ceil(self.n * (self.privacy / (share * self.statistical)) ** 2)
 
-    def __float__(self) -> float:
-        return self.value
+    def __reduce__(self) -> tuple[object, tuple[float, float, float, int]]:
+        return Rate.of, (self.statistical, self.privacy, self.upper, self.n)
 
     def __str__(self) -> str:
         return (
@@ -62,7 +63,7 @@ def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: flo
     statistical = sigma * math.sqrt(s * math.log(d) / n)
     scale = sigma * s * math.sqrt(math.log(1 / delta)) / (n * epsilon)
     reached = statistical + scale * math.log(d) * math.sqrt(math.log(max(n, 3)))
-    return Rate(statistical, scale * math.log(d / s), reached, n)
+    return Rate.of(statistical, scale * math.log(d / s), reached, n)
 
 
 def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
@@ -74,7 +75,7 @@ def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0)
     _check(n, d, epsilon, delta, sigma)
     statistical = sigma * math.sqrt(d / n)
     privacy = sigma * d * math.sqrt(math.log(1 / delta)) / (n * epsilon)
-    return Rate(statistical, privacy, statistical + privacy * math.sqrt(math.log(max(n, 3))), n)
+    return Rate.of(statistical, privacy, statistical + privacy * math.sqrt(math.log(max(n, 3))), n)
 
 
 def _check(n: int, d: int, epsilon: float, delta: float, sigma: float) -> None:
