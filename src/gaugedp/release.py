@@ -9,7 +9,8 @@ import numpy as np
 from gaugedp.answer import FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ApproxDP, Guarantee
+from gaugedp.guarantees import ApproxDP
+from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
@@ -62,7 +63,7 @@ def release(
     facts = _facts(made, table, seed)
     on_stage("pay")
     paid = ledger.reserve(
-        _promises(made),
+        chargeable(made.mechanism.guarantee, made.asked),
         table=table.name,
         unit=table.unit,
         request=_request(made, seed),
@@ -112,14 +113,6 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
     if isinstance(asked, ApproxDP) and mechanism.guarantee.delta(asked.epsilon_value) > asked.delta_value:
         raise InvalidRequest(f"{mechanism.guarantee!r} does not imply {asked!r}.", "Take the plan as it was made.")
     return given
-
-
-def _promises(made: Plan) -> list[Guarantee]:
-    """Return what may be charged: the mechanism's own promise first; last where its plain sum exceeds the (ε, δ)."""
-    own, asked = made.mechanism.guarantee, made.asked
-    plain, wanted = own.price("approx"), asked.price("approx")
-    is_dearer = isinstance(asked, ApproxDP) and plain is not None and wanted is not None and plain[0] > wanted[0]
-    return [asked, own] if is_dearer else [own, asked]
 
 
 def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:

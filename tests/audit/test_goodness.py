@@ -18,15 +18,35 @@ DRAWS = LAW.draw(40_000, gd.research_rng(1))
 
 
 def test_chi_square_is_pearsons_where_all_bins_are_large() -> None:
-    observed, wanted = np.array([48, 35, 17]), np.array([40.0, 40.0, 20.0])
+    observed, wanted = np.array([480, 350, 170]), np.array([440.0, 370.0, 190.0])
     assert goodness.chi_square(observed, wanted) == pytest.approx(stats.chisquare(observed, wanted).pvalue)
 
 
 def test_chi_square_joins_what_is_rare() -> None:
-    observed, wanted = np.array([50, 0, 44, 3, 3]), np.array([48.0, 1.0, 46.0, 2.0, 3.0])
-    joined = stats.chisquare([50, 44, 6], [48.0, 46.0, 6.0]).pvalue
+    observed, wanted = np.array([500, 0, 440, 30, 30]), np.array([480.0, 10.0, 460.0, 20.0, 30.0])
+    joined = stats.chisquare([500, 440, 60], [480.0, 460.0, 60.0]).pvalue
     assert goodness.chi_square(observed, wanted) == pytest.approx(joined)
-    assert goodness.chi_square(np.array([100, 0]), np.array([99.0, 1.0])) == 1.0
+
+
+def test_bins_that_stay_small_together_are_binomial() -> None:
+    observed, wanted = np.array([500, 470, 30]), np.array([510.0, 470.0, 20.0])
+    alone = 2 * stats.binom.sf(29, 1000, 0.02)
+    assert goodness.chi_square(observed, wanted) == pytest.approx(2 * min(alone, 1))
+    assert goodness.chi_square(np.array([995, 5]), np.array([995.0, 5.0])) == 1.0
+    assert goodness.chi_square(np.array([940, 60]), np.array([995.0, 5.0])) < 1e-30
+
+
+@pytest.mark.statistical
+def test_what_is_rare_is_not_accused() -> None:
+    """Draws that are hardly ever not 0: one coincidence is a correlation of 1/m. 200 samples; 1e-6 a p-value."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        draws = (rng.random((3000, 6)) < 0.002).astype(int) * rng.choice([-1, 1], (3000, 6))
+        assert goodness.independence(draws) > 1e-6
+        assert goodness.succession(draws) > 1e-6
+    copied = draws.copy()
+    copied[:, 1] = copied[:, 0] = rng.random(3000) < 0.01
+    assert goodness.independence(copied) < 1e-6
 
 
 def test_kolmogorov_bounds_are_bounds() -> None:

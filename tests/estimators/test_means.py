@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
+from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
@@ -17,6 +18,7 @@ from sklearn.base import clone
 from gaugedp.estimators import Mean, SparseMean, TooFewRows, sub_gaussian_bounds
 from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import ball_steps, box_steps, into_ball, into_box
+from gaugedp.estimators.size import Count
 from gaugedp.estimators.truncation import PrivateRange
 
 NORMAL = np.random.default_rng(1).standard_normal((400, 5))
@@ -294,6 +296,9 @@ WRONG = [
     (lambda: SparseMean(2, bounds="private"), "magnitudes is not a pair"),
     (lambda: SparseMean(2, bounds="private", magnitudes=(2, 1)), "least < largest"),
     (lambda: SparseMean(2, bounds=(0, 1), noise="laplace"), "as printed cannot be made"),
+    (lambda: SparseMean(2, bounds=(2.0**37 - 1, 2.0**37 + 1)), "far from 0"),
+    (lambda: Mean(bounds=(0, 5e-324)), "too narrow or too wide"),
+    (lambda: Mean(bounds=(-1.7e308, 1.7e308)), "too narrow or too wide"),
 ]
 
 
@@ -308,7 +313,7 @@ def test_bad_parameters_are_refused_and_nothing_is_spent(make, words: str) -> No
     assert ledger.spent == gd.PureDP(0)
 
 
-@pytest.mark.parametrize("rows", [[], [[]], [1.0, 2.0], [["a"]], np.zeros((0, 3))], ids=str)
+@pytest.mark.parametrize("rows", [[], [[]], [1.0, 2.0], [["a"]], [[10**400]], np.zeros((0, 3))], ids=str)
 def test_bad_rows_are_refused(rows) -> None:
     with pytest.raises(InvalidRequest, match="rows"):
         Mean(bounds=(0, 1)).fit(rows)
@@ -329,3 +334,21 @@ RATES = [(0, 10, 2, 1, 1e-6), (10, 10, 10, 1, 1e-6), (10, 10, 0, 1, 1e-6), (10, 
 def test_bad_rates_are_refused(numbers) -> None:
     with pytest.raises(InvalidRequest):
         gd.bounds.sparse_mean(*numbers)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_the_ledger_is_not_told_how_many_rows_there_are(model) -> None:
+    for neighbours, shape in (("replace", [400, 5]), ("add_remove", [5])):
+        ledger = gd.Ledger.in_memory(gd.ApproxDP(100.0, 1e-4))
+        clone(model).set_params(ledger=ledger, neighbours=neighbours).fit(NORMAL)
+        asked = [entry.request for entry in ledger.entries() if entry.request and "fit" in entry.request]
+        assert [request["shape"] for request in asked] == [shape]
+
+
+@given(st.floats(1e-9, 1e9))
+def test_shares_never_add_up_to_more(epsilon: float) -> None:
+    for asked in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
+        count = Count(asked, "add_remove")
+        rest = count.rest.value if isinstance(count.rest, gd.PureDP) else count.rest.epsilon_value
+        assert decimal(count.mechanism.guarantee.value) + decimal(rest) <= decimal(epsilon)
+        assert rest >= 0.9 * epsilon * (1 - 1e-10)

@@ -181,3 +181,11 @@ def test_bad_data_is_refused() -> None:
         clone(MODEL).predict(ROWS)
     with pytest.raises(InvalidRequest, match="do not fit the model"):
         clone(MODEL).fit(ROWS, TARGET).predict(ROWS[:, :3])
+
+
+def test_a_private_number_of_rows_is_not_told() -> None:
+    told = set()
+    for n in (319, 320, 3000):
+        model = clone(MODEL).set_params(neighbours="add_remove", sparsity=1).fit(ROWS[:n], TARGET[:n])
+        told.add((model.solver_, model.release_.facts["reason"]))
+    assert told == {("screen", "the number of rows is private")}

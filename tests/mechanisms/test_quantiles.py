@@ -415,3 +415,11 @@ def test_the_randomness_is_drawn_before_the_answer_is_seen() -> None:
         draws.append(found[::-1] if late else found)
     assert draws[0] == draws[1]
     assert first.seed == 9
+
+
+def test_quantiles_of_many_digits_are_refused() -> None:
+    """Ranks in units of 10^-17 rows would leave 64 bits."""
+    body = gd.marginals(gd.Domain.of(v=gd.integers(1, 6)), "v").sensitivity(gd.PrivacyUnit())
+    for quantile in (Fraction(1, 10**17), Fraction(1, 2) + Fraction(1, 10**17)):
+        with pytest.raises(InvalidRequest, match="too many digits"):
+            gd.RankExponential.calibrate(body, gd.PureDP(8.0), [quantile])

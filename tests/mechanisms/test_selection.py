@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
-from gaugedp.bodies import LpBall, Polytope
+from gaugedp.bodies import LpBall, Polytope, scaled
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.exponential import bounded_range
 from gaugedp.samplers.laws import DiscreteLaplace
@@ -440,3 +440,23 @@ REFUSED = [
 def test_what_cannot_be_done_is_refused(request_, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         request_()
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.5, 2.5])
+def test_counts_that_are_scaled_are_no_integers(factor: float) -> None:
+    """A body of counts times 1.5 moves scores by 1.5: the loss at its worst pair stays within the promise."""
+    body = scaled(COUNTS, factor)
+    for kind in (gd.Exponential, gd.PermuteAndFlip):
+        mechanism = kind.calibrate(body, ONE)
+        assert mechanism.width * mechanism.lattice_step >= factor
+        one, other = factor * np.array([1.0, 0, 0, 0]), np.zeros(4)
+        losses = np.log(mechanism.probabilities(one) / mechanism.probabilities(other))
+        assert np.abs(losses).max() <= 1
+
+
+def test_scores_between_whole_numbers_move_no_further_than_their_body() -> None:
+    """Rounding to even would send 0.5 to 0 and 1.5 to 2."""
+    for kind in (gd.Exponential, gd.PermuteAndFlip, gd.NoisyMax):
+        mechanism = kind.calibrate(COUNTS, ONE)
+        steps = [mechanism.in_steps(np.array([x, 0, 0, 0])) for x in (0.5, 1.5, 2.5, -0.5, -1.5)]
+        assert [int(row[0]) for row in steps] == [1, 2, 3, 0, -1]

@@ -12,6 +12,7 @@ from gaugedp.audit.rules import Point, Rule, best_of, best_rule
 from gaugedp.audit.scores import scores
 from gaugedp.audit.sources import Runs
 
+_LARGEST = 1e300  # of a score
 _CAUTION = 3.0  # deviations by which the best of many rules may be lucky on the runs that it is chosen on
 
 
@@ -25,6 +26,7 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
     quarter, half = runs.outputs.size // 4, runs.outputs.size // 2
     place = np.arange(runs.outputs.size)
     found = scores(runs.outputs, runs.is_a, place < quarter, answers)
+    found = {name: np.clip(score, -_LARGEST, _LARGEST) for name, score in found.items()}
     if not found:  # all outputs are equal
         found = {"nothing": np.zeros(runs.outputs.size)}
     deviations = _CAUTION - float(scipy.special.ndtri(min(miss, 0.4)))

@@ -14,7 +14,8 @@ import scipy
 from gaugedp.samplers.laws import Law, Spread
 
 _IN_A_BIN = 50  # draws expected
-_LEAST = 5.0  # of counts
+_LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square
+_RARE = 500.0  # coincidences of rare values, below which they are counted and not correlated
 _LAGS = (1, 2, 7)
 _MOST_COLUMNS = 24
 
@@ -59,20 +60,33 @@ def fit(draws: np.ndarray, law: Spread) -> float:
 
 
 def chi_square(observed: np.ndarray, wanted: np.ndarray) -> float:
-    """Return Pearson's p-value (CLT) of counts; the bins that expect less than 5 are one, and 1 where one is left."""
+    """Return Pearson's p-value (CLT) of counts, and that of the small bins together, by the binomial law.
+
+    The bins that expect less than 50 are one; where even that one expects less, it is left to the binomial law alone.
+    """
     seen, due = _joined(observed, wanted)
+    n, few = round(float(due.sum())), due < _LEAST
+    alone = [_binomial(int(seen[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []
+    seen, due = seen[~few], due[~few]
     if len(due) < 2:
-        return 1.0
-    return float(scipy.special.chdtrc(len(due) - 1, ((seen - due) ** 2 / due).sum()))
+        return together(alone)
+    due = due * (seen.sum() / due.sum())
+    return together([*alone, float(scipy.special.chdtrc(len(due) - 1, ((seen - due) ** 2 / due).sum()))])
+
+
+def _binomial(count: int, n: int, share: float) -> float:
+    """Return the two-sided p-value of `count` for Binomial(n, share), exactly: twice the smaller tail."""
+    share = min(1.0, max(0.0, share))
+    below = float(scipy.special.bdtr(count, n, share)) if count < n else 1.0
+    above = float(scipy.special.bdtrc(count - 1, n, share)) if count else 1.0
+    return min(1.0, 2 * min(below, above))
 
 
 def _joined(observed: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both with the smallest bins joined until each expects 5 or more."""
+    """Return both with the bins that expect less than 50 joined into one."""
     order = np.argsort(wanted, kind="stable")
     due, seen = wanted[order].astype(float), observed[order].astype(float)
-    totals = np.cumsum(due)
-    small = int((due < _LEAST).sum())
-    head = max(small, int(np.searchsorted(totals, _LEAST)) + 1 if small else 0)
+    head = int((due < _LEAST).sum())
     if not head:
         return seen, due
     return np.append(seen[:head].sum(), seen[head:]), np.append(due[:head].sum(), due[head:])
@@ -142,11 +156,35 @@ def same_mean(one: np.ndarray, other: np.ndarray) -> float:
 # -- independence ------------------------------------------------------------------------------------
 
 
-def correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the p-value (CLT) of no correlation; 1 where one of them never varies."""
+def correlation(one: np.ndarray, other: np.ndarray, odd: tuple[np.ndarray, np.ndarray] | None = None) -> float:
+    """Return the p-value (CLT) of no correlation; 1 where one of them never varies.
+
+    Where both hardly ever leave their commonest value, how often they do together has no normal law: the p-value is
+    then a bound for that count. `one` may be the same series as `other`, some places later. `odd` says where they
+    leave it, if the commonest value is not their median.
+    """
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return 1.0
+    rare = (one != np.median(one), other != np.median(other)) if odd is None else odd
+    counts = [float(values.sum()) for values in rare]
+    if max(counts) < len(one) / 2 and counts[0] * counts[1] / len(one) < _RARE:
+        return _coincidences(*rare)
+    if min(counts) < _IN_A_BIN < len(one) / 2:
+        return 1.0
     return two_sided(float(np.corrcoef(one, other)[0, 1]) * math.sqrt(len(one)))
+
+
+def _coincidences(one: np.ndarray, other: np.ndarray) -> float:
+    """Return a bound on the p-value of how often both are True, given how often each is.
+
+    For independent columns the count is hypergeometric, and P(X ≥ c) ≤ e^{−m}(em/c)^c for c above its mean m
+    (Hoeffding 1963, theorems 1 and 4). Pairs of a series with itself overlap: they are two classes of pairs that do
+    not, one of which has half of the count; twice the bound for half of m and c holds for both.
+    """
+    mean, count = float(one.sum()) * float(other.sum()) / len(one) / 2, float((one & other).sum()) / 2
+    if count <= mean:
+        return 1.0
+    return min(1.0, 2 * math.exp(count - mean - count * math.log(count / mean)))
 
 
 def independence(draws: np.ndarray) -> float:
@@ -159,9 +197,10 @@ def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
     """Return the p-value for the columns in pairs, and for the numbers of all rows in order, columns on one scale."""
     centred = rows - rows.mean(axis=0)
     series = (centred / np.maximum(centred.std(axis=0), 1e-300)).ravel()
-    pairs = list(combinations(columns.T, 2))
-    pairs += [(series[lag:], series[:-lag]) for lag in sorted({*_LAGS, rows.shape[1]})]
-    return together(correlation(*pair) for pair in pairs)
+    odd = (rows != np.median(rows, axis=0)).ravel()
+    lags = sorted({*_LAGS, rows.shape[1]})
+    later = [correlation(series[lag:], series[:-lag], (odd[lag:], odd[:-lag])) for lag in lags]
+    return together([correlation(*pair) for pair in combinations(columns.T, 2)] + later)
 
 
 def succession(draws: np.ndarray) -> float:

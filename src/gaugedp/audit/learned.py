@@ -53,6 +53,6 @@ def _standard(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         centred = np.nan_to_num(values - middle)
         spread = np.quantile(np.abs(np.nan_to_num(like - middle)), 0.8, axis=0)
-        spread = np.where(spread > 0, spread, np.abs(centred).max(axis=0))
+        spread = np.where(spread > 0, spread, np.abs(np.nan_to_num(like - middle)).max(axis=0))
         cut: np.ndarray = np.nan_to_num(centred / np.where(spread > 0, spread, 1)).clip(-_LARGEST, _LARGEST)
     return cut

@@ -132,5 +132,12 @@ def _vector(released: Any, d: int) -> np.ndarray:
 
 def _carried(*carriers: Any) -> Guarantee | None:
     names = ("guarantee_", "guarantee")
-    found = [getattr(one, name) for one in carriers for name in names if hasattr(one, name)]
-    return found[0] if found else None
+    found = [(getattr(one, name), one) for one in carriers for name in names if hasattr(one, name)]
+    if not found:
+        return None
+    promise: Guarantee
+    promise, carrier = found[0]
+    facts = getattr(getattr(carrier, "release_", None), "facts", {})
+    if facts.get("neighbours") == "add_remove" and isinstance(promise, Guarantee):
+        return promise.group(2)  # a member is replaced by a non-member: removed, and another one added
+    return promise

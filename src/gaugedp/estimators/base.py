@@ -12,6 +12,7 @@ from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.record import FitRelease
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 
@@ -54,9 +55,10 @@ class PrivateEstimator(BaseEstimator):
             raise InvalidRequest(
                 f"The ledger protects {unit}, this fit a row, by {self.neighbours}.", "Use a ledger for rows."
             )
-        request = {"fit": type(self).__name__, "shape": list(shape), "research_seed": self.random_state}
+        public = shape if self.neighbours == "replace" else shape[1:]  # the number of rows is private where it may move
+        request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self.random_state}
         table = self.ledger.table or "rows"
-        paid = self.ledger.reserve([guarantee, asked], table=table, unit=unit, request=request)
+        paid = self.ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
         assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
         return paid
 

@@ -10,16 +10,19 @@ from gaugedp.errors import InvalidRequest
 
 SUM_BITS, PRODUCT_BITS = 22, 12
 _BLOCK = 2**21  # numbers
+_MOST_ROWS = 2**28  # so many sums of products are exact
 
 
 def read_rows(X: Any) -> np.ndarray:
     """Return X as floats, shape (n, d), n and d at least 1; NaN and infinity may be in it."""
     try:
         rows = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRequest("The rows are not numbers.", "Give a table of numbers, one row a unit.") from None
     if rows.ndim != 2 or 0 in rows.shape:
         raise InvalidRequest(f"The rows have shape {rows.shape}.", "Give a table (n, d) with at least one row.")
+    if len(rows) > _MOST_ROWS:
+        raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
     return rows
 
 
@@ -27,7 +30,7 @@ def read_target(y: Any, n_rows: int) -> np.ndarray:
     """Return y as floats, shape (n,)."""
     try:
         target = np.asarray(y, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRequest("The target is not a column of numbers.", "Give one number a row.") from None
     if target.shape != (n_rows,):
         raise InvalidRequest(f"The target has shape {target.shape}.", f"Give {n_rows} numbers, one a row.")
@@ -50,6 +53,8 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidRequest(f"{name} is not finite, or empty.", f"Give {name}=(low, high) with low < high.")
+    if not ((high / 2 - low / 2 > 2.0**-1000) & (np.abs([low, high]).max(axis=0) < 2.0**1000)).all():
+        raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
     return low, high
 
 

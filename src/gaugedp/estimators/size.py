@@ -1,14 +1,17 @@
 """The number of rows: public where rows are replaced, private where they are added or removed."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 
+from gaugedp._validate import decimal
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.mechanisms import Laplace
 
+_DIGITS = 12
 COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is private
 
 
@@ -18,9 +21,16 @@ def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
     Basic composition, where one of the two is pure.
     """
     if isinstance(asked, ApproxDP):
-        return ApproxDP(float(asked.epsilon_value * share), asked.delta_value)
+        return ApproxDP(part(asked.epsilon_value, share), asked.delta_value)
     assert isinstance(asked, PureDP)
-    return PureDP(float(asked.value * share))
+    return PureDP(part(asked.value, share))
+
+
+def part(epsilon: float, share: Fraction) -> float:
+    """Return the share of ε, rounded down to a number of 12 digits: as decimals, all shares add up to ε at most."""
+    exact = decimal(epsilon) * share
+    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
+    return float(exact // unit * unit)
 
 
 class Count:
@@ -31,7 +41,7 @@ class Count:
         self.rest = asked
         if neighbours == "add_remove":
             epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon(0)
-            self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(float(epsilon * COUNT_SHARE)))
+            self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, COUNT_SHARE)))
             self.rest = share_of(asked, 1 - COUNT_SHARE)
 
     def with_rest(self, promise: Guarantee) -> Guarantee:

@@ -20,7 +20,8 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
 
-_ROUNDING = 2.0**-20  # what floats may add to how far a sum moves: n·2^−53 of it, where the middle is not 0
+_ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves
+_FARTHEST = 4  # widths of the bounds, from 0 to their middle
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,13 @@ class SparseMean(PrivateEstimator):
         return PrivateRange(self.magnitudes, range_promise(asked))
 
     def _public_bounds(self) -> tuple[float, float]:
-        low, high = read_bounds("bounds", self.bounds)
-        return float(low), float(high)
+        low, high = (float(end) for end in read_bounds("bounds", self.bounds))
+        if abs(low + high) > _FARTHEST * (high - low):
+            raise InvalidRequest(
+                f"The bounds ({low:g}, {high:g}) are far from 0 for their width.",
+                "A sparse mean is near 0: subtract a public number from the columns first.",
+            )
+        return low, high
 
     def _calibrated(self, shape: tuple[int, int], asked: Guarantee, bounds: tuple[float, float]) -> Peeling:
         """Return the selection for sums in units of half the width of the bounds.
@@ -168,13 +174,19 @@ class SparseMean(PrivateEstimator):
         return Peeling.calibrate(body, asked, self.sparsity, self.noise)
 
     @property
+    def _middle(self) -> float:
+        """The middle of the bounds in units of half their width."""
+        low, high = self.bounds_
+        return (low + high) / (high - low)
+
+    @property
     def _unit(self) -> float:
         return (self.bounds_[1] - self.bounds_[0]) / 2
 
     def _pick(self, rows: np.ndarray, mechanism: Peeling, stream: Entropy) -> None:
         low, high = (np.array(end) for end in self.bounds_)
         steps = sum(box_steps(into_box(block, low, high)).sum(axis=0) for block in blocks(rows))  # exact
-        total = steps * 2.0**-SUM_BITS + len(rows) * float((low + high) / (high - low))
+        total = (steps + np.rint(len(rows) * self._middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
         self.support_, self._sums = mechanism.split(mechanism.sample(total, stream))
 
     def _show(self, shape: tuple[int, int], mechanism: Peeling, n_rows: float) -> None:

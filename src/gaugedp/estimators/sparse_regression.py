@@ -157,11 +157,13 @@ class SparseRegression(RegressorMixin, PrivateEstimator):
     def _solver(self, asked: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
         if self.solver != "auto":
             return self.solver, "asked for"
+        if self.neighbours != "replace":
+            return "screen", "the number of rows is private"
         budget = self._budget(asked, "iht", shape[1])
         part = budget.part(_SHARES["iht"][2] / self.rounds)
         selection = Peeling.calibrate(LpBall(shape[1] + 1, math.inf, 2.0), part, budget.k)
         noise = 3 * selection.value_std * math.sqrt(budget.k) / shape[0]
-        if self.neighbours == "replace" and noise < _FAINT:
+        if noise < _FAINT:
             return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT}"
         return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT}"
 
@@ -212,9 +214,8 @@ class Steps:
         found = np.zeros(features.shape[1])
         found[chosen], curvature = self._equations(features[:, chosen], goal, rng)
         for _ in range(self.rounds):
-            found = self._step(features, goal, (found, curvature), rng)
+            found, chosen = self._step(features, goal, (found, curvature), rng)
         if self.rounds:
-            chosen = np.flatnonzero(found)
             found[chosen], _ = self._equations(features[:, chosen], goal, rng)
         smallest = np.argsort(np.abs(found))[: len(found) - kept]
         found[smallest] = 0.0
@@ -238,8 +239,8 @@ class Steps:
 
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy
-    ) -> np.ndarray:
-        """Return the coefficients after a gradient step and hard thresholding, with noise."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coefficients after a gradient step and hard thresholding, with noise, and which were kept."""
         assert self.round is not None
         found, curvature = state
         scale = 2.0**-PRODUCT_BITS
@@ -249,7 +250,7 @@ class Steps:
         chosen, values = self.round.split(self.round.sample(scores, rng))
         moved = np.zeros_like(found)
         moved[chosen] = values / curvature
-        return moved
+        return moved, chosen
 
 
 def _ranges(rho: float, k: int) -> Guarantee:

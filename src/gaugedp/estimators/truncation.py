@@ -9,6 +9,7 @@ from gaugedp._validate import non_negative, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.size import part
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms import Exponential
 
@@ -47,7 +48,7 @@ class PrivateRange:
             low, high = (float(end) for end in magnitudes)  # type: ignore[attr-defined]
         except (TypeError, ValueError):
             raise InvalidRequest("magnitudes is not a pair.", "Give magnitudes=(least, largest).") from None
-        if not 0 < low < high < math.inf:
+        if not 2.0**-1000 < low < high < 2.0**1000:
             raise InvalidRequest(f"magnitudes is ({low:g}, {high:g}).", "Give 0 < least < largest.")
         self.bounds = 2.0 ** np.arange(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
         self.mechanism = Exponential.calibrate(LpBall(len(self.bounds), math.inf), guarantee)
@@ -63,5 +64,4 @@ class PrivateRange:
 
 def range_promise(asked: Guarantee) -> PureDP:
     """Return the part of the promise that the range takes."""
-    epsilon = asked.to_dict()["epsilon"]
-    return PureDP(float(epsilon * RANGE_SHARE))
+    return PureDP(part(asked.to_dict()["epsilon"], RANGE_SHARE))

@@ -30,3 +30,13 @@ def promise_asked(
     positive(delta=delta)
     between(0, 1, delta=delta)
     return ApproxDP(epsilon, delta)
+
+
+def chargeable(own: Guarantee, asked: Guarantee) -> list[Guarantee]:
+    """Return what a ledger may charge for a mechanism of promise `own` that keeps `asked`, in order of preference.
+
+    The mechanism's own promise first; last where its plain sum exceeds the (ε, δ) asked for.
+    """
+    plain, wanted = own.price("approx"), asked.price("approx")
+    is_dearer = isinstance(asked, ApproxDP) and plain is not None and wanted is not None and plain[0] > wanted[0]
+    return [asked, own] if is_dearer else [own, asked]

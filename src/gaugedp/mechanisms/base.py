@@ -168,7 +168,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
 
 def is_integer(body: Body) -> bool:
     """Whether the body belongs to integer answers."""
-    return isinstance(body, Polytope) and body.generators.whole_numbers
+    return isinstance(body, Polytope) and body.generators.whole_numbers and float(body.factor).is_integer()
 
 
 def _cube_radius(d: int, p: float, weights: np.ndarray | None) -> float:

@@ -28,6 +28,7 @@ from gaugedp.samplers.choice import choose
 _DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
 _NEAR = 1e-4  # how near the ε of a composition comes to the one asked for
 _ROUNDS = 8
+_LARGEST_DENOMINATOR = 10**6
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows; the ranks of 4·10^12 rows fit beside it
 _UP = 1 + 1e-12  # for logarithms
 
@@ -70,6 +71,8 @@ class RankExponential(Mechanism):
         if not isinstance(body, Polytope) or not asked or len(set(asked)) < len(asked):
             raise InvalidRequest("Quantiles need a histogram and different numbers.", "Give the body and each once.")
         _shape(body)
+        if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in asked):
+            raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
         epsilon = _epsilon(guarantee, len(asked))
         made = cls(body, _promise(epsilon, len(asked)), asked, level, first, epsilon)
         if any(made.shift(quantile) * quantile.denominator > _LARGEST_SHIFT for quantile in asked):

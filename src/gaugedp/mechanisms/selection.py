@@ -94,7 +94,8 @@ class Selection(ABC):
         floats = as_floats(numbers)
         if not np.isfinite(floats).all():
             raise InvalidRequest("A score is not a finite number.", "Score every candidate.", STAYS_SPENT)
-        return np.clip(np.rint(floats / float(self.step)), -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
+        steps = np.floor(floats / float(self.step) + 0.5)  # commutes with whole moves, as rounding to even does not
+        return np.clip(steps, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
 
     def __repr__(self) -> str:
         return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
