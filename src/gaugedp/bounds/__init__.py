@@ -1,5 +1,6 @@
 """How near to the best possible an error is: lower bounds for every pure mechanism."""
 
+from gaugedp.bounds.convex import ConvexRisk, convex_risk
 from gaugedp.bounds.counts import counts_lower_bound
 from gaugedp.bounds.estimate import estimated_volume
 from gaugedp.bounds.isotropy import is_approximately_isotropic, isotropic_constant, volume_quantity
@@ -8,9 +9,11 @@ from gaugedp.bounds.projected import lower_bound, projected_lower_bound
 from gaugedp.bounds.volume import VolumeBound, bound_from_volume, staircase_lower_bound, volume_lower_bound
 
 __all__ = [
+    "ConvexRisk",
     "Rate",
     "VolumeBound",
     "bound_from_volume",
+    "convex_risk",
     "counts_lower_bound",
     "dense_mean",
     "estimated_volume",

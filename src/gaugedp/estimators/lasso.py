@@ -1,0 +1,93 @@
+"""Linear regression in an ℓ₁ ball."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from gaugedp._validate import positive
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target
+from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
+from gaugedp.optimization.losses import Squared
+
+_PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number of rows is private
+
+
+class Lasso(RegressorMixin, PrivateEstimator):
+    """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
+
+    bounds : (low, high), numbers or arrays (d,): features are clipped to them and scaled to [−1, 1].
+    target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
+    radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j.
+
+    Theorem. Each of T steps chooses one of the ± coordinates by the exponential mechanism on gradients of clipped
+    residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
+    with the logarithm of the number of features, so it is for many of them.
+
+    What is not a number counts as the middle of its bounds. After fit: coef_ (d,), intercept_, n_steps_, guarantee_,
+    release_, solver_.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        radius: float = 1.0,
+        fit_intercept: bool = True,
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any) -> "Lasso":
+        """Fit to rows X (n, d) and target y (n,)."""
+        asked, rows = self._asked(), read_rows(X)
+        target = read_target(y, len(rows))
+        positive(radius=self.radius)
+        box = read_bounds("bounds", self.bounds, rows.shape[1])
+        range_ = read_bounds("target_bounds", self.target_bounds)
+        planned = len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS
+        loss, n_columns = Squared(1.0), rows.shape[1] + self.fit_intercept
+        calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, asked, self.neighbours)
+        paid = self._pay(calibration.guarantee, asked, rows.shape)
+        features = np.ones((len(rows), n_columns))
+        features[:, : rows.shape[1]] = into_box(rows, *box)
+        goal = into_box(target, *range_)
+        found = frank_wolfe(features, goal, loss, self.radius, calibration, self._stream())
+        self._show(found, box, range_)
+        self.n_steps_ = calibration.steps
+        facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
+        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
+        self._publish(values, calibration.guarantee, calibration.selection.exactness, facts)
+        self._settle(paid)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return predictions, shape (n,)."""
+        rows = read_rows(X)
+        if not hasattr(self, "coef_") or rows.shape[1] != len(self.coef_):
+            raise InvalidRequest("The rows do not fit the model.", "Fit first, and give the same columns.", "")
+        found: np.ndarray = rows @ self.coef_ + self.intercept_
+        return found
+
+    def _show(self, found: np.ndarray, box: Any, range_: Any) -> None:
+        (low, high), (least, most) = box, range_
+        slopes, constant = found[: len(low)], float(found[len(low) :].sum())
+        self.coef_ = slopes * (most - least) / (high - low)
+        self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))
+        self.n_features_in_, self.solver_ = len(self.coef_), "frank-wolfe"

@@ -1,0 +1,163 @@
+"""Private Frank–Wolfe on the ℓ₁ ball: every step goes towards a vertex that the exponential mechanism chose."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import one_of, positive, whole
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ApproxDP, ExponentialLoss, Guarantee, PureDP, compose
+from gaugedp.guarantees.calibrate import largest_parameter
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Exponential
+from gaugedp.optimization.losses import Loss
+
+MOST_STEPS = 2000
+_BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
+_WEIGHT_BITS = 30  # of the weights over the radius: products with features add up exactly
+_ROUNDING = 2.0**-20  # what floats may add to how far a score moves
+_BLOCK = 2**21  # numbers
+_FARTHEST = 2.0**60
+
+
+@dataclass(frozen=True)
+class FrankWolfe:
+    """The choice of a vertex, made `steps` times, and the promise of all of them together."""
+
+    selection: Exponential
+    steps: int
+    guarantee: Guarantee
+    neighbours: str
+
+    @classmethod
+    def calibrate(  # noqa: PLR0913, PLR0917 - public numbers alone
+        cls,
+        n_rows: int,
+        n_columns: int,
+        loss: Loss,
+        radius: float,
+        guarantee: Guarantee,
+        neighbours: str = "replace",
+        steps: int | None = None,
+    ) -> "FrankWolfe":
+        """Return the calibration for PureDP(ε) or ApproxDP(ε, δ), all of it from public numbers.
+
+        Hypothesis: features in [−1, 1]. A score is ∓Σ_i φ′_i·x_ij, which one row moves by at most 2·`lipschitz` where
+        rows are replaced, `lipschitz` where they are added or removed; the promise never uses `n_rows`, which sets the
+        number of steps where `steps` is None (a public guess will do where the number of rows is private).
+        """
+        whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
+        positive(radius=radius)
+        one_of(("replace", "add_remove"), neighbours=neighbours)
+        if not math.isfinite(loss.smoothness):
+            raise InvalidRequest(
+                f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Take Huber, Logistic or Squared."
+            )
+        if steps is None:
+            steps = _best_steps(_shape(n_rows, n_columns, neighbours), loss, radius, guarantee)
+        whole(minimum=1, steps=steps)
+        moved = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)  # of scores over the Lipschitz constant
+        each = _each(guarantee, steps)
+        selection = Exponential.calibrate(LpBall(2 * n_columns, math.inf, moved), ExponentialLoss(each))
+        return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
+
+    def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
+        """Return a bound on the mean of F(w) − min over the ball of F, F the mean loss of `n_rows` rows.
+
+        With C = 4βR² (β the loss's smoothness) and α = 2B·log(2d)·R·lipschitz/(n·ε₀) what a choice loses on average,
+        it is 2C/(T + 2) + α (Jaggi 2013, theorem 1; docs/theory/frank_wolfe.md), or 2R·lipschitz where that is less.
+        F is that of the features as they are rounded.
+        """
+        gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
+        lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0**-_BITS * n_rows) / n_rows
+        bound = 8 * loss.smoothness * radius**2 / (self.steps + 2) + lost
+        return min(bound, 2 * radius * loss.lipschitz)
+
+
+def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, promise, randomness
+    features: np.ndarray,
+    targets: np.ndarray,
+    loss: Loss,
+    radius: float,
+    calibration: FrankWolfe,
+    rng: Entropy | None = None,
+    progress: Callable[[float], object] = lambda _: None,
+) -> np.ndarray:
+    """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
+
+    Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
+    have the promise `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
+    rounded to multiples of 2^−12 and clipped, one that is not a number counts as 0; the sums of products are exact.
+    """
+    stream = system_rng() if rng is None else rng
+    grid = np.rint(np.clip(np.nan_to_num(features, nan=0.0, posinf=0.0, neginf=0.0), -1, 1) * 2.0**_BITS)
+    goal = np.clip(targets, -_FARTHEST, _FARTHEST)  # so that no product overflows
+    shares = np.zeros(grid.shape[1])  # the weights over the radius
+    for t in range(calibration.steps):
+        scores = _slopes(grid, goal, loss, (shares, radius))
+        vertex = int(calibration.selection.sample(np.concatenate([-scores, scores]), stream))
+        shares = _towards(shares, vertex, 2 / (t + 2))
+        progress((t + 1) / calibration.steps)
+    found: np.ndarray = radius * shares
+    return found
+
+
+def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np.ndarray, float]) -> np.ndarray:
+    """Return Σ_i φ′_i·x_i over the loss's Lipschitz constant, shape (d,), exactly for derivatives on their grid.
+
+    `weights` are shares on their grid, whose products with features are exact, and what they are multiplied by then.
+    """
+    shares, radius = weights
+    found = np.zeros(grid.shape[1])
+    height = max(1, _BLOCK // grid.shape[1])
+    for start in range(0, len(grid), height):
+        part = grid[start : start + height]
+        slopes = (
+            loss.derivative(part @ shares * (radius * 2.0**-_BITS), targets[start : start + height]) / loss.lipschitz
+        )
+        found += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ part
+    return found * 4.0**-_BITS
+
+
+def _towards(shares: np.ndarray, vertex: int, share: float) -> np.ndarray:
+    """Return (1 − share)·shares + share·(the vertex), cut towards 0 to the grid: the ℓ₁ norm stays at most 1."""
+    moved = (1 - share) * shares
+    place = vertex % len(shares)
+    moved[place] += share if vertex < len(shares) else -share
+    found: np.ndarray = np.trunc(moved * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
+    return found
+
+
+def _each(guarantee: Guarantee, steps: int) -> float:
+    """Return the largest range that `steps` choices may have each."""
+    if isinstance(guarantee, PureDP) and guarantee.value > 0:
+        return guarantee.value / steps * (1 - 2.0**-40)
+    if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
+        return largest_parameter(
+            lambda each: compose([(ExponentialLoss(each), steps)]), guarantee.epsilon_value, guarantee.delta_value
+        )
+    raise InvalidRequest(f"Frank-Wolfe cannot promise {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0.")
+
+
+def _shape(n_rows: int, n_columns: int, neighbours: str) -> float:
+    """Return what the loss of a choice, over R·lipschitz/ε₀, is on average: 2B·log(2d)/n."""
+    return (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows
+
+
+def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> int:
+    """Return the T of least 2C/(T + 2) + noise·R·lipschitz/ε₀(T), ε₀ roughly, C = βR²/6: the usual, not the worst.
+
+    The worst is 4βR², a step from a vertex to the opposite one where all features are ±1. From near the centre the way
+    is half as long, features that fill their bounds have the mean square 1/3, and φ″ is half its largest value.
+    """
+    counts = np.arange(1, MOST_STEPS + 1)
+    if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
+        each = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
+    else:
+        each = float(guarantee.epsilon(0.0)) / counts
+    risks = loss.smoothness * radius**2 / 3 / (counts + 2) + noise * radius * loss.lipschitz / each
+    return int(counts[risks.argmin()])

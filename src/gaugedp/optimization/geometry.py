@@ -1,0 +1,221 @@
+"""The geometry of a norm: its ball, its dual, and a strongly convex regulariser of the least range that is known."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp._validate import positive, whole
+from gaugedp.errors import InvalidRequest
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The ball {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n).
+
+    Points are rows of arrays (k, d); matrices are rows of length m·n, row after row. With N entries or singular values,
+    N = d or min(m, n), the regulariser is r(x) = `weight`/2·‖x‖_q², where
+
+    - p ≥ 2: q = 2 and weight 1;
+    - p < 2: q in [p, 2] minimises N^{2/p − 2/q}/(q − 1), which is the weight.
+
+    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, `convexity` = N^{2/p − 2/q} (1
+    for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2 and N^{1 − 2/p}·radius²/2
+    above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)); the rest is ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p and
+    ‖x‖₂ ≤ ‖x‖_q for q ≤ 2. docs/theory/gibbs.md)
+    """
+
+    shape: tuple[int, ...]
+    p: float
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, tuple) or len(self.shape) not in {1, 2}:
+            raise InvalidRequest(f"The shape is {self.shape!r}.", "Give (d,) for vectors, (m, n) for matrices.")
+        whole(minimum=1, **dict(zip(("rows", "columns"), self.shape, strict=False)))
+        positive(radius=self.radius)
+        if not self.p >= 1:
+            raise InvalidRequest(f"p is {self.p!r}.", "Give p as a number of at least 1, or infinity.")
+
+    @property
+    def ambient_dim(self) -> int:
+        """d, or m·n."""
+        return math.prod(self.shape)
+
+    @property
+    def n_values(self) -> int:
+        """N: d, or min(m, n)."""
+        return min(self.shape)
+
+    @property
+    def dual_exponent(self) -> float:
+        """p/(p − 1)."""
+        if self.p == 1:
+            return math.inf
+        return 1.0 if math.isinf(self.p) else self.p / (self.p - 1)
+
+    @cached_property
+    def exponent(self) -> float:
+        """q: N^{−2/q}/(q − 1) is least at log N − √(log²N − 2·log N), kept in [p, 2]; at 2 where log N ≤ 2."""
+        log = math.log(self.n_values)
+        if self.p >= 2 or log <= 2:
+            return 2.0
+        return min(2.0, max(self.p, log - math.sqrt(log * log - 2 * log)))
+
+    @cached_property
+    def convexity(self) -> float:
+        """The constant of strong convexity of r in ℓ₂ (the Frobenius norm)."""
+        return self.n_values ** (2 / self.p - 2 / self.exponent) if self.p < 2 else 1.0
+
+    @property
+    def weight(self) -> float:
+        """What ‖x‖_q²/2 is multiplied by."""
+        return self.convexity / (self.exponent - 1)
+
+    @property
+    def range(self) -> float:
+        """Θ = max r − min r on the ball."""
+        return self.weight * self.reach(self.exponent) ** 2 / 2
+
+    @property
+    def bend(self) -> float:
+        """1/radius where the norm is ‖·‖₂, else 0: how strongly the ball is curved everywhere."""
+        return 1 / self.radius if self.p == 2 else 0.0
+
+    @property
+    def outer(self) -> "Geometry":
+        """The least ball in ℓ₂ (the Frobenius norm) around the ball."""
+        return self if self.p == 2 else Geometry((self.ambient_dim,), 2, self.reach(2) * (1 + 2.0**-40))
+
+    def reach(self, exponent: float) -> float:
+        """Return the largest ‖x‖_`exponent` on the ball."""
+        return self.radius * self.n_values ** max(0.0, 1 / exponent - 1 / self.p)
+
+    @property
+    def row_reach(self) -> float:
+        """The largest ‖a‖₂ of a row with dual norm 1."""
+        return self.n_values ** max(0.0, 1 / 2 - 1 / self.dual_exponent)
+
+    def norm(self, points: np.ndarray) -> np.ndarray:
+        """Return ‖x‖_p, shape (k,)."""
+        return self._norm(points, self.p)
+
+    def dual_norm(self, points: np.ndarray) -> np.ndarray:
+        """Return max ⟨x, y⟩ over ‖y‖_p ≤ 1: ‖x‖_{p/(p−1)}, shape (k,)."""
+        return self._norm(points, self.dual_exponent)
+
+    def contains(self, points: np.ndarray) -> np.ndarray:
+        """Return which points are in the ball, shape (k,)."""
+        inside: np.ndarray = self.norm(points) <= self.radius
+        return inside
+
+    def regulariser(self, points: np.ndarray) -> np.ndarray:
+        """Return r(x), shape (k,)."""
+        return self.weight / 2 * self._norm(points, self.exponent) ** 2
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """Return ∇r(x), shape (k, d)."""
+        return self.weight * self._spectral(points, lambda values: duality(values, self.exponent))
+
+    def mirror(self, slopes: np.ndarray) -> np.ndarray:
+        """Return the points x with ∇r(x) = slope, shape (k, d)."""
+        other = self.exponent / (self.exponent - 1)
+        return self._spectral(slopes, lambda values: duality(values, other)) / self.weight
+
+    def normal(self, points: np.ndarray) -> np.ndarray:
+        """Return a subgradient of ‖x‖_p at x ≠ 0: the ball of that norm lies on its far side, shape (k, d)."""
+        if math.isinf(self.p):
+            return self._spectral(points, _largest)
+        return self._spectral(points, lambda values: duality(values, self.p) / _lengths(values, self.p))
+
+    def projection(self, points: np.ndarray) -> np.ndarray:
+        """Return the nearest points of the ball in ℓ₂, for p = 1, 2 and ∞; refuse other p."""
+        if math.isinf(self.p):
+            return self._spectral(points, lambda values: np.clip(values, -self.radius, self.radius))
+        if self.p == 2:
+            return self._spectral(points, lambda v: v * np.minimum(1, self.radius / _lengths(v, 2)))
+        if self.p == 1:
+            return self._spectral(points, lambda values: _onto_cross_polytope(values, self.radius))
+        raise InvalidRequest(f"There is no closed form of the nearest point for p = {self.p:g}.", "Take 1, 2 or inf.")
+
+    def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
+        if len(self.shape) == 1:
+            found: np.ndarray = np.linalg.norm(points, exponent, axis=1)
+            return found
+        if exponent == 2:
+            return np.linalg.norm(points, axis=1)
+        values = np.linalg.svd(points.reshape(-1, *self.shape), compute_uv=False)
+        return np.linalg.norm(values, exponent, axis=1)
+
+    def _spectral(self, points: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Apply `change` to the entries, or to the singular values where the points are matrices."""
+        if len(self.shape) == 1:
+            return change(points)
+        left, values, right = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
+        return ((left * change(values)[:, None, :]) @ right).reshape(points.shape)
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """{x ≥ 0, Σ x_i = 1} in ℝ^d with the negative entropy r(x) = Σ x_i·log x_i.
+
+    Theorem. r is 1-strongly convex in ℓ₁ there (Pinsker's inequality), and Θ = log d. The mirror map is the softmax.
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, d=self.d)
+
+    @property
+    def range(self) -> float:
+        """log d."""
+        return math.log(self.d)
+
+    def regulariser(self, points: np.ndarray) -> np.ndarray:
+        """Return Σ x_i·log x_i, 0·log 0 = 0, shape (k,)."""
+        logs = np.log(points, out=np.zeros_like(points), where=points > 0)
+        found: np.ndarray = (points * logs).sum(axis=1)
+        return found
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """Return 1 + log x, for x > 0, shape (k, d)."""
+        return 1 + np.log(points)
+
+    def mirror(self, slopes: np.ndarray) -> np.ndarray:
+        """Return argmin r(x) − ⟨slope, x⟩: the softmax, shape (k, d)."""
+        weights = np.exp(slopes - slopes.max(axis=1, keepdims=True))
+        found: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
+        return found
+
+
+def duality(values: np.ndarray, exponent: float) -> np.ndarray:
+    """Return the gradient of ‖·‖²/2 in the norm of `exponent` > 1 (a subgradient at 1), row by row; 0 at 0."""
+    lengths = _lengths(values, exponent)
+    found: np.ndarray = np.sign(values) * (np.abs(values) / lengths) ** (exponent - 1) * lengths
+    return found
+
+
+def _lengths(values: np.ndarray, exponent: float) -> np.ndarray:
+    """Return the norms of the rows, shape (k, 1), never 0."""
+    return np.maximum(np.linalg.norm(values, exponent, axis=1, keepdims=True), np.finfo(float).tiny)
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    found = np.zeros_like(values)
+    rows, places = np.arange(len(values)), np.abs(values).argmax(axis=1)
+    found[rows, places] = np.sign(values[rows, places])
+    return found
+
+
+def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
+    """Return sign(v)·(|v| − t)₊ with the least t ≥ 0 of ℓ₁ norm at most `radius` (Duchi and others 2008)."""
+    sizes = np.sort(np.abs(values), axis=1)[:, ::-1]
+    counts = np.arange(1, values.shape[1] + 1)
+    cuts = (np.cumsum(sizes, axis=1) - radius) / counts
+    kept = (sizes > cuts).sum(axis=1)
+    cut = np.maximum(0, cuts[np.arange(len(values)), kept - 1])[:, None]
+    found: np.ndarray = np.sign(values) * np.maximum(np.abs(values) - cut, 0)
+    return found

@@ -1,0 +1,300 @@
+"""The regularized exponential mechanism: a sample of a strongly log-concave law, in the geometry of any norm."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp._validate import one_of, positive, whole
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.losses import Hinge, Logistic, Loss
+from gaugedp.optimization.smoothing import SmoothHinge, smoothed
+from gaugedp.samplers.proximal import Progress, ProximalSampler
+
+PURPOSES = ("erm", "sco", "strongly_convex")
+ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
+_SAMPLER_SHARE = 2.0**-7  # of δ, for the sampler
+_ROUNDING = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
+_MOST_ROWS = 2.0**40  # where their number is private
+_BLOCK = 2**17  # numbers that are worked on together
+_LATTICE_BITS = 24
+_FARTHEST = 2.0**20  # targets over the largest prediction on the ball
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """κ·Σ_i φ(⟨w, x_i⟩, y_i) + λ·r(w), for rows (n, d) and targets (n,)."""
+
+    rows: np.ndarray
+    targets: np.ndarray
+    loss: Loss
+    geometry: Geometry
+    rate: float
+    strength: float
+
+    def value(self, points: np.ndarray) -> np.ndarray:
+        """Return it at the points (k, d), shape (k,)."""
+        predictions = points @ self.rows.T
+        losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
+        found: np.ndarray = self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
+        return found
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """Return its gradient at the points (k, d), shape (k, d)."""
+        predictions = points @ self.rows.T
+        slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
+        found: np.ndarray = self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gibbs:
+    """A point w of density ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn, μ = λ/k in the source.
+
+    𝒳 is the least Euclidean ball around the geometry's (itself for p = 2), or that one where `in_ball`. Rows have dual
+    norm at most `row_norm`; G = lipschitz·row_norm; c = 2 where rows are replaced, 1 where they are added or removed;
+    τ is `total_variation`. `geometry` gives the norm, the ball, r and Θ; κ is `rate`, λ is `strength`.
+
+    Theorem 1 (privacy). The law is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function and
+    are λ-strongly convex (Gopi and others 2023, theorem 2; they print c = 1 for replaced rows, and that is not private
+    enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁷); the sampler is
+    within τ = 2⁻⁷·δ/(1 + e^ε) of the law: (ε, δ)-DP.
+
+    Theorem 2 (PureDP(ε) asked for). κ = ε over the range on 𝒳 of what a row changes in the sum of losses, so the
+    exponents' difference has the range ε: the law is ε-DP, the sample (ε, (1 + e^ε)τ)-DP, and `guarantee` says so, with
+    1e−9 for the second number. The range is 2cGR where 𝒳 is the ball itself.
+
+    Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
+
+    The sample is drawn by `ProximalSampler` ("mixing"), from 0, by a number of steps that public numbers set. Its time
+    depends on the rows through rejections alone: a few a step in a Euclidean ball, but without a bound in balls with
+    corners, where rows push hard into one. That is why 𝒳 is round unless `in_ball`: every theorem holds on it too, with
+    the geometry's own ball as what the risk is compared with.
+    """
+
+    geometry: Geometry
+    loss: Loss
+    n_rows: int
+    guarantee: ApproxDP
+    rate: float
+    strength: float
+    row_norm: float
+    neighbours: str
+    purpose: str
+    in_ball: bool
+    bias: float
+    total_variation: float
+
+    exactness = "mixing"
+
+    @classmethod
+    def calibrate(  # noqa: PLR0913 - public numbers alone
+        cls,
+        geometry: Geometry,
+        loss: Loss,
+        n_rows: int,
+        guarantee: Guarantee,
+        *,
+        purpose: str = "erm",
+        row_norm: float = 1.0,
+        neighbours: str = "replace",
+        convexity: float | None = None,
+        in_ball: bool = False,
+    ) -> "Gibbs":
+        """Return the mechanism for ApproxDP(ε, δ), or PureDP(ε), for `n_rows` rows (a public guess under add_remove).
+
+        purpose : "erm" makes the bound on the mean loss of the rows least (λ = d/Θ, whatever n, ε and δ are), "sco"
+            that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
+            `convexity`·r has been added, and minimises those.
+
+        A loss with a kink is replaced by a smooth one, as steep and at most d/(4k) lower: the promise is the same.
+        """
+        whole(minimum=1, n_rows=n_rows)
+        positive(row_norm=row_norm)
+        one_of(PURPOSES, purpose=purpose)
+        one_of(("replace", "add_remove"), neighbours=neighbours)
+        if (purpose == "strongly_convex") != (convexity is not None):
+            raise InvalidRequest("convexity goes with strongly_convex.", "Give both, or none of them.")
+        if convexity is not None:
+            positive(convexity=convexity)
+        problem = Problem(geometry, loss.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity)
+        rate, strength, tau, promise = problem.solve(guarantee, purpose, in_ball)
+        smooth, bias = smoothed(loss, geometry.ambient_dim / (2 * rate * n_rows))
+        return cls(geometry, smooth, n_rows, promise, rate, strength, row_norm, neighbours, purpose, in_ball, bias, tau)
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """What released weights are multiples of: a power of two, by the radius alone."""
+        return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - _LATTICE_BITS)
+
+    @cached_property
+    def steps(self) -> int:
+        """The steps of the sampler, by public numbers."""
+        nothing = Posterior(np.zeros((0, 1)), np.zeros(0), self.loss, self.geometry, self.rate, self.strength)
+        return self._sampler(nothing).steps(self.total_variation)
+
+    def sample(
+        self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = lambda _: None
+    ) -> np.ndarray:
+        """Return weights of the geometry's shape for rows (n, …) and targets (n,): pay first."""
+        return self.draw(rows, targets, 1, system_rng() if rng is None else rng, progress)[0].reshape(
+            self.geometry.shape
+        )
+
+    def draw(
+        self,
+        rows: np.ndarray,
+        targets: np.ndarray,
+        size: int,
+        rng: Entropy,
+        progress: Progress = lambda _: None,
+    ) -> np.ndarray:
+        """Return `size` independent samples, shape (size, d); each of them costs the guarantee.
+
+        Rows beyond `row_norm` are pulled back to it; one that is not finite, or whose target is not, counts as 0.
+        """
+        whole(minimum=1, size=size)
+        posterior = self.posterior(rows, targets)
+        sampler, parts = self._sampler(posterior), []
+        most = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
+        for start in range(0, size, most):
+            count = min(most, size - start)
+            shown: Progress = lambda share, start=start, count=count: progress((start + share * count) / size)  # type: ignore[misc]  # noqa: E731
+            parts.append(sampler.draw((count, self.geometry.ambient_dim), self.steps, rng, shown))
+        unit = float(self.lattice_step)
+        return np.rint(np.concatenate(parts) / unit) * unit
+
+    def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
+        """Return the exponent for these rows, as they count."""
+        table = np.asarray(rows, dtype=float)
+        table, goal = table.reshape(len(table), math.prod(table.shape[1:])), np.asarray(targets, dtype=float)
+        n_rows = self.n_rows if self.neighbours == "replace" else len(table)
+        if table.shape != (n_rows, self.geometry.ambient_dim) or goal.shape != (n_rows,):
+            raise InvalidRequest(
+                f"The rows have shape {np.shape(rows)}.",
+                f"Give {n_rows} rows with {self.geometry.ambient_dim} numbers each, and a target for each.",
+                STAYS_SPENT,
+            )
+        known, goal = clean(table, goal, self.geometry, self.row_norm)
+        signed = isinstance(self.loss, Logistic | Hinge | SmoothHinge)
+        largest = 1.0 if signed else _FARTHEST * self.row_norm * self.geometry.radius
+        return Posterior(known, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
+
+    def risk_bound(self, population: bool | None = None) -> float:
+        """Return a bound on the mean of F(w) − min over the ball of F.
+
+        Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population that the rows are
+        independent draws of: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. To that comes
+        what a smoothed kink, the sampler's τ and the lattice may add. `population` None: where the purpose is "sco".
+        """
+        k = self.rate * self.n_rows
+        most = 0.0 if self.purpose == "strongly_convex" else self.strength * self.geometry.range
+        steep = self.loss.lipschitz * self.row_norm
+        found = (self.geometry.ambient_dim + most) / k + self.bias
+        if self.purpose == "sco" if population is None else population:
+            found += 2 * self.rate * steep**2 / self.strength
+        drift = 2 * math.sqrt(self._pace) * self.total_variation + self._lattice_drift
+        return found + steep * self.geometry.row_reach * drift
+
+    def describe(self) -> str:
+        """Return the law in words."""
+        where = "of the ball" if self.in_ball or self.geometry.p == 2 else "of the Euclidean ball around it"
+        return (
+            f"a point {where}, {self.geometry.ambient_dim} numbers, k = {self.rate * self.n_rows:.6g}, "
+            f"k·mu = {self.strength:.6g}, {self.steps:,} steps of the proximal sampler"
+        )
+
+    def __repr__(self) -> str:
+        return f"Gibbs({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+    @property
+    def _lattice_drift(self) -> float:
+        return float(self.lattice_step) * math.sqrt(self.geometry.ambient_dim) / 2
+
+    @property
+    def _pace(self) -> float:
+        """The sampler's step η, by public numbers: about 1/trace of the Hessian, or what a kink allows."""
+        k, reach = self.rate * self.n_rows, self.row_norm * self.geometry.row_reach
+        losses = min(k * self.loss.smoothness * reach**2, (k * self.loss.lipschitz * reach) ** 2 / 9)
+        usual, worst = _regulariser_pace(self.geometry, self.strength)
+        return min(1 / (losses + usual), worst)
+
+    def _sampler(self, posterior: Posterior) -> ProximalSampler:
+        ball = self.geometry if self.in_ball else self.geometry.outer
+        return ProximalSampler(
+            posterior, self.strength * self.geometry.convexity, self._pace, self.geometry.outer.radius, ball
+        )
+
+
+def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows within `row_norm` of 0 in the dual norm, and their targets; 0 where something is not finite."""
+    known = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
+    finite = np.where(known[:, None], rows, 0.0)
+    largest = np.maximum(np.abs(finite).max(axis=1, initial=0.0, keepdims=True), row_norm)  # no power overflows
+    shrunk = finite / largest
+    lengths = geometry.dual_norm(shrunk)[:, None] if len(rows) else np.ones((0, 1))
+    return shrunk / np.maximum(lengths / row_norm, 1 / largest), np.where(known, targets, 0.0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What κ and λ depend on: G is `lipschitz`, c is `factor`."""
+
+    geometry: Geometry
+    lipschitz: float
+    n_rows: int
+    factor: int
+    convexity: float | None
+
+    def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, ApproxDP]:
+        """Return κ, λ, τ and the promise."""
+        if isinstance(guarantee, PureDP) and guarantee.value > 0:
+            epsilon, share = guarantee.value, ALLOWANCE
+            rate, strength = self._pure(epsilon, in_ball)
+            promise = ApproxDP(epsilon, ALLOWANCE)
+        elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
+            epsilon, share = guarantee.epsilon_value, guarantee.delta_value * _SAMPLER_SHARE
+            rate, strength = self._approximate(gaussian_mu(epsilon, guarantee.delta_value - share), purpose)
+            promise = guarantee
+        else:
+            raise InvalidRequest(f"The Gibbs sampler cannot promise {guarantee!r}.", "Give ApproxDP or PureDP.")
+        return rate, strength, share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING, promise
+
+    def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
+        outer = self.geometry.row_reach * self.geometry.outer.radius
+        width = 2 * self.factor * self.lipschitz * (self.geometry.radius if in_ball else outer)
+        rate = epsilon / width * _ROUNDING
+        if self.convexity is not None:
+            return rate, rate * self.n_rows * self.convexity
+        return rate, self.geometry.ambient_dim / (2 * self.geometry.range)
+
+    def _approximate(self, mu: float, purpose: str) -> tuple[float, float]:
+        moved = self.factor * self.lipschitz
+        if self.convexity is not None:
+            strength = (self.n_rows * mu * self.convexity / moved) ** 2
+        else:
+            spread = 2 * self.n_rows * (mu / self.factor) ** 2 if purpose == "sco" else 0.0
+            strength = (self.geometry.ambient_dim + spread) / self.geometry.range
+        return mu * math.sqrt(strength) / moved * _ROUNDING, strength
+
+
+def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:
+    """Return the trace of λr's Hessian at a usual point, and the η at which a point on an axis is as bad as e^{−4}.
+
+    For q < 2 the second derivative has no bound: where entries are near 0 trials are rejected more often, and that is
+    all (docs/theory/gibbs.md).
+    """
+    q, d, n_values = geometry.exponent, geometry.ambient_dim, geometry.n_values
+    convexity = strength * geometry.convexity
+    if q == 2:
+        return convexity, math.inf
+    usual = convexity * d * n_values ** (2 / q - 1)
+    height = strength * geometry.weight / q * geometry.radius ** (2 - q) * n_values
+    worst = (4 / height) ** (2 / q) * n_values / d
+    return usual, worst

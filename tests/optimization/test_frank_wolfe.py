@@ -1,0 +1,114 @@
+"""Private Frank–Wolfe: exact sums, the promise of its choices, the ball, and a risk that falls."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ExponentialLoss
+from gaugedp.optimization import Hinge, Huber, Logistic, Squared
+from gaugedp.optimization.frank_wolfe import _BITS, FrankWolfe, _slopes, _towards, frank_wolfe
+
+pytestmark = pytest.mark.statistical
+ASKED = gd.ApproxDP(1.0, 1e-6)
+
+
+def table(n: int, d: int, key: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng((n, d, key))
+    features, weights = rng.uniform(-1, 1, (n, d)), np.zeros(d)
+    weights[:4] = [1, -1, 1, -1]
+    return features, np.where(rng.random(n) < 1 / (1 + np.exp(-features @ weights)), 1.0, -1.0), weights
+
+
+@pytest.mark.parametrize("steps", [1, 7, 60])
+@pytest.mark.parametrize("asked", [ASKED, gd.ApproxDP(0.2, 1e-9), gd.PureDP(1.0)])
+def test_all_choices_together_keep_what_is_asked_and_use_it(steps: int, asked) -> None:
+    found = FrankWolfe.calibrate(100, 5, Logistic(), 2.0, asked, steps=steps)
+    delta = getattr(asked, "delta_value", 0.0)
+    epsilon = asked.epsilon(delta)
+    assert 0.999 * epsilon < found.guarantee.epsilon(delta) <= epsilon
+    assert found.guarantee.epsilon(delta) == (steps * found.selection.guarantee).epsilon(delta)
+    assert isinstance(found.selection.guarantee, ExponentialLoss)
+
+
+@pytest.mark.parametrize(("neighbours", "moved"), [("replace", 2.0), ("add_remove", 1.0)])
+def test_no_row_moves_a_score_by_more_than_the_body_says(neighbours: str, moved: float) -> None:
+    """The worst rows, any weights: attained up to rounding, so half the body would not do."""
+    rng, loss = np.random.default_rng(2), Huber(0.3)
+    body = FrankWolfe.calibrate(100, 4, loss, 3.0, ASKED, neighbours, 5).selection.body
+    largest = 0.0
+    for _ in range(200):
+        grid = np.rint(rng.choice([-1, 1, 0.3, 0.77], (9, 4)) * 2.0**_BITS)
+        targets, weights = 9 * rng.standard_normal(9), (rng.standard_normal(4), 1.7)
+        other, goal = grid.copy(), targets.copy()
+        other[0], goal[0] = rng.choice([-1, 1], 4) * 2.0**_BITS, rng.choice([-50, 50])
+        if neighbours == "add_remove":
+            other, goal = other[1:], goal[1:]
+        change = np.abs(_slopes(grid, targets, loss, weights) - _slopes(other, goal, loss, weights)).max()
+        largest = max(largest, change)
+    assert 0.99 * moved < largest <= moved < body.radius(math.inf) < 1.00001 * moved
+
+
+def test_sums_are_exact_in_any_order() -> None:
+    features, targets, _ = table(3000, 6)
+    grid = np.rint(features * 2.0**_BITS)
+    order = np.random.default_rng(1).permutation(3000)
+    weights = np.rint(np.random.default_rng(2).uniform(-0.1, 0.1, 6) * 2**30) / 2**30, 3.7
+    assert (
+        _slopes(grid, targets, Logistic(), weights) == _slopes(grid[order], targets[order], Logistic(), weights)
+    ).all()
+
+
+def test_steps_stay_in_the_ball_and_on_the_grid() -> None:
+    shares, rng = np.zeros(3), np.random.default_rng(1)
+    for t in range(500):
+        shares = _towards(shares, int(rng.integers(6)), 2 / (t + 2))
+        assert np.abs(shares).sum() <= 1
+        assert (shares * 2.0**30 % 1 == 0).all()
+    assert _towards(np.zeros(3), 4, 1.0).tolist() == [0, -1, 0]
+
+
+def test_without_noise_it_finds_the_minimum() -> None:
+    """At a large ε the bound of theorem 2 holds with room, and the vertices are the right ones."""
+    features, _, weights = table(4000, 10)
+    calibration = FrankWolfe.calibrate(4000, 10, Squared(4.0), 4.0, gd.PureDP(1e9), steps=300)
+    goal = features @ weights
+    found = frank_wolfe(features, goal, Squared(4.0), 4.0, calibration, gd.research_rng(1))
+    assert np.abs(found).sum() <= 4.0
+    assert ((features @ found - goal) ** 2).mean() / 2 < 0.02 < calibration.risk_bound(4000, Squared(4.0), 4.0)
+
+
+def test_more_rows_bring_the_risk_down_below_the_bound() -> None:
+    risks = []
+    for n in (500, 8000):
+        features, targets, weights = table(n, 10)
+        calibration = FrankWolfe.calibrate(n, 10, Logistic(), 4.0, ASKED)
+        mean = lambda w, x=features, y=targets: np.logaddexp(0, -y * (x @ w)).mean()  # noqa: E731
+        draws = [frank_wolfe(features, targets, Logistic(), 4.0, calibration, gd.research_rng(k)) for k in range(6)]
+        risks.append(np.mean([mean(w) for w in draws]) - mean(weights))
+        assert risks[-1] < calibration.risk_bound(n, Logistic(), 4.0)
+    assert risks[1] < 0.02 < risks[0]
+
+
+def test_what_is_not_finite_counts_as_nothing_and_progress_is_told() -> None:
+    calibration = FrankWolfe.calibrate(4, 2, Logistic(), 1.0, gd.PureDP(1.0), steps=3)
+    features = np.array([[math.nan, 1.0], [math.inf, -math.inf], [1e308, 0.0], [0.2, 0.1]])
+    shown: list[float] = []
+    found = frank_wolfe(
+        features, np.array([1e308, math.nan, -math.inf, 1]), Logistic(), 1.0, calibration, progress=shown.append
+    )
+    assert np.isfinite(found).all()
+    assert shown[-1] == 1.0
+    assert len(shown) == 3
+
+
+def test_a_kink_and_a_strange_promise_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="kink"):
+        FrankWolfe.calibrate(10, 2, Hinge(), 1.0, ASKED)
+    for wrong in (gd.ZCDP(1.0), gd.ApproxDP(1.0, 0.0)):
+        with pytest.raises(InvalidRequest, match="cannot promise"):
+            FrankWolfe.calibrate(10, 2, Logistic(), 1.0, wrong, steps=3)
+    with pytest.raises(InvalidRequest, match="neighbours"):
+        FrankWolfe.calibrate(10, 2, Logistic(), 1.0, ASKED, "both")
