@@ -1,4 +1,4 @@
-"""`gaugedp`: plan, release, ledger, audit."""
+"""`gaugedp`: plan, release, fit, ledger, audit."""
 
 import io
 import sys
@@ -6,6 +6,7 @@ import sys
 import click
 
 from gaugedp.cli.audit import audit
+from gaugedp.cli.fit import fit
 from gaugedp.cli.ledger import ledger
 from gaugedp.cli.plan import plan
 from gaugedp.cli.release import release
@@ -27,6 +28,7 @@ def cli() -> None:
 
 cli.add_command(plan)
 cli.add_command(release)
+cli.add_command(fit)
 cli.add_command(ledger)
 cli.add_command(audit)
 

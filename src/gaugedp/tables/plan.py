@@ -1,4 +1,4 @@
-"""Totals as one statement, and the arrays that its result stands for.
+"""Totals, or the kept rows themselves, as one statement, and the arrays that its result stands for.
 
 The statement reads each needed column once, gives every row its cells and its steps, leaves out what the row rule
 leaves out, keeps some rows of each person, and groups. Its result has a row for each cell that occurs in each grouping:
@@ -60,11 +60,15 @@ class Plan:
 
     def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""
-        rows = self._rows()
-        if self.unit.column is not None:
-            kind = self.types[self.unit.column].kind
-            rows = keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
-        return self._grouped(rows)
+        return self._grouped(self._kept(row_key))
+
+    def listing(self, row_key: bytes) -> Sql:
+        """Return the statement that lists the kept rows, sorted: cells `a<i>` and steps `s<j>`, −1 where missing."""
+        cells = {f"a{i}": exp.column(f"a{i}") for i in range(len(self.attributes))}
+        steps = {f"s{j}": exp.func("COALESCE", exp.column(f"s{j}"), exp.convert(-1)) for j in range(len(self.columns))}
+        numbers = [exp.cast(number, "BIGINT").as_(name) for name, number in {**cells, **steps}.items()]
+        listed = exp.select(*numbers).from_(self._kept(row_key).subquery("rows"))
+        return exp.select("*").from_(listed.subquery("listed")).order_by(*cells, *steps)
 
     def arrays(self, result: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the array of each total, given the columns of the statement's result."""
@@ -78,6 +82,14 @@ class Plan:
         """The number of values low … high."""
         bounded = self.domain.column(column)
         return bounded.high_steps - bounded.low_steps + 1
+
+    def _kept(self, row_key: bytes) -> Sql:
+        """The rows in question, at most max_rows of a person."""
+        rows = self._rows()
+        if self.unit.column is None:
+            return rows
+        kind = self.types[self.unit.column].kind
+        return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self) -> Sql:
         """Every row in question: its cells `a<i>`, its steps `s<j>` (NULL where missing) and its person."""

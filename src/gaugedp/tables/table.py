@@ -1,6 +1,6 @@
 """Table: rows somewhere, with the public facts about them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ ONE_ROW = PrivacyUnit()
 class Table:
     """Rows in a file, a frame or a relation, that have a domain and a privacy unit.
 
-    `totals` is the only way to the rows. Whether it succeeds does not depend on what is in them.
+    `totals` and `rows` are the only ways to the rows. Whether they succeed does not depend on what is in them.
     """
 
     name: str
@@ -75,9 +75,38 @@ class Table:
         plan = Plan(self.domain, self.unit, self._engine.columns, tuple(totals))
         return plan.arrays(self._engine.run(plan.statement(row_key)))
 
+    def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """Look at the rows, once, and return (cells, steps) of those that are kept, int64, one line a row.
+
+        cells (n, len(attributes)) are the cells of the attributes; steps (n, len(columns)) the clipped values of the
+        columns in whole steps above their lower bounds, rounded half away from 0, −1 where there is none.
+
+        Which rows are kept, and what is refused, is as in `totals`: a person adds at most `max_rows` lines, which
+        depend on nobody else. Lines are sorted by their contents, so that the order of the source tells nothing. How
+        many there are does: it depends on the data.
+        """
+        from gaugedp.tables.plan import Plan
+
+        if len(set(columns)) < len(columns) or not (attributes or columns):
+            raise InvalidRequest(f"The columns {tuple(columns)!r} cannot be listed.", "Name each once, at least one.")
+        asked = [Total(tuple(attributes)), *(Total((), column) for column in columns)]
+        for total in asked:
+            _check_total(total, self.domain)
+        plan = Plan(self.domain, self.unit, self._engine.columns, tuple(asked))
+        found = self._engine.run(plan.listing(row_key))
+        cells, steps = (
+            [f"{letter}{i}" for i in range(len(names))] for letter, names in (("a", attributes), ("s", columns))
+        )
+        n_rows = len(next(iter(found.values())))
+        return _table(found, cells, n_rows), _table(found, steps, n_rows)
+
     def __repr__(self) -> str:
         n = len(self.domain.attributes)
         return f"<Table {self.name!r}: {self._engine.description}, {n} attributes, protecting {self.unit}>"
+
+
+def _table(found: Mapping[str, np.ndarray], names: Sequence[str], n_rows: int) -> np.ndarray:
+    return np.stack([found[name] for name in names], axis=1) if names else np.empty((n_rows, 0), dtype=np.int64)
 
 
 def _check_total(total: Total, domain: Domain) -> None:

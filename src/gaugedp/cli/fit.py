@@ -1,0 +1,163 @@
+"""`gaugedp fit`: a private model of a table, paid from a ledger."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gaugedp.cli.release import _checked, _replace
+from gaugedp.cli.shared import budget, check_apart, check_writable, load, numbers, show_table, stage
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.entropy import system_rng
+from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest, LedgerRefused
+from gaugedp.guarantees import from_dict
+from gaugedp.guarantees.asked import promise_asked
+from gaugedp.ledger import Ledger
+from gaugedp.ledger.entries import Reservation, Stored
+from gaugedp.tables.table import Table
+
+if TYPE_CHECKING:
+    from gaugedp.estimators.table_fit import Look, TableFit
+
+_SHOWN = 60
+
+
+@click.command()
+@click.argument("table")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
+@click.option("--model", required=True, metavar="NAME", help="logistic, svc or linear.")
+@click.option("--target", required=True, metavar="NAME", help="An attribute; for linear, a bounded column.")
+@click.option("--features", required=True, metavar="NAMES", help='Attributes and bounded columns: "SEX, AGEP, PINCP".')
+@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
+@click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
+@click.option(
+    "--score", metavar="NUMBER", help="epsilon of a score on held-out rows; costs what it has above --epsilon."
+)
+@click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
+@click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
+@click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
+@click.option("--out", metavar="FILE", help="Write the model as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
+def fit(
+    table: str,
+    domain_path: str,
+    model: str,
+    target: str,
+    features: str,
+    epsilon: str,
+    delta: str | None,
+    score: str | None,
+    ledger_path: str,
+    budget_text: str | None,
+    key: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
+    domain, unit = load(domain_path)
+    promise = numbers(epsilon=epsilon, delta=delta, score=score)
+    total = budget(budget_text)
+    stage.key = _checked(key)
+    _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
+    source = Table.scan(table, domain=domain, unit=unit)
+    stage.show("plan")
+    planned = _planned(domain, unit, (model, target, features), promise)
+    look = planned.prepare(system_rng())  # refuses before a ledger is made
+    found = _fitted(planned, look, source, Ledger.open(ledger_path, total, table=source.name, unit=unit))
+    stage.show("write")
+    _write(found, out, as_json)
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print a model for people."""
+    promise, several = from_dict(found["guarantee"]), isinstance(found["intercept"], dict)
+    named = {"intercept": found["intercept"], **found["coefficients"]}
+    rows = [{"feature": name, **(one if several else {"coefficient": one})} for name, one in named.items()]
+    about = "for each class" if several else f"above 0 is {found['classes'][1]}" if found["classes"] else "as a number"
+    show_table(
+        rows[:_SHOWN], f"{found['model']} model of {found['target']}, {about} ({promise!r}, {found['exactness']})"
+    )
+    if len(rows) > _SHOWN:
+        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    click.echo(_score_in_words(found["score"]))
+    account = found["facts"]["account"]
+    click.echo(f"Spent {account['spent']} of {account['budget']}; {account['remaining']} is left. Tip {account['tip']}")
+
+
+def _score_in_words(score: dict[str, Any] | None) -> str:
+    if score is None:
+        return "No score was asked for, and none was computed."
+    value, low, high = (f"{score[name]:.4g}" for name in ("value", "lower", "upper"))
+    return f"Held-out {score['name']}: {value}, within [{low}, {high}] at {score['level']:.0%} but for the noise"
+
+
+def _planned(
+    domain: Domain, unit: PrivacyUnit, names: tuple[str, str, str], promise: tuple[float | None, ...]
+) -> "TableFit":
+    """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
+    from gaugedp.estimators.table_fit import TableFit, is_classifier
+    from gaugedp.estimators.table_rows import TableDesign
+
+    model, target, features = names
+    *asked, score = promise
+    chosen = [name.strip() for name in features.split(",") if name.strip()]
+    design = TableDesign.of(domain, chosen, target, is_classifier(model))
+    return TableFit.plan(design, model, unit, promise_asked(*asked), score)
+
+
+def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:
+    """Pay, look, store."""
+    stage.show("pay")
+    promises, request = [planned.promise, planned.own_promise], planned.request()
+    paid = ledger.reserve(promises, table=source.name, unit=source.unit, request=request, key=stage.key)
+    if isinstance(paid, Stored):
+        return dict(json.loads(paid.released))
+    stage.begin("look")
+    click.echo("Looking: reading the rows and fitting the model ...", err=True)
+    account = _account(ledger, paid)
+    found = look(source)
+    found["guarantee"] = paid.promise.to_dict()
+    found["facts"] |= {"table": source.name, "account": account}
+    stage.show("store")
+    ledger.settle(paid, json.dumps(found).encode())
+    return found
+
+
+def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
+    """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
+    try:
+        numbers = {name: repr(getattr(ledger, name)) for name in ("budget", "spent", "remaining")}
+    except LedgerRefused as refused:
+        raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
+    return {**numbers, "charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
+
+
+def _check_files(read: dict[str, str], out: str | None) -> None:
+    if read["ledger"] == ":memory:":
+        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
+    check_apart(read, {"out": out})
+    check_writable(out)
+
+
+def _write(found: dict[str, Any], out: str | None, as_json: bool) -> None:
+    text = json.dumps(found)
+
+    def save(path: Path) -> None:
+        path.write_text(f"{text}\n", encoding="utf-8")
+
+    try:
+        if out is not None:
+            _replace(Path(out), save)
+        if as_json:
+            click.echo(text)
+        else:
+            show(found)
+        sys.stdout.flush()
+    except OSError as error:
+        raise GaugedpError(
+            f"The model could not be written ({error.strerror}).",
+            f"Make room and run this again with --key {stage.key}.",
+            "The model is paid for and kept in the ledger; under that key it costs nothing.",
+        ) from None

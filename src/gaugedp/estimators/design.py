@@ -1,0 +1,227 @@
+"""What linear classifiers share: rows brought into the unit ball, centred by a private mean, and labels read."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+
+from gaugedp._validate import positive
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, into_ball, read_bounds
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+
+CONSTANT = 0.2  # the appended constant, where rows have norm 1
+_SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the promise for the centre, and its noise in units of the ball
+_SMALLEST = 0.1  # centred rows keep at least this much of the ball
+_ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
+_ROOM = 0.003  # noise, over the number of rows, at which rows have twice the room
+SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The map of rows (n, d) into the unit ball of ℓ₂, by public facts alone.
+
+    A row is clipped to the box from `low` to `high`, has `centre` taken off, is divided by `width`, pulled back to the
+    ball of radius `row_norm` and divided by it. What is not a number counts as `centre`; without bounds a row with an
+    entry that is not finite counts as 0.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    centre: np.ndarray
+    width: np.ndarray
+    row_norm: float
+
+    def unit(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows in the unit ball, a new array (n, d)."""
+        found, start = np.empty(X.shape), 0
+        for block in blocks(X):
+            found[start : start + len(block)] = into_ball(self._inside(block), 2, self.row_norm)
+            start += len(block)
+        return found
+
+    def _inside(self, block: np.ndarray) -> np.ndarray:
+        if np.isinf(self.low).any():
+            return block
+        scaled = (np.clip(block, self.low, self.high) - self.centre) / self.width
+        return np.clip(np.nan_to_num(scaled, nan=0.0), -1, 1)
+
+
+def room(faintness: float) -> float:
+    """Return how many times their typical length rows may have, from the length of the noise over the number of rows.
+
+    Pulled back, a row keeps its direction: where noise is loud, short rows and less noise tell classes apart better;
+    where it is faint, rows should stay as they are.
+    """
+    return 1 + _ROOM / faintness
+
+
+def read_scaling(bounds: Any, row_norm: Any, n_columns: int, slack: float = 1.0) -> Scaling:
+    """Return how rows are scaled: by `bounds`, by `row_norm`, or by both; one of them must be given.
+
+    With bounds = (low, high) a column whose bounds hold 0 is divided by the larger end, so that 0 stays 0 and sparse
+    rows stay short; any other is centred on the middle of its bounds. All land in [−1, 1]. Rows are pulled back to
+    `row_norm` in these units where it is given, else to `slack`·√d. Without bounds, `row_norm` is in the rows' units.
+    """
+    if bounds is None and row_norm is None:
+        raise InvalidRequest(
+            "Neither row_norm nor bounds is given.",
+            "Give row_norm, or bounds=(low, high), from public knowledge, never read off the data.",
+        )
+    if row_norm is not None:
+        positive(row_norm=row_norm)
+    longest = float(row_norm) if row_norm is not None else slack * math.sqrt(n_columns)
+    if bounds is None:
+        ends = np.full(n_columns, -math.inf), np.full(n_columns, math.inf)
+        return Scaling(*ends, np.zeros(n_columns), np.ones(n_columns), longest)
+    low, high = read_bounds("bounds", bounds, n_columns)
+    holds_zero = (low <= 0) & (high >= 0)
+    centre = np.where(holds_zero, 0.0, low / 2 + high / 2)
+    return Scaling(low, high, centre, np.where(holds_zero, np.maximum(-low, high), high / 2 - low / 2), longest)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
+
+    Without a constant (`constant` = 0) nothing is taken off.
+    """
+
+    scaling: Scaling
+    shift: np.ndarray
+    reach: float
+    constant: float
+
+    @property
+    def size(self) -> float:
+        """The norm of the largest row, the others divided by `reach`, with its constant."""
+        return math.hypot(1.0, self.constant)
+
+    def rows(self, unit: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the label is not `known`."""
+        found, start = np.empty((len(unit), unit.shape[1] + (self.constant > 0))), 0
+        for block in blocks(unit):
+            inside = into_ball(block - self.shift, 2, self.reach) / self.size
+            found[start : start + len(block), : unit.shape[1]] = inside
+            start += len(block)
+        found[:, unit.shape[1] :] = self.constant / self.size
+        found[~known] = 0.0
+        return found
+
+    def coefficients(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
+        n_columns = len(self.shift)
+        of_unit = weights[:, :n_columns] / (self.size * self.reach)
+        constants = weights[:, n_columns:].sum(axis=1) * (self.constant / self.size) - of_unit @ self.shift
+        slopes = of_unit / self.scaling.row_norm / self.scaling.width
+        return slopes, constants - slopes @ self.scaling.centre
+
+
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the promise.
+
+    `side` is its μ where it is Gaussian. They take a tenth of μ² (of ε for a pure promise), or less where the mean's
+    noise is a tenth of the ball with less; nothing where it would be over half of the ball.
+
+    Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
+    √2 where it is added. docs/theory/objective_perturbation.md
+    """
+
+    noise: AdditiveNoise | None
+    rest: Guarantee
+    side: float = 0.0
+
+    @classmethod
+    def plan(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
+        """Return what public numbers advise."""
+        moved = (2.0 if replaced else math.sqrt(2)) * _ROUNDING
+        ball = LpBall(n_columns + 1, 2, moved)
+        if isinstance(asked, ApproxDP):
+            mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
+            fine = moved * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the promise
+            share = min(_SHARE, (fine / _FAINT) ** 2)
+            side = mu * math.sqrt(share)
+            if fine / math.sqrt(share) > _WORST:
+                return cls(None, asked)
+            return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
+        assert isinstance(asked, PureDP)
+        fine = moved * (n_columns + 1) / (n_rows * asked.value)
+        spent = asked.value * min(_SHARE, fine / _FAINT)
+        if fine * asked.value / spent > _WORST:
+            return cls(None, asked)
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
+
+    def release(self, unit: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:
+        """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.
+
+        Both with noise; 0 and 1 where nothing was paid for. The spread is the root of the mean squared distance.
+        """
+        if self.noise is None:
+            return np.zeros(unit.shape[1]), 1.0
+        step = float(self.noise.lattice_step)
+        noisy = self.noise.prepare(rng)(np.rint(_sums(unit) / step).astype(np.int64)) * (step / n_rows)
+        mean, square = noisy[:-1], float(noisy[-1])
+        faint = float(self.noise.variances[:-1].sum()) / n_rows**2
+        length = float(mean @ mean)
+        mean = mean * max(0.0, 1 - faint / max(length, faint))
+        spread = math.sqrt(min(1.0, max(_SMALLEST**2, square - max(length - faint, 0.0))))
+        return mean, spread
+
+
+def _sums(unit: np.ndarray) -> np.ndarray:
+    """Return Σ(u, ‖u‖²), every number a whole multiple of 2^−SUM_BITS, cut towards 0."""
+    total = np.zeros(unit.shape[1] + 1)
+    for block in blocks(unit):
+        steps = ball_steps(block)
+        total[:-1] += steps.sum(axis=0)
+        total[-1] += np.trunc((steps * steps).sum(axis=1) * 2.0**-SUM_BITS).sum()
+    return total * 2.0**-SUM_BITS
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """Return the classes, at least two different ones, in the order given."""
+    if classes is None:
+        raise InvalidRequest(
+            "classes is missing.", "Give classes=[...] from public knowledge, never read off the data."
+        )
+    found = np.asarray(classes)
+    if found.ndim != 1 or len(found) < 2 or len(set(found.tolist())) < len(found):
+        raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
+    return found
+
+
+def read_labels(y: Any, n_rows: int) -> np.ndarray:
+    """Return the labels as they are, shape (n,)."""
+    if y is None:
+        raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Give the labels.")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
+        labels = labels[:, 0]
+    if labels.shape != (n_rows,):
+        raise InvalidRequest(f"The labels have shape {labels.shape}.", f"Give {n_rows} labels, one a row.")
+    return labels
+
+
+def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the place of each label in `classes`, −1 for any other, shape (n,)."""
+    numbers = "biuf"
+    found = np.full(len(labels), -1)
+    if labels.dtype.kind in numbers and classes.dtype.kind in numbers:
+        for place, one in enumerate(classes):
+            found[labels == one] = place
+        return found
+    places = {one: place for place, one in enumerate(classes.tolist())}
+    for row, one in enumerate(labels.tolist()):
+        found[row] = places.get(one, -1) if isinstance(one, str | int | float | bool) else -1
+    return found

@@ -1,0 +1,114 @@
+"""How well a model does on rows that it was not fitted to, asked privately."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.guarantees import PureDP
+from gaugedp.mechanisms import Laplace
+from gaugedp.mechanisms.base import Prepared
+
+SHARE_BITS, SHARE = 10, 205  # of 1,024 equally likely numbers: about one row in five is held out
+PIECES = 2**16  # in which the loss of a row is counted, so that sums are exact in any order
+LEVEL = 0.95
+
+
+def held_out(n_rows: int, rng: Entropy) -> np.ndarray:
+    """Return which rows are held out, shape (n,): each by coins of its own, whatever is in it."""
+    numbers = rng.words(n_rows) >> np.uint64(64 - SHARE_BITS)
+    found: np.ndarray = numbers < SHARE
+    return found
+
+
+@dataclass(frozen=True)
+class Score:
+    """The mean of losses in [0, 1] of rows, of which a unit has at most `group`.
+
+    A row of loss l adds (l, 1 − l) to a pair of sums, in whole pieces, which so moves by 1 in ℓ₁ with each row added or
+    removed. The pair is released with discrete Laplace noise, and so ε-DP for a unit; all else follows from it.
+    """
+
+    epsilon: float
+    group: int
+
+    def __post_init__(self) -> None:
+        positive(score=self.epsilon)
+
+    @property
+    def guarantee(self) -> PureDP:
+        """The promise to a unit."""
+        return PureDP(float(self.epsilon))
+
+    def prepare(self, rng: Entropy) -> "Ready":
+        """Return the noise, drawn before anything is looked at."""
+        mechanism = Laplace.calibrate(LpBall(2, 1, self.group), self.guarantee)
+        step = float(mechanism.lattice_step)
+        width = float(mechanism.half_widths(LEVEL, simultaneous=True)[0]) + step
+        return Ready(mechanism.prepare(rng), step, width)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Noise on a lattice, waiting for the losses, and how far it goes at `LEVEL`, on both sums at once."""
+
+    noise: Prepared
+    step: float
+    width: float
+
+    def mean(self, losses: np.ndarray) -> tuple[float, float, float]:
+        """Return the mean with noise, and an interval that holds the true mean of these rows, at `LEVEL`.
+
+        The mean grows with the sum of the losses and falls with the other one, so its ends are at their ends.
+        """
+        lost = np.rint(losses * PIECES).astype(np.int64)
+        sums = np.array([lost.sum(), (PIECES - lost).sum()]) / PIECES
+        one, other = (float(number) * self.step for number in self.noise(np.rint(sums / self.step).astype(np.int64)))
+        low = _ratio(one - self.width, other + self.width, 0.0)
+        return _ratio(one, other, 0.5), low, _ratio(one + self.width, other - self.width, 1.0)
+
+
+def _ratio(one: float, other: float, unknown: float) -> float:
+    one, other = max(one, 0.0), max(other, 0.0)
+    return one / (one + other) if one + other > 0 else unknown
+
+
+def losses(design: TableDesign, found: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the loss of each row, shape (n,), for scores (n, k).
+
+    For classes, 1 where the predicted one is wrong: the first where scores are the same, with one score the second
+    where it is above 0. For numbers |prediction − target| over the width of the bounds, the prediction clipped to them.
+    """
+    if design.by_class:
+        predicted = found[:, 0] > 0 if found.shape[1] == 1 else found.argmax(axis=1)
+        return (predicted != target).astype(float)
+    low, high = design.bounds
+    gap: np.ndarray = np.abs(np.clip(found[:, 0], low, high) - target) / (high - low)
+    return np.clip(gap, 0, 1)
+
+
+def scores(rows: np.ndarray, coefficients: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Return intercepts + coefficients·row, shape (n, k), column by column: no row's depends on how many there are."""
+    found = np.tile(intercepts, (len(rows), 1))
+    for column, weights in zip(rows.T, coefficients.T, strict=True):
+        found += np.multiply.outer(column, weights)
+    return found
+
+
+def describe(name: str, value: tuple[float, float, float], promise: PureDP) -> dict[str, Any]:
+    """Return the score as JSON can hold it."""
+    mean, low, high = value
+    return {
+        "name": name,
+        "value": mean,
+        "lower": low,
+        "upper": high,
+        "level": LEVEL,
+        "speaks_of": "the rows held out of this fit; the interval is of the noise",
+        "held_out": SHARE / 2**SHARE_BITS,
+        "guarantee": promise.to_dict(),
+    }

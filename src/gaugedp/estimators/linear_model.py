@@ -1,0 +1,235 @@
+"""The frame of private linear classifiers."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gaugedp._validate import one_of, positive
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.design import (
+    CONSTANT,
+    SHORT,
+    Centre,
+    Design,
+    codes_of,
+    read_classes,
+    read_labels,
+    read_scaling,
+    room,
+)
+from gaugedp.estimators.rows import read_rows
+from gaugedp.estimators.size import Count
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
+
+_RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a solver gets: rows of norm at most 1, codes of their classes, and the public numbers to plan by.
+
+    `side` is the μ that was spent on the rows' mean; `asked` is for the solver and, where it is Gaussian, for that.
+    """
+
+    rows: np.ndarray
+    codes: np.ndarray
+    n_classes: int
+    n_rows: float
+    asked: Guarantee
+    side: float
+    radius: float
+    replaced: bool
+
+    @property
+    def outputs(self) -> int:
+        """1 for two classes, else their number."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def exactness(self) -> str:
+        """That of noisy gradient descent."""
+        return "exact" if isinstance(self.asked, ApproxDP) else "idealized"
+
+    @property
+    def signs(self) -> np.ndarray:
+        """−1 for the first of two classes, 1 for the second."""
+        return np.where(self.codes == 1, 1.0, -1.0)
+
+    @property
+    def target(self) -> np.ndarray:
+        """The signs for two classes, else the codes; anything where the label is unknown, as the row is 0 there."""
+        return self.signs if self.n_classes == 2 else np.maximum(self.codes, 0)
+
+    @property
+    def faintness(self) -> float:
+        """How long the noise of the rows' sum is, in units of the number of rows."""
+        return faintness(self.asked, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
+
+    def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
+        """Return noisy gradient descent for slopes up to `cap`."""
+        promise = self.asked
+        if isinstance(promise, ApproxDP):
+            mu = gaussian_mu(promise.epsilon_value, promise.delta_value)
+            promise = GaussianDP(math.sqrt(mu * mu - self.side * self.side) * (1 - 2.0**-40))
+        shape = self.outputs, self.rows.shape[1]
+        scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
+        return NoisyDescent.calibrate(promise, shape, cap, scale)
+
+    def descend(self, descent: NoisyDescent, slopes: Slopes, rng: Entropy) -> np.ndarray:
+        """Return the weights (K, d) after noisy gradient descent; `slopes` gets signs for two classes, else codes."""
+        return descent.solve((self.rows, self.target), slopes, self.n_rows, rng)
+
+
+def faintness(asked: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
+    """Return the length of the noise that hides one row's unit vector among sums of `size` numbers, over `n_rows`."""
+    moved = 2.0 if replaced else 1.0
+    if isinstance(asked, ApproxDP):
+        return moved * math.sqrt(size) / (gaussian_mu(asked.epsilon_value, asked.delta_value) * n_rows)
+    assert isinstance(asked, PureDP)
+    return moved * size / (asked.value * n_rows)
+
+
+class LinearClassifier(ClassifierMixin, PrivateEstimator):
+    """A private classifier by a linear function of the row; subclasses say how its weights are found."""
+
+    solvers: tuple[str, ...] = ("auto",)
+    row_norm: float | None
+    bounds: Any
+    classes: Any
+    fit_intercept: bool
+    solver: str
+    radius: float | None
+
+    def fit(self, X: Any, y: Any) -> "LinearClassifier":
+        """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
+        asked, X_read = self._asked(), _table(X)
+        labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
+        read_scaling(self.bounds, self.row_norm, X_read.shape[1])
+        self._check()
+        count = Count(asked, self.neighbours)
+        size = (1 if len(classes) == 2 else len(classes)) * (X_read.shape[1] + self.fit_intercept)
+        solver, reason = self._chosen(count.rest, size, len(X_read) if self.neighbours == "replace" else None)
+        guarantee = count.with_rest(_promise(solver, count.rest))
+        paid = self._pay(guarantee, asked, X_read.shape)
+        stream = self._stream()
+        n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
+        noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
+        centre = self._centre(count.rest, X_read.shape[1], n_rows)
+        slack = 1.0 if centre.noise else min(1.0, SHORT * room(noise))
+        scaling = read_scaling(self.bounds, self.row_norm, X_read.shape[1], slack)
+        unit = scaling.unit(X_read)
+        shift, spread = centre.release(unit, n_rows, stream)
+        reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
+        design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
+        task = Task(
+            design.rows(unit, codes >= 0), codes, len(classes), n_rows, centre.rest, centre.side,
+            self._length(len(classes)), self.neighbours == "replace",
+        )  # fmt: skip
+        weights, exactness = self._solve(solver, task, stream)
+        self._show(design.coefficients(weights), classes, (solver, reason))
+        self._names(X)
+        self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
+        self._settle(paid)
+        return self
+
+    @abstractmethod
+    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+        """Return the solver and why, for `size` weights; the number of rows where it is public."""
+
+    @abstractmethod
+    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+        """Return the weights (K, d), one row for two classes, and the exactness."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return ⟨coef, x⟩ + intercept: shape (n,) for two classes (above 0 for the second), else (n, K)."""
+        check_is_fitted(self, "coef_")
+        rows = _table(X)
+        if rows.shape[1] != self.n_features_in_:
+            name = type(self).__name__
+            raise InvalidRequest(
+                f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",
+                "Give the same columns.",
+                "",
+            )
+        found: np.ndarray = rows @ self.coef_.T + self.intercept_
+        return found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row, shape (n,)."""
+        found = self.decision_function(X)
+        codes = (found > 0).astype(int) if found.ndim == 1 else found.argmax(axis=1)
+        labels: np.ndarray = self.classes_[codes]
+        return labels
+
+    def _check(self) -> None:
+        one_of(self.solvers, solver=self.solver)
+        if self.radius is not None:
+            positive(radius=self.radius)
+
+    def _length(self, n_classes: int) -> float:
+        return float(self.radius) if self.radius is not None else _RADIUS * math.sqrt(n_classes - 1)
+
+    def _centre(self, asked: Guarantee, n_columns: int, n_rows: float) -> Centre:
+        if not self.fit_intercept:
+            return Centre(None, asked)
+        return Centre.plan(asked, n_columns, n_rows, self.neighbours == "replace")
+
+    def _show(self, found: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
+        self.coef_, self.intercept_ = found
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(len(self.coef_))
+        self.classes_, self.solver_, self.reason_ = classes, *solver
+        self.n_features_in_ = self.coef_.shape[1]
+
+    def _names(self, X: Any) -> None:
+        names = getattr(X, "columns", None)
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _facts(self, reason: str) -> dict[str, Any]:
+        return {"solver": self.solver_, "reason": reason, "classes": self.classes_.tolist()}
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _table(X: Any) -> np.ndarray:
+    """Return the rows as numbers; what is refused is refused by type and shape, in the words scikit-learn expects."""
+    if hasattr(X, "tocsr"):
+        raise InvalidRequest("X is sparse.", "Sparse input is not supported: give a dense table.")
+    try:
+        read = np.asarray(X)
+    except (TypeError, ValueError):
+        return read_rows(X)
+    shape, kind = read.shape, read.dtype.kind
+    if kind == "c":
+        raise InvalidRequest("Complex data not supported.", "Give real numbers.")
+    if len(shape) == 1:
+        raise InvalidRequest("X has one dimension.", "Reshape your data: one row a unit.")
+    if len(shape) == 2 and 0 in shape:
+        what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
+        raise InvalidRequest(f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.", "")
+    return read_rows(read)
+
+
+def _promise(solver: str, asked: Guarantee) -> Guarantee:
+    """Return the promise of all Gaussian steps together, or that of objective perturbation."""
+    if solver == "gradient" and isinstance(asked, ApproxDP):
+        return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
+    return asked

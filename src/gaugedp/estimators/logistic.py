@@ -1,0 +1,126 @@
+"""Logistic regression with clipped rows, for two classes and for more."""
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.linear_model import LinearClassifier, Task, faintness
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.losses import Loss, Softmax
+from gaugedp.optimization.objective_perturbation import CappedLogistic, ObjectivePerturbation, Problem
+
+_BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
+_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
+_FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
+
+
+class LogisticRegression(LinearClassifier):
+    """Logistic regression; for more than two classes jointly, by the softmax.
+
+    epsilon, delta : the promise for one row; delta = 0 asks for pure ε-DP.
+    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
+    bounds : (low, high), numbers or arrays (d,): columns are clipped to them and scaled into [−1, 1]; 0 stays 0 where
+        the bounds hold it. The row norm is √d then, unless row_norm is given.
+    classes : all labels there can be, public. A row with another label counts as a row of zeros, which pulls nowhere.
+    fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
+        constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others.
+    solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
+        all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
+    radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
+        ridge, and the ball that "gradient" stays in.
+    neighbours : "replace" or "add_remove"; then a tenth of ε goes to the number of rows.
+    random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
+
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.
+
+    The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
+    wrong side pull no more than most; by public numbers. A value that is not a number counts as the middle of its
+    bounds; without bounds such a row counts as 0. There are no intervals: how noise moves coefficients depends on
+    the rows' curvature, which is not released.
+
+    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_.
+    """
+
+    solvers = ("auto", "objective", "gradient")
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        row_norm: float | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        radius: float | None = None,
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.row_norm = row_norm
+        self.bounds = bounds
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.radius = radius
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, shape (n, K)."""
+        found = self.decision_function(X)
+        if found.ndim == 1:
+            second = scipy.special.expit(found)
+            return np.column_stack([1 - second, second])
+        shares: np.ndarray = scipy.special.softmax(found, axis=1)
+        return shares
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities, shape (n, K)."""
+        found = self.decision_function(X)
+        both = np.column_stack([np.zeros_like(found), found]) if found.ndim == 1 else found
+        logs: np.ndarray = scipy.special.log_softmax(both, axis=1)
+        return logs
+
+    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+        if self.solver != "auto":
+            return self.solver, "asked for"
+        if len(self.classes) == 2:
+            return "objective", "two classes: its noise is added once"
+        if isinstance(asked, PureDP):
+            return "objective", "a pure promise: its noise is added once"
+        if n_rows is None:
+            return "gradient", "the number of rows is not public"
+        noise = faintness(asked, size, n_rows, replaced=True)
+        if noise < _FAINT:
+            return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
+        return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
+
+    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+        cap = 1 - 0.5 * task.faintness / (task.faintness + _BLURRED)
+        binary = CappedLogistic(cap)
+        if solver == "gradient" and task.n_classes == 2:
+            weights = task.descend(task.descent(cap), lambda z, y: binary.derivative(z[:, 0], y)[:, None], rng)
+            return weights, task.exactness
+        loss: Loss | Softmax = binary if task.n_classes == 2 else Softmax(task.n_classes)
+        if solver == "gradient":
+            return task.descend(task.descent(math.sqrt(2) * cap), loss.derivative, rng), task.exactness
+        return _perturbed(loss, task, rng)
+
+
+def _perturbed(loss: Loss | Softmax, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+    size = task.outputs * task.rows.shape[1]
+    radius = task.radius * (1 + _QUIET / task.faintness) / (1 + _LOUD * task.faintness)
+    problem = Problem(loss, size, radius, task.replaced, task.side)
+    assert isinstance(task.asked, ApproxDP | PureDP)
+    n_rows = math.ceil(2 * task.n_rows) + 1000  # the released count errs; w need not be found more finely than this
+    mechanism = ObjectivePerturbation.calibrate(problem, task.asked, n_rows)
+    return mechanism.solve(task.rows, task.target, rng).reshape(task.outputs, -1), mechanism.exactness

@@ -1,0 +1,207 @@
+"""A model of a table: planned, then paid for, then fitted; docs/how-to/fit-a-model.md has the proof."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import one_of
+from gaugedp.domain import PrivacyUnit
+from gaugedp.entropy import Entropy
+from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.held_out import Ready, Score, describe, held_out, losses, scores
+from gaugedp.estimators.table_rows import RULES, TableDesign
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
+from gaugedp.tables.table import Table
+
+Look = Callable[[Table], dict[str, Any]]
+FORMAT = "gaugedp-model-1"
+MODELS = ("logistic", "svc", "linear")
+_SAID = {"neighbours", "classes"}  # facts of an estimator that the unit and the names of the classes stand for
+_BELOW = 1 - 2.0**-30  # so that what a group of rows is promised is not above what was asked, rounded up
+
+
+def is_classifier(model: str) -> bool:
+    """Whether the target of the model is an attribute; another name than those of `MODELS` is refused."""
+    one_of(MODELS, model=model)
+    return model != "linear"
+
+
+@dataclass(frozen=True)
+class TableFit:
+    """A fit of `model` to the rows of one unit's table, which keeps `asked`, and, where `score` is given, its score.
+
+    Rows of one unit are at most `group` steps of adding or removing a row, so each step gets a share of the promise:
+    ε/group, and the δ that grows to the δ asked for along `group` steps. Where the score is asked, every row is in the
+    fit or held out, by coins that no row has a part in, so that a step changes one of the two, and both together keep
+    the larger ε, and δ.
+    """
+
+    design: TableDesign
+    model: str
+    unit: PrivacyUnit
+    asked: Guarantee
+    score: Score | None = None
+
+    @classmethod
+    def plan(
+        cls, design: TableDesign, model: str, unit: PrivacyUnit, asked: Guarantee, score: float | None
+    ) -> "TableFit":
+        """Return the fit, after one to public rows alone: what cannot be fitted is refused before anything is paid."""
+        made = cls(design, model, unit, asked, None if score is None else Score(score, group_size(unit)))
+        _ = made.own_promise
+        return made
+
+    @property
+    def promise(self) -> Guarantee:
+        """What the fit and the score promise together."""
+        if self.score is None or self.score.epsilon <= _epsilon(self.asked):
+            return self.asked
+        return ApproxDP(self.score.epsilon, _delta(self.asked)) if _delta(self.asked) else self.score.guarantee
+
+    @cached_property
+    def own_promise(self) -> Guarantee:
+        """The promise of the parts one by one, which has a price in some ledgers where `promise` has none."""
+        fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(group_size(self.unit))
+        return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
+
+    def request(self) -> dict[str, Any]:
+        """Return what a ledger notes."""
+        return {
+            "fit": self.model,
+            "target": self.design.target,
+            "features": list(self.design.features),
+            "digest": self.design.digest(),
+            "asked": self.asked.to_dict(),
+            "score": None if self.score is None else self.score.epsilon,
+        }
+
+    def prepare(self, rng: Entropy) -> Look:
+        """Return the look, to be called once, after paying: it fits the table and returns the model as JSON holds it.
+
+        The noise of the score is drawn now. What goes wrong in the look is told without a word of the rows.
+        """
+        ready = None if self.score is None else self.score.prepare(rng)
+
+        def look(table: Table) -> dict[str, Any]:
+            try:
+                return self._look(table, rng, ready)
+            except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
+                failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
+            raise failure
+
+        return look
+
+    def _look(self, table: Table, rng: Entropy, ready: Ready | None) -> dict[str, Any]:
+        rows, target = self.design.read(table, rng.bytes(16))
+        apart = np.zeros(len(rows), dtype=bool) if ready is None else held_out(len(rows), rng)
+        more_rows, more_target = self.design.public_row()
+        estimator = self._estimator()
+        estimator.fit(np.vstack([rows[~apart], more_rows]), np.concatenate([target[~apart], more_target]))
+        coefficients, intercepts = np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
+        found = self._facts(estimator) | self._numbers(coefficients, intercepts)
+        if ready is not None:
+            lost = losses(self.design, scores(rows[apart], coefficients, intercepts), target[apart])
+            found["score"] = self._scored(ready.mean(lost))
+        return found
+
+    def _estimator(self) -> Any:
+        share = row_share(self.asked, group_size(self.unit), _epsilon(self.promise))
+        given: dict[str, Any] = {
+            "epsilon": _epsilon(share),
+            "delta": _delta(share),
+            "row_norm": self.design.row_norm,
+            "neighbours": "add_remove",
+        }
+        if self.design.by_class:
+            return _classifier(self.model)(classes=list(range(len(self.design.classes or ()))), **given)
+        from gaugedp.estimators.regression import LinearRegression
+
+        return LinearRegression(target_bounds=self.design.bounds, **given)
+
+    def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
+        """Return intercept and coefficients by name, for each class where there are several scores."""
+        slopes, constants = self.design.in_units(coefficients, intercepts)
+        classes = self.design.classes or ()
+
+        def named(numbers: np.ndarray) -> Any:
+            values = numbers.tolist()
+            return values[0] if len(values) == 1 else dict(zip(classes, values, strict=True))
+
+        by_name = zip(self.design.names, slopes.T, strict=True)
+        return {"intercept": named(constants), "coefficients": {name: named(column) for name, column in by_name}}
+
+    def _facts(self, estimator: PrivateEstimator) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": version("gaugedp"),
+            "model": self.model,
+            "target": self.design.target,
+            "classes": None if self.design.classes is None else list(self.design.classes),
+            "score": None,
+            "guarantee": self.promise.to_dict(),
+            "exactness": estimator.release_.exactness,
+            "facts": {
+                "unit": self.unit.to_dict(),
+                "protects": str(self.unit),
+                "asked": self.asked.to_dict(),
+                "rules": RULES,
+                "estimator": type(estimator).__name__,
+                "guarantee_for_a_row": estimator.guarantee_.to_dict(),
+                **{
+                    name: fact
+                    for name, fact in estimator.release_.facts.items()
+                    if name not in {"neighbours", "classes"}
+                },
+            },
+        }
+
+    def _scored(self, lost: tuple[float, float, float]) -> dict[str, Any]:
+        assert self.score is not None
+        mean, low, high = lost
+        if self.design.by_class:
+            return describe("accuracy", (1 - mean, 1 - high, 1 - low), self.score.guarantee)
+        width = self.design.bounds[1] - self.design.bounds[0]
+        return describe("mean absolute error", (mean * width, low * width, high * width), self.score.guarantee)
+
+
+def group_size(unit: PrivacyUnit) -> int:
+    """Return how many times a row is added or removed, at most, between neighbouring tables."""
+    return unit.max_rows * (2 if unit.neighbours == "replace" else 1)
+
+
+def row_share(asked: Guarantee, size: int, largest: float) -> Guarantee:
+    """Return what one step is promised, so that `size` steps keep `asked`, beside others of ε = `largest`/`size` each.
+
+    (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and grows with ε.
+    """
+    if size == 1:
+        return asked
+    epsilon = _epsilon(asked) / size * _BELOW
+    if isinstance(asked, PureDP):
+        return PureDP(epsilon)
+    shrunk = math.exp(largest / size - largest) * math.expm1(-largest / size) / math.expm1(-largest)
+    return ApproxDP(epsilon, _delta(asked) * shrunk * _BELOW)
+
+
+def _classifier(model: str) -> Any:
+    if model == "svc":
+        from gaugedp.estimators.svc import LinearSVC
+
+        return LinearSVC
+    from gaugedp.estimators.logistic import LogisticRegression
+
+    return LogisticRegression
+
+
+def _epsilon(promise: Guarantee) -> float:
+    return promise.epsilon_value if isinstance(promise, ApproxDP) else promise.epsilon(0)
+
+
+def _delta(promise: Guarantee) -> float:
+    return promise.delta_value if isinstance(promise, ApproxDP) else 0.0

@@ -1,0 +1,151 @@
+"""Features and a target for every row of a table, by public facts alone."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.tables.table import Table
+
+MOST_FEATURES = 10_000
+RULES = (
+    "a row that has no cell in one of the attributes, or no target, is left out; a missing number among the features "
+    "counts as the number that the domain names for it, else as the middle of its bounds"
+)
+
+
+@dataclass(frozen=True)
+class TableDesign:
+    """The features of a row and its target, as a domain describes them.
+
+    An attribute gives a feature for each of its cells: 1 in the row's own cell, else 0. A bounded column gives one:
+    the value, its bounds brought to −1 and 1, and 0, the middle, where it is missing. So every row has an ℓ₂ norm of at
+    most `row_norm`, and norm, names and number of features are public. The target is the cell of an attribute, or the
+    value of a bounded column; a row without one is left out.
+    """
+
+    domain: Domain
+    features: tuple[str, ...]
+    target: str
+    by_class: bool
+
+    @classmethod
+    def of(cls, domain: Domain, features: Sequence[str], target: str, by_class: bool) -> "TableDesign":
+        """Return the design; where `by_class`, the target is an attribute, whose cells are the classes."""
+        _check_target(domain, target, by_class)
+        known = [*domain.attributes, *domain.columns]
+        for name in features:
+            if name not in known:
+                raise UnknownName.among("attribute or bounded column", name, known)
+        if not features or len(set(features)) < len(features):
+            raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
+        if target in features:
+            raise InvalidRequest(f"The target {target} is among the features.", "Leave it out of them.")
+        made = cls(domain, tuple(features), target, by_class)
+        if made.n_features > MOST_FEATURES:
+            raise InvalidRequest(
+                f"The model would have {made.n_features:,} features.",
+                f"Choose coarser ones: at most {MOST_FEATURES:,}.",
+            )
+        return made
+
+    @property
+    def attributes(self) -> list[str]:
+        """The features that are attributes; a name that is both an attribute and a bounded column is one."""
+        return [name for name in self.features if name in self.domain.attributes]
+
+    @property
+    def columns(self) -> list[str]:
+        """The features that are bounded columns."""
+        return [name for name in self.features if name not in self.domain.attributes]
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return sum(self.domain.shape(self.attributes)) + len(self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The features by name: those of attributes, such as "SEX=1", then the bounded columns."""
+        cells = [f"{name}={label}" for name in self.attributes for label in self.domain.attribute(name).labels]
+        return cells + self.columns
+
+    @property
+    def row_norm(self) -> float:
+        """The largest ℓ₂ norm of a row: each attribute and each bounded column adds at most 1 to its square."""
+        return math.sqrt(len(self.features))
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """The classes, None where the target is a number."""
+        return self.domain.attribute(self.target).labels if self.by_class else None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The bounds of a target that is a number."""
+        column = self.domain.column(self.target)
+        return float(column.low), float(column.high)
+
+    def digest(self) -> str:
+        """Return a hash of all that is said here: names, cells, bounds, steps and rules."""
+        names = [*self.features, self.target]
+        facts = [(name, self.domain.attributes.get(name), self.domain.columns.get(name)) for name in names]
+        return hashlib.sha256(repr((facts, self.by_class)).encode()).hexdigest()
+
+    def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """Look at the table, once, and return features (n, d) and target (n,), a class being its number."""
+        aims = ([self.target], []) if self.by_class else ([], [self.target])
+        cells, steps = table.rows(self.attributes + aims[0], self.columns + aims[1], row_key)
+        if self.by_class:
+            return self._rows(cells[:, :-1], steps), cells[:, -1]
+        known = steps[:, -1] >= 0
+        column = self.domain.column(self.target)
+        values = (steps[known, -1] + column.low_steps) * float(column.step)
+        return self._rows(cells[known], steps[known, :-1]), np.clip(values, *self.bounds)
+
+    def public_row(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return one row (1, d) and its target (1,) that every fit has beside those of the table.
+
+        All its features are 0, its target is no class, so that it pulls nowhere, or the middle: without it, an empty
+        table would be told from one with a row by a refusal.
+        """
+        target = np.full(1, -1, dtype=np.int64) if self.by_class else np.array([sum(self.bounds) / 2])
+        return np.zeros((1, self.n_features)), target
+
+    def in_units(self, coefficients: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return coefficients (k, d) and intercepts (k,) for cells as 0 and 1 and numbers in their own units."""
+        n_cells = self.n_features - len(self.columns)
+        facts = [self.domain.column(name) for name in self.columns]
+        middle = np.array([float(fact.low + fact.high) / 2 for fact in facts])
+        half = np.array([float(fact.high - fact.low) / 2 for fact in facts])
+        slopes = coefficients[:, n_cells:] / half
+        return np.hstack([coefficients[:, :n_cells], slopes]), intercepts - slopes @ middle
+
+    def _rows(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        rows, start = np.zeros((len(cells), self.n_features)), 0
+        for codes, size in zip(cells.T, self.domain.shape(self.attributes), strict=True):
+            rows[np.arange(len(rows)), start + codes] = 1
+            start += size
+        for i, name in enumerate(self.columns):
+            column = self.domain.column(name)
+            span = column.high_steps - column.low_steps
+            rows[:, start + i] = np.where(steps[:, i] < 0, 0.0, 2 * steps[:, i] / span - 1)
+        return rows
+
+
+def _check_target(domain: Domain, target: str, by_class: bool) -> None:
+    wanted, other = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
+    right, wrong = (domain.attributes, domain.columns) if by_class else (domain.columns, domain.attributes)
+    if target not in right and target in wrong:
+        raise InvalidRequest(
+            f"The target {target} is of the kind {other}, and this model needs the kind {wanted}.",
+            "Choose another target or model.",
+        )
+    if target not in right:
+        raise UnknownName.among(wanted, target, right)
+    if by_class and domain.attribute(target).n_cells < 2:
+        raise InvalidRequest(f"The target {target} has one cell.", "Choose one with at least two.")

@@ -1,0 +1,142 @@
+"""Noisy gradient descent on all rows: sums of clipped gradients of whole numbers, with exact noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import positive, whole
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+
+BITS = 12  # of a coordinate of a row, and of a slope: sums over 2^28 rows are exact
+_PRODUCT_BITS = 51  # of a prediction
+_ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
+_LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
+_LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
+_LEAST_STEPS, _MOST_STEPS = 8, 600
+
+Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
+Data = tuple[np.ndarray, np.ndarray]  # rows (n, d) of norm at most 1, and targets (n,)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Public numbers to plan by: how long w may be, how many rows there are, whether a row is replaced, or added.
+
+    `kinked` says that the loss is not smooth.
+    """
+
+    radius: float
+    n_rows: float
+    replaced: bool = True
+    kinked: bool = False
+
+
+@dataclass(frozen=True)
+class Path:
+    """How far descent goes: `n_steps` of `length` each along the mean gradient, within a ball of `radius`."""
+
+    n_steps: int
+    length: float
+    radius: float
+
+    @classmethod
+    def plan(cls, promise: GaussianDP | PureDP, size: int, moved: float, scale: Scale) -> "Path":
+        """Return the path for sums of `size` numbers that one row moves by `moved`.
+
+        All together the noise of the steps should not carry w further than about the radius: the fainter the noise, the
+        longer the path; shorter with a kink, over which w jumps. Public numbers decide.
+        """
+        if isinstance(promise, GaussianDP):
+            free = scale.radius * scale.n_rows * promise.mu / (moved * math.sqrt(size))
+            total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
+            longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
+            n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
+            return cls(n_steps, min(total / n_steps, longest), scale.radius)
+        total = scale.radius * scale.n_rows * promise.value / (moved * size)
+        n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
+        return cls(n_steps, min(total / n_steps**1.5, _LONGEST_STEP), scale.radius)
+
+
+def _whole_between(value: float, low: int, high: int) -> int:
+    return max(low, min(high, math.ceil(min(value, high))))
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyDescent:
+    """w ← Π(w − η·(Σ clipped gradients + noise)/n), and the mean of the later half of the steps.
+
+    w has shape (K, d), rows have ℓ₂ norm at most 1 and a row's slopes (K numbers) at most `cap`; Π is the projection
+    on the ball. Noise is Gaussian, or K-norm noise of the ball for a pure promise, on a lattice.
+
+    Theorem. Each step's sum is exact and moves by at most 2·cap where a row is replaced (cap where it is added), so T
+    steps of μ/√T-GDP are μ-GDP, and T steps of ε/T-DP are ε-DP. docs/theory/gradient.md
+    """
+
+    shape: tuple[int, int]
+    cap: float
+    path: Path
+    noise: AdditiveNoise
+    guarantee: Guarantee
+
+    @classmethod
+    def calibrate(cls, promise: Guarantee, shape: tuple[int, int], cap: float, scale: Scale) -> "NoisyDescent":
+        """Return the mechanism for GaussianDP or PureDP and weights of `shape`."""
+        positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
+        whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
+        size, moved = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
+        if not isinstance(promise, GaussianDP | PureDP):
+            raise InvalidRequest(f"{promise!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
+        path = Path.plan(promise, size, moved, scale)
+        ball = LpBall(size, 2, moved)
+        if isinstance(promise, GaussianDP):
+            each = promise.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
+            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(each)), promise)
+        each = promise.value / path.n_steps * (1 - 2.0**-40)
+        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(each)), promise)
+
+    def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
+        noises = self.noise.pool(self.path.n_steps, rng)
+        weights, total, kept = np.zeros(self.shape), np.zeros(self.shape), 0
+        for t, noise in enumerate(noises):
+            noisy = self._noisy(self.gradient(data, weights, slopes), noise)
+            weights = self._projected(weights - self.path.length / n_rows * noisy)
+            if 2 * t >= self.path.n_steps - 1:
+                total, kept = total + weights, kept + 1
+        found: np.ndarray = total / kept
+        return found
+
+    def gradient(self, data: Data, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
+        """Return Σ slope·x, shape (K, d), a whole multiple of 4^−BITS.
+
+        Predictions and sums are of whole numbers below 2^53, so they are the same in any order of the rows.
+        """
+        rows, target = data
+        bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
+        steps = np.rint(weights.T * 2.0**bits)
+        total, height = np.zeros(self.shape), max(1, 2**20 // rows.shape[1])
+        for start in range(0, len(rows), height):
+            points = np.trunc(rows[start : start + height] * 2.0**BITS)
+            found = slopes(points @ steps * 2.0 ** -(BITS + bits), target[start : start + height])
+            total += np.trunc(self._capped(found) * 2.0**BITS).T @ points
+        return total * 4.0**-BITS
+
+    def _capped(self, slopes: np.ndarray) -> np.ndarray:
+        size = np.linalg.norm(slopes, axis=1, keepdims=True)
+        found: np.ndarray = slopes * (self.cap / np.maximum(size, self.cap))
+        return found
+
+    def _noisy(self, gradient: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        step = float(self.noise.lattice_step)
+        found: np.ndarray = noise(np.rint(gradient.ravel() / step).astype(np.int64)) * step
+        return found.reshape(self.shape)
+
+    def _projected(self, weights: np.ndarray) -> np.ndarray:
+        return weights * min(1.0, self.path.radius / max(float(np.linalg.norm(weights)), self.path.radius))

@@ -1,0 +1,212 @@
+"""Minima of regularised sums of losses, to a distance that is fixed in advance."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from gaugedp.optimization.losses import Loss, Softmax
+
+NEWTON_STEPS = 24
+_BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
+_LARGEST_MATRIX = 1500
+_CONJUGATE_STEPS = 200
+_HALVINGS = 40
+
+
+class Regularised(ABC):
+    """F(w) = Σ_i φ(⟨w, x_i⟩, y_i) + λ‖w‖²/2 + ⟨b, w⟩, for rows (n, d) of norm at most 1.
+
+    w and b are flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
+    """
+
+    def __init__(self, rows: np.ndarray, target: np.ndarray, strength: float, linear: np.ndarray) -> None:
+        self.rows, self.target, self.strength, self.linear = rows, target, strength, linear
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The largest second derivative of one row's loss."""
+
+    @abstractmethod
+    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum of the losses and its gradient."""
+
+    @abstractmethod
+    def curvatures(self, weights: np.ndarray) -> np.ndarray:
+        """Return what `product` and `matrix` need of `weights`."""
+
+    @abstractmethod
+    def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Return the Hessian of the losses times `vector`."""
+
+    @abstractmethod
+    def matrix(self, curvatures: np.ndarray) -> np.ndarray:
+        """Return the Hessian of the losses."""
+
+    def at(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return F and its gradient."""
+        value, gradient = self.losses(weights)
+        value += self.strength / 2 * float(weights @ weights) + float(self.linear @ weights)
+        return value, gradient + self.strength * weights + self.linear
+
+    def newton(self, weights: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return the step that minimises F's quadratic model, by conjugate gradients where its matrix is large."""
+        curvatures = self.curvatures(weights)
+        if len(weights) > _LARGEST_MATRIX:
+            return _conjugate(lambda v: self.product(curvatures, v) + self.strength * v, gradient)
+        matrix = self.matrix(curvatures)
+        matrix[np.diag_indices(len(matrix))] += self.strength
+        return np.linalg.solve(matrix, gradient)
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield slices that cover the rows."""
+        for start in range(0, len(self.rows), _BLOCK):
+            yield slice(start, start + _BLOCK)
+
+
+class Binary(Regularised):
+    """With a loss of one prediction a row: w has shape (d,)."""
+
+    def __init__(self, loss: Loss, data: tuple[np.ndarray, np.ndarray], strength: float, linear: np.ndarray) -> None:
+        super().__init__(*data, strength, linear)
+        self.loss = loss
+
+    @property
+    def smoothness(self) -> float:
+        """β."""
+        return self.loss.smoothness
+
+    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Σφ and Σφ′·x."""
+        total, gradient = 0.0, np.zeros_like(weights)
+        for part in self.blocks():
+            z = self.rows[part] @ weights
+            total += float(self.loss.value(z, self.target[part]).sum())
+            gradient += self.loss.derivative(z, self.target[part]) @ self.rows[part]
+        return total, gradient
+
+    def curvatures(self, weights: np.ndarray) -> np.ndarray:
+        """φ″, shape (n,)."""
+        return self.loss.curvature(self.rows @ weights, self.target)
+
+    def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Σφ″·⟨x, v⟩x."""
+        found: np.ndarray = (curvatures * (self.rows @ vector)) @ self.rows
+        return found
+
+    def matrix(self, curvatures: np.ndarray) -> np.ndarray:
+        """Σφ″·xxᵀ."""
+        found = np.zeros((self.rows.shape[1],) * 2)
+        for part in self.blocks():
+            found += (self.rows[part].T * curvatures[part]) @ self.rows[part]
+        return found
+
+
+class Multiclass(Regularised):
+    """With the softmax loss: w is a (K, d) matrix, row by row."""
+
+    def __init__(self, loss: Softmax, data: tuple[np.ndarray, np.ndarray], strength: float, linear: np.ndarray) -> None:
+        super().__init__(*data, strength, linear)
+        self.loss = loss
+
+    @property
+    def smoothness(self) -> float:
+        """1/2."""
+        return self.loss.smoothness
+
+    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Σφ and Σ(p − e_y)xᵀ."""
+        matrix = weights.reshape(self.loss.n_classes, -1)
+        total, gradient = 0.0, np.zeros_like(matrix)
+        for part in self.blocks():
+            z = self.rows[part] @ matrix.T
+            total += float(self.loss.value(z, self.target[part]).sum())
+            gradient += self.loss.derivative(z, self.target[part]).T @ self.rows[part]
+        return total, gradient.ravel()
+
+    def curvatures(self, weights: np.ndarray) -> np.ndarray:
+        """The probabilities p, shape (n, K)."""
+        return self.loss.probabilities(self.rows @ weights.reshape(self.loss.n_classes, -1).T)
+
+    def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Σ(diag p − ppᵀ)Vx·xᵀ."""
+        found = np.zeros((self.loss.n_classes, self.rows.shape[1]))
+        for part in self.blocks():
+            weighed = curvatures[part] * (self.rows[part] @ vector.reshape(found.shape).T)
+            weighed -= curvatures[part] * weighed.sum(axis=1, keepdims=True)
+            found += weighed.T @ self.rows[part]
+        return found.ravel()
+
+    def matrix(self, curvatures: np.ndarray) -> np.ndarray:
+        """Σ(diag p − ppᵀ) ⊗ xxᵀ."""
+        n_classes, n_columns = self.loss.n_classes, self.rows.shape[1]
+        found = np.zeros((n_classes, n_columns, n_classes, n_columns))
+        for part in self.blocks():
+            for k in range(n_classes):
+                for other in range(k + 1):
+                    weights = curvatures[part, k] * ((k == other) - curvatures[part, other])
+                    found[k, :, other] += (self.rows[part].T * weights) @ self.rows[part]
+        for k in range(n_classes):
+            for other in range(k):
+                found[other, :, k] = found[k, :, other]
+        return found.reshape((n_classes * n_columns,) * 2)
+
+
+def minimise(problem: Regularised, distance: float) -> np.ndarray:
+    """Return a point at most `distance` from the minimum of F.
+
+    Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the point returned is a certificate. There are
+    `NEWTON_STEPS` steps, each halved until F falls as Armijo asks, whatever the data; then, where the certificate is
+    not met, steps of 1/(nβ + λ) along the gradient, which come nearer by a fixed factor each, until it is. Half of the
+    bound is left to the rounding of the gradient. docs/theory/objective_perturbation.md
+    """
+    weights = np.zeros_like(problem.linear)
+    enough = problem.strength * distance / 2
+    value, gradient = problem.at(weights)
+    best, least = weights, float(np.linalg.norm(gradient))
+    for _ in range(NEWTON_STEPS):
+        weights, value, gradient = _step(problem, weights, (value, gradient))
+        size = float(np.linalg.norm(gradient))
+        if size < least:
+            best, least = weights, size
+    length = 1 / (len(problem.rows) * problem.smoothness + problem.strength)
+    while least > enough:
+        best = best - length * problem.at(best)[1]
+        least = float(np.linalg.norm(problem.at(best)[1]))
+    return best
+
+
+def _step(
+    problem: Regularised, weights: np.ndarray, here: tuple[float, np.ndarray]
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return the next point, with F and its gradient there."""
+    value, gradient = here
+    direction = problem.newton(weights, gradient)
+    slope = float(gradient @ direction)
+    length, slack = 1.0, 2.0**-44 * (abs(value) + 1)
+    for _ in range(_HALVINGS):
+        moved = weights - length * direction
+        there = problem.at(moved)
+        if there[0] <= value - length * slope / 1e4 + slack:
+            break
+        length /= 2
+    return moved, *there
+
+
+def _conjugate(product: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
+    """Return an approximate solution of a positive definite system: it is a direction of descent at every step."""
+    found, residual = np.zeros_like(right), right.copy()
+    direction, size = residual.copy(), float(residual @ residual)
+    enough = size * 1e-12
+    for _ in range(_CONJUGATE_STEPS):
+        if size <= enough or math.isclose(size, 0.0, abs_tol=1e-300):
+            break
+        image = product(direction)
+        length = size / float(direction @ image)
+        found += length * direction
+        residual -= length * image
+        size, before = float(residual @ residual), size
+        direction = residual + size / before * direction
+    return found

@@ -1,0 +1,251 @@
+"""Objective perturbation: the exact minimum of a loss to which a random linear term was added."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, positive
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
+from gaugedp.guarantees.rounding import up
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.losses import Loss, Softmax
+from gaugedp.optimization.minimise import Binary, Multiclass, Regularised, minimise
+from gaugedp.samplers.continuous import gammas, normals
+
+OUTPUT_SHARE = 0.1  # of μ, or a tenth of it of ε, for the distance to the true minimum
+_LEAST_STRENGTH = 2.5  # λ·ε is at least this times what one row can bend
+_TANGENTS = np.linspace(0.5, 1.0, 11)
+_ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
+_FARTHEST = 64.0  # coefficients are clipped to this many radii
+_FINEST = 2.0**-30  # of the radius: no minimum is looked for more finely
+
+
+@dataclass(frozen=True)
+class CappedLogistic(Loss):
+    """log(1 + e^{−yz}), y = ±1, and its tangent where its slope is above `cap` in [1/2, 1].
+
+    Rows that are on the wrong side by far pull no more than `cap`. Not twice differentiable at one point.
+    """
+
+    cap: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.cap != 1:
+            between(0.499999, 1, cap=self.cap)
+
+    @property
+    def lipschitz(self) -> float:
+        """`cap`."""
+        return self.cap
+
+    @property
+    def smoothness(self) -> float:
+        """1/4."""
+        return 0.25
+
+    @property
+    def _bend(self) -> float:
+        return math.log(self.cap / (1 - self.cap)) if self.cap < 1 else math.inf
+
+    def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The loss, without overflow."""
+        wrong = -y * z
+        inside = np.minimum(wrong, self._bend)
+        return np.logaddexp(0, inside) + self.cap * (wrong - inside)
+
+    def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """−y·min(1/(1 + e^{yz}), cap)."""
+        found: np.ndarray = -y * np.minimum(scipy.special.expit(-y * z), self.cap)
+        return found
+
+    def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """s(1 − s) for slopes s below the cap, else 0."""
+        share = scipy.special.expit(-y * z)
+        return np.where(share < self.cap, share * (1 - share), 0.0)
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """`count` Gaussian losses N(m²/2, m²), m = `reach`/σ, shifted by `jacobian`."""
+
+    count: int
+    reach: float
+    jacobian: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
+
+    `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `side` is the μ of
+    Gaussian releases of the same rows before it.
+    """
+
+    loss: Loss | Softmax
+    ambient_dim: int
+    radius: float
+    replaced: bool = True
+    side: float = 0.0
+
+    def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
+        """Return lists, each of which bounds the privacy loss by itself: docs/theory/objective_perturbation.md."""
+        curvature = _ROUNDING**2 / strength
+        match self.loss:
+            case CappedLogistic():
+                found = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
+            case Softmax():
+                found = [_softmax(self.loss.n_classes, self.replaced, curvature)]
+            case _:
+                found = [_two_sided(self.loss, self.replaced, curvature, noise)]
+        return [[*few, Extreme(1, 0.0, max(one.jacobian for one in few))] for few in found]
+
+
+def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> list[Extreme]:
+    """For slopes of one sign: the tangent of log(1 + s(1 − s)q) at s = `tangent`·cap, at both ends of [0, cap]."""
+    s = tangent * cap
+    height, slope = math.log1p(curvature * s * (1 - s)), curvature * (1 - 2 * s) / (1 + curvature * s * (1 - s))
+    bent, flat = height + slope * (cap - s), height - slope * s
+    if not replaced:
+        return [Extreme(1, cap, bent), Extreme(1, 0.0, flat)]
+    return [Extreme(1, 2 * cap, bent), Extreme(1, cap, bent), Extreme(1, cap, flat)]
+
+
+def _softmax(n_classes: int, replaced: bool, curvature: float) -> list[Extreme]:
+    others = n_classes - 1
+    jacobian = others * math.log1p(curvature / n_classes)
+    if not replaced:
+        return [Extreme(others, math.sqrt(2), jacobian)]
+    return [
+        Extreme(others, math.sqrt(8), jacobian),
+        Extreme(others * (others - 1), math.sqrt(6), jacobian),
+        Extreme(2 * others, math.sqrt(2), jacobian),
+    ]
+
+
+def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> list[Extreme]:
+    if math.isinf(loss.smoothness):
+        raise InvalidRequest(f"{loss!r} has a kink.", "Objective perturbation needs a smooth loss.")
+    reach = (2 if replaced else 1) * loss.lipschitz
+    jacobian, m = math.log1p(loss.smoothness * curvature), reach / noise
+    return [Extreme(2, reach, jacobian), Extreme(1, 0.0, jacobian + m * m / 2 + math.sqrt(3) * m)]
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectivePerturbation:
+    """The minimum of Σφ + λ‖w‖²/2 + ⟨b, w⟩, w within `distance` of it plus output noise, on a lattice.
+
+    b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure promise (σ is `noise`, λ `strength`).
+
+    Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
+    releases of `problem.side`-GDP before it; ε-DP for a pure promise (Chaudhuri, Monteleoni and Sarwate 2011, theorem
+    9, corrected). docs/theory/objective_perturbation.md
+    """
+
+    problem: Problem
+    guarantee: Guarantee
+    strength: float
+    noise: float
+    output: AdditiveNoise
+    distance: float
+    exactness = "idealized"
+
+    @classmethod
+    def calibrate(cls, problem: Problem, asked: Guarantee, n_rows: int) -> "ObjectivePerturbation":
+        """Return the mechanism with the least σ for ApproxDP or PureDP; `n_rows` only sets how finely w is found."""
+        positive(radius=problem.radius)
+        if not isinstance(asked, ApproxDP | PureDP):
+            raise InvalidRequest(f"{asked!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
+        noise = least_noise(problem, asked)
+        strength = strength_of(problem, asked, noise)
+        distance = max(n_rows * 2.0**-40 / strength, _FINEST * problem.radius)
+        ball = LpBall(problem.ambient_dim, 2, 2 * distance)
+        if isinstance(asked, ApproxDP):
+            mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
+            output: AdditiveNoise = Gaussian.calibrate(ball, GaussianDP(mu))
+        else:
+            output = KNorm.calibrate(ball, PureDP(asked.value * OUTPUT_SHARE**2))
+        return cls(problem, asked, strength, noise, output, distance)
+
+    def draw(self, rng: Entropy) -> np.ndarray:
+        """Return b."""
+        d = self.problem.ambient_dim
+        direction = normals(d, rng)
+        if isinstance(self.guarantee, ApproxDP):
+            return direction * self.noise
+        length = float(gammas(d, 1, rng)[0])
+        found: np.ndarray = direction / np.linalg.norm(direction) * (length * self.noise)
+        return found
+
+    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return w for rows (n, d) of norm at most 1; of length d, or K·d for K classes."""
+        linear, output = self.draw(rng), self.output.prepare(rng)
+        exact = minimise(self._objective((rows, target), linear), self.distance / 2)
+        step, farthest = float(self.output.lattice_step), _FARTHEST * self.problem.radius
+        inside = np.clip(exact, -farthest, farthest)
+        return output(np.rint(inside / step).astype(np.int64)) * step
+
+    def _objective(self, data: tuple[np.ndarray, np.ndarray], linear: np.ndarray) -> Regularised:
+        loss = self.problem.loss
+        if isinstance(loss, Softmax):
+            return Multiclass(loss, data, self.strength, linear)
+        return Binary(loss, data, self.strength, linear)
+
+
+def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
+    """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
+    d = problem.ambient_dim
+    length = noise * (math.sqrt(d) if isinstance(asked, ApproxDP) else d)
+    epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.value
+    bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
+    return max(length / problem.radius, _LEAST_STRENGTH * bend / epsilon)
+
+
+def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> float:
+    """Return δ(ε) of the minimum with the `side` releases, rounded up; 1 where nothing is proved."""
+    lists = problem.extremes(strength, noise)
+    return min(_profile(few, noise, epsilon, problem.side) for few in lists)
+
+
+def _profile(few: list[Extreme], noise: float, epsilon: float, side: float) -> float:
+    if any(one.jacobian > epsilon for one in few):
+        return 1.0
+    parts = [
+        one.count * gaussian_delta(up(math.hypot(_ROUNDING * one.reach / noise, side)), epsilon - one.jacobian)
+        for one in few
+    ]
+    return min(1.0, up(sum(parts)))
+
+
+def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
+    """Return ε of the minimum where b has the density ∝ e^{−‖b‖/noise}."""
+    lists = problem.extremes(strength, math.inf)
+    return up(min(max(one.jacobian + _ROUNDING * one.reach / noise for one in few) for few in lists))
+
+
+def least_noise(problem: Problem, asked: ApproxDP | PureDP) -> float:
+    """Return the least σ, to one part in a million from above, that keeps the promise with the output noise."""
+
+    def keeps(noise: float) -> bool:
+        strength = strength_of(problem, asked, noise)
+        if isinstance(asked, PureDP):
+            return pure_epsilon(problem, strength, noise) <= asked.value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
+        mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
+        beside = Problem(
+            problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.side, mu)
+        )
+        return profile(beside, strength, noise, asked.epsilon_value) <= asked.delta_value
+
+    low, high = -10.0, 50.0
+    if not keeps(math.exp(high)):
+        raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(math.exp(middle)) else (middle, high)
+    return math.exp(high)

@@ -1,0 +1,298 @@
+"""`gaugedp fit`: what it prints, costs, stores and refuses; on the example, and on a table full of secrets."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from gaugedp.errors import STAYS_SPENT
+from gaugedp.guarantees import ApproxDP, PureDP, from_dict
+from tests.cli.kit import DOMAIN, HEADER, Desk, check_sentence, check_silence
+from tests.forking import Done
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+
+ACS = Path(__file__).resolve().parents[2] / "examples" / "acs"
+LOOKING = "Looking: reading the rows and fitting the model ..."
+USUAL = {
+    "domain": "domain.toml",
+    "model": "linear",
+    "target": "PAY",
+    "features": "SEX, AGE",
+    "epsilon": "0.5",
+    "ledger": "people.ledger",
+}
+
+
+def fit(desk: Desk, table: str = "people.csv", *flags: str, **chosen: str | None) -> Done:
+    """Run `gaugedp fit` with the usual options; None leaves out."""
+    given = {**USUAL, **chosen}
+    options = [word for name, text in given.items() if text is not None for word in (f"--{name}", text)]
+    return desk.gaugedp("fit", table, *options, *flags)
+
+
+def fitted(desk: Desk, table: str = "people.csv", **chosen: str | None) -> dict:
+    done = fit(desk, table, "--json", **chosen)
+    assert done.code == 0, done.err
+    check_silence(done)
+    return json.loads(done.out)
+
+
+def check_refused(desk: Desk, *words: str, code: int = 2, **chosen: str | None) -> None:
+    """Refused beside a ledger, and where the ledger would be made; no file appears, changes or goes."""
+    before = desk.files()
+    requests = [{"out": "model.json", **chosen}]
+    if "ledger" not in chosen:
+        requests.append({"ledger": "new.ledger", "budget": "2,1e-5", **requests[0]})
+    for request in requests:
+        check_sentence(fit(desk, **request), code, *words)
+        assert desk.files() == before
+
+
+# -- the example -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def acs(desk: Desk) -> Desk:
+    shutil.copyfile(ACS / "acs_ma2018.csv", desk.folder / "acs.csv")
+    shutil.copyfile(ACS / "domain.toml", desk.folder / "acs.toml")
+    return desk
+
+
+def acs_model(desk: Desk, model: str, target: str, features: str, **chosen: str) -> dict:
+    given = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
+    return fitted(desk, "acs.csv", model=model, target=target, features=features, **given, **chosen)
+
+
+def test_income_by_schooling_on_the_example(acs: Desk) -> None:
+    found = acs_model(acs, "linear", "PINCP", "EDU, AGEP, SEX", epsilon="4", score="4")
+    assert list(found["coefficients"])[:2] == ["EDU=N", "EDU=1"]
+    weights = found["coefficients"]
+    assert weights["EDU=12"] - weights["EDU=8"] > 10_000, "dollars that come with a doctorate"
+    score = found["score"]
+    assert score["name"] == "mean absolute error"
+    assert score["lower"] <= score["value"] <= score["upper"]
+    assert score["value"] < 38_000, "the mean of everybody is off by 43,489, least squares without noise by 32,660"
+    assert found["classes"] is None
+    assert acs.ledger("acs.ledger").spent == ApproxDP(4, 1e-6)
+
+
+@pytest.mark.parametrize("model", ["logistic", "svc"])
+def test_owning_a_home_by_income_on_the_example(acs: Desk, model: str) -> None:
+    found = acs_model(acs, model, "OWN_RENT", "HOUSING_TYPE, MSP, POVPIP, PUMA", epsilon="4", score="4")
+    assert found["classes"] == ["0", "1", "2"]
+    assert set(found["intercept"]) == {"0", "1", "2"}
+    assert set(found["coefficients"]["POVPIP"]) == {"0", "1", "2"}
+    assert found["score"]["name"] == "accuracy"
+    assert 0.78 < found["score"]["value"] < 0.95, "the most frequent class is right for 74 %"
+
+
+@pytest.mark.parametrize("model", ["logistic", "svc"])
+def test_two_classes_have_one_score(acs: Desk, model: str) -> None:
+    found = acs_model(acs, model, "DEYE", "AGEP", epsilon="4", score="4")
+    assert found["classes"] == ["1", "2"]
+    assert isinstance(found["intercept"], float)
+    assert all(isinstance(number, float) for number in found["coefficients"].values())
+    assert found["score"]["value"] > 0.9, "98 % see well"
+
+
+# -- what it prints, stores and costs --------------------------------------------------------------
+
+
+def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
+    done = fit(desk, "people.csv", "--json", out="model.json", delta="1e-6", ledger="new.ledger", budget="2,1e-5")
+    assert done.code == 0
+    check_silence(done)
+    assert done.err.splitlines()[2] == LOOKING
+    found = json.loads(done.out)
+    assert found == json.loads((desk.folder / "model.json").read_text("utf-8"))
+    assert from_dict(found["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent
+    assert (found["model"], found["target"], found["score"]) == ("linear", "PAY", None)
+    assert len(found["coefficients"]) == 2 + 10
+    assert found["facts"]["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
+    assert found["facts"]["table"] == "people"
+    assert found["facts"]["research_seed"] is None
+    assert found["facts"]["account"]["durable"] is True
+    assert from_dict(found["facts"]["guarantee_for_a_row"]).epsilon(1e-6) <= 0.5 * (1 + 1e-9)
+    assert desk.ledger("new.ledger").verify().unsettled == ()
+
+
+def test_the_model_is_shown_for_people(desk: Desk) -> None:
+    done = fit(desk, out="model.json")
+    assert done.code == 0
+    check_silence(done)
+    lines = done.out.splitlines()
+    assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), idealized)"
+    for name in ("intercept", "SEX=1", "AGE=[90,100]"):
+        assert any(line.startswith(name) for line in lines)
+    assert lines[-2] == "No score was asked for, and none was computed."
+    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip ")
+
+
+@pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])
+def test_a_score_costs_what_it_has_above_the_fit(desk: Desk, score: str, cost: float) -> None:
+    found = fitted(desk, score=score)
+    assert desk.ledger().spent == PureDP(0.5 + cost)
+    assert from_dict(found["guarantee"]) == PureDP(cost)
+    assert from_dict(found["score"]["guarantee"]) == PureDP(float(score))
+    assert 0 <= found["score"]["lower"] <= found["score"]["value"] <= found["score"]["upper"] <= 1000
+    assert len(desk.ledger().verify().unsettled) == 0
+    assert "Held-out mean absolute error: " in fit(desk, score="0.1", epsilon="0.1").out
+
+
+def test_a_key_brings_the_stored_model_back(desk: Desk) -> None:
+    first = fitted(desk, key="my-key")
+    (desk.folder / "people.csv").write_text(",".join(HEADER) + "\n")  # it is stored, not fitted again
+    assert fitted(desk, key="my-key") == first
+    assert desk.ledger().spent == PureDP(1)
+    for other in ({"features": "SEX"}, {"features": "AGE, SEX"}, {"score": "0.5"}, {"epsilon": "0.4"}):
+        assert fit(desk, key="my-key", **other).code == 3
+    (desk.folder / "domain.toml").write_text(DOMAIN.replace("high = 1000", "high = 2000"))
+    assert fit(desk, key="my-key").code == 3, "other bounds are another request"
+    assert desk.ledger().spent == PureDP(1)
+
+
+def test_two_fits_of_one_table_differ(desk: Desk) -> None:
+    assert fitted(desk, epsilon="0.1")["coefficients"] != fitted(desk, epsilon="0.1")["coefficients"]
+
+
+def test_a_table_without_rows_is_fitted_like_any_other(desk: Desk) -> None:
+    (desk.folder / "empty.csv").write_text(",".join(HEADER) + "\n")
+    found = fitted(desk, "empty.csv", score="0.5")
+    assert 0 <= found["score"]["lower"] <= found["score"]["upper"] <= 1000
+    assert desk.ledger().spent == PureDP(1)
+
+
+@pytest.mark.parametrize(
+    ("unit", "size"),
+    [('neighbours = "replace"', 2), ('column = "PID"\nmax_rows = 2', 2), ('column = "PID"\nneighbours = "replace"', 2)],
+)
+def test_the_promise_is_to_the_unit_of_the_domain_file(desk: Desk, unit: str, size: int) -> None:
+    (desk.folder / "domain.toml").write_text(
+        f"{DOMAIN.replace('[attributes]', f'[unit]{chr(10)}{unit}{chr(10)}[attributes]')}"
+    )
+    found = fitted(desk, ledger="new.ledger", budget="2,1e-5", delta="1e-6", score="0.5")
+    assert from_dict(found["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent
+    for_a_row = from_dict(found["facts"]["guarantee_for_a_row"])
+    assert for_a_row.epsilon(5e-7) <= 0.5 / size * (1 + 1e-9)
+    assert desk.ledger("new.ledger").unit.to_dict() == found["facts"]["unit"]
+
+
+def test_a_ledger_of_another_currency_is_charged_where_it_can_be(desk: Desk) -> None:
+    found = fitted(desk, ledger="rho.ledger", budget="rho=1")
+    assert from_dict(found["guarantee"]) == PureDP(0.5)
+    assert fit(desk, ledger="rho.ledger", delta="1e-6").code == 3
+    chosen = {"model": "svc", "target": "SEX", "features": "AGE", "score": "0.25"}
+    gaussian = fitted(desk, ledger="rho.ledger", delta="1e-6", **chosen)
+    promise = from_dict(gaussian["guarantee"])
+    assert promise.price("zcdp") is not None
+    assert 0.5 < promise.epsilon(1e-6) <= 0.75, "the sum: there is no price for the larger of the two"
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        (("model is 'forest'", "logistic"), {"model": "forest"}),
+        (("no bounded column 'PAZ'", "Did you mean 'PAY'"), {"target": "PAZ"}),
+        (("no attribute or bounded column 'COLOUR'",), {"features": "SEX, COLOUR"}),
+        (("no attribute or bounded column 'NOTE'",), {"features": "NOTE"}),
+        (("PAY is among the features",), {"features": "SEX, PAY"}),
+        (("Name at least one",), {"features": " , "}),
+        (("each once",), {"features": "SEX, AGE,SEX"}),
+        (("The target SEX", "bounded column"), {"target": "SEX", "features": "AGE"}),
+        (("The target PAY", "attribute"), {"model": "logistic"}),
+        (("The target PAY", "attribute"), {"model": "svc"}),
+        (("epsilon is '1_0'",), {"epsilon": "1_0"}),
+        (("epsilon is -1",), {"epsilon": "-1"}),
+        (("epsilon is nan",), {"epsilon": "nan"}),
+        (("delta is 0",), {"delta": "0"}),
+        (("delta is 1",), {"delta": "1"}),
+        (("score is 'much'",), {"score": "much"}),
+        (("score is 0",), {"score": "0"}),
+        (("score is inf",), {"score": "inf"}),
+        (("budget is",), {"budget": "much"}),
+        (("The key is not",), {"key": ""}),
+        (("no domain file",), {"domain": "absent.toml"}),
+        (("cannot be written",), {"out": "absent/model.json"}),
+        (("is also the domain file",), {"out": "domain.toml"}),
+        (("ledger in memory",), {"ledger": ":memory:"}),
+    ],
+    ids=str,
+)
+def test_a_wrong_request(desk: Desk, words: tuple[str, ...], chosen: dict[str, str]) -> None:
+    check_refused(desk, *words, **chosen)
+
+
+@pytest.mark.parametrize("chosen", [{"epsilon": "1e-300"}, {"score": "1e-300"}], ids=str)
+def test_a_promise_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str]) -> None:
+    check_refused(desk, **chosen)
+
+
+def test_a_missing_table(desk: Desk) -> None:
+    before = desk.files()
+    check_sentence(fit(desk, "absent.csv"), 2, "no file 'absent.csv'")
+    assert desk.files() == before
+
+
+@pytest.mark.parametrize("chosen", [{"epsilon": "1.6"}, {"delta": "1e-6"}, {"score": "1.6"}], ids=str)
+def test_what_the_ledger_does_not_allow(desk: Desk, chosen: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gaugedp.tables.table.Table.rows", lambda *_: pytest.fail("the table was read"))
+    check_refused(desk, code=3, ledger="people.ledger", **chosen)
+    assert desk.ledger().spent == PureDP(0.5)
+
+
+def test_without_the_extra_nothing_is_read_or_spent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("gaugedp.estimators")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    check_refused(desk, "not installed", "pip install 'gaugedp[learn]'")
+
+
+# -- after paying ----------------------------------------------------------------------------------
+
+
+def test_trouble_while_looking_keeps_the_budget_spent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("SECRET-7731")
+
+    monkeypatch.setattr("gaugedp.estimators.table_rows.TableDesign.read", fail)
+    done = fit(desk, out="model.json")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[-1].endswith(STAYS_SPENT)
+    check_silence(done)
+    assert desk.ledger().spent == PureDP(1)
+    assert len(desk.ledger().verify().unsettled) == 1
+    assert not (desk.folder / "model.json").exists()
+
+
+def test_an_interruption_while_looking_says_what_was_spent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gaugedp.estimators.table_rows.TableDesign.read", interrupt)
+    done = fit(desk)
+    assert (done.code, done.err.splitlines()[-1]) == (130, f"Interrupted. {STAYS_SPENT}")
+    assert desk.ledger().spent == PureDP(1)
+
+
+def test_a_model_that_cannot_be_written_is_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gaugedp.cli.fit._replace", full)
+        done = fit(desk, out="model.json", key="my-key")
+    assert (done.code, done.out) == (1, "")
+    assert "--key my-key" in done.err
+    assert fitted(desk, key="my-key")["target"] == "PAY"
+    assert desk.ledger().spent == PureDP(1)
+
+
+def test_help_names_the_options(desk: Desk) -> None:
+    text = desk.gaugedp("fit", "--help").out
+    assert all(f"--{name}" in text for name in [*USUAL, "delta", "score", "budget", "key", "out", "json"])

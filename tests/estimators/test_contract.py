@@ -1,0 +1,84 @@
+"""The private classifiers keep scikit-learn's contract, but for what privacy forbids, listed by name."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import estimator_checks
+
+from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.svc import LinearSVC
+
+KINDS = [LogisticRegression, LinearSVC]
+EXPECTED = {
+    "check_dtype_object": "a table that is not of numbers is refused in our words",
+    "check_classifiers_classes": "classes are public and given before: labels of other kinds count as none of them",
+    "check_classifiers_train": "as above, and infinite values are clipped, not refused: an error would tell",
+    "check_classifiers_regression_target": "continuous labels are in no class: an error would tell",
+    "check_supervised_y_no_nan": "labels that are no numbers are in no class: an error would tell",
+    "check_decision_proba_consistency": "a model of three classes meets rows of two, its columns are not margins",
+}
+SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw noise; no array-API input
+
+
+def made(kind, **given):
+    return kind(epsilon=20.0, delta=1e-5, row_norm=10.0, classes=[0, 1, 2], random_state=0, **given)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_scikit_learns_own_checks(kind) -> None:
+    failed, unknown = set(), []
+    for one, check in _checks(kind):
+        name = getattr(check, "func", check).__name__
+        try:
+            check(one)
+        except Exception as error:
+            failed.add(name)
+            if name not in EXPECTED and type(error).__name__ not in ("SkipTest", "Skipped"):
+                unknown.append((name, repr(error)[:200]))
+    assert not unknown
+    assert failed <= set(EXPECTED) | SKIPPED
+
+
+def _checks(kind):
+    """The checks, one by one, by the public decorator's list."""
+    decorated = estimator_checks.parametrize_with_checks([made(kind)])
+    return [parameter.values if hasattr(parameter, "values") else parameter for parameter in decorated.args[1]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pipelines_grids_and_folds_take_it(kind) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((300, 3))
+    labels = (rows[:, 0] > 0).astype(int)
+    model = kind(epsilon=5.0, delta=1e-5, row_norm=3.0, classes=[0, 1], random_state=1)
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, rows, labels, cv=3).mean() > 0.8
+    pipeline = make_pipeline(FunctionTransformer(np.tanh), clone(model).set_params(row_norm=1.7))
+    assert pipeline.fit(rows, labels).score(rows, labels) > 0.8
+    grid = GridSearchCV(model, {"radius": [1.0, 10.0]}, cv=3).fit(rows, labels)
+    assert grid.best_score_ > 0.8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_have_names_where_the_table_does(kind) -> None:
+    pandas = pytest.importorskip("pandas")
+    model = made(kind).fit(pandas.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]}), [0, 1])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert not hasattr(model.fit(np.eye(2), [0, 1]), "feature_names_in_")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fits_differ_without_a_seed_and_are_stamped_with_one(kind) -> None:
+    rows, labels = np.eye(2), [0, 1]
+    model = made(kind)
+    same = [model.fit(rows, labels).coef_ for _ in range(2)]
+    assert (same[0] == same[1]).all()
+    assert model.release_.facts["research_seed"] == 0
+    other = [clone(model).set_params(random_state=None).fit(rows, labels).coef_ for _ in range(2)]
+    assert (other[0] != other[1]).any()

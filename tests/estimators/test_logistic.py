@@ -1,0 +1,289 @@
+"""Private logistic regression: what it fits, what it promises, and that its noise is there. Keys are fixed."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LogisticRegression as Plain
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from gaugedp.entropy import research_rng
+from gaugedp.estimators import linear_model, logistic
+from gaugedp.estimators.design import Centre, Design, codes_of, read_scaling
+from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.record import FitRelease
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+
+RNG = np.random.default_rng(1)
+
+
+def sphere(n: int, d: int, key: int, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(key)
+    rows = rng.standard_normal((n, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    truth = rng.standard_normal((n_classes, d)) * (4 / math.sqrt(d))
+    return rows, (rows @ truth.T + rng.gumbel(size=(n, n_classes))).argmax(axis=1)
+
+
+ROWS, LABELS = sphere(3000, 4, 1)
+MODEL = LogisticRegression(1.0, 1e-6, row_norm=1.0, classes=[0, 1], random_state=1)
+
+
+def mean_loss(model, rows: np.ndarray, labels: np.ndarray) -> float:
+    return float(-model.predict_log_proba(rows)[np.arange(len(labels)), labels].mean())
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(("n_classes", "solver"), [(2, "auto"), (3, "auto"), (3, "objective"), (2, "gradient")])
+def test_without_noise_it_is_the_model_without_privacy(n_classes, solver, delta: float, neighbours: str) -> None:
+    rows, labels = sphere(2000, 3, 2, n_classes)
+    rows = rows * RNG.uniform(0.1, 1, (2000, 1))
+    model = clone(MODEL).set_params(
+        epsilon=1e7, delta=delta, neighbours=neighbours, classes=range(n_classes), solver=solver, radius=100
+    )
+    plain = Plain(C=1e6, max_iter=2000, tol=1e-8).fit(rows, labels)
+    found = mean_loss(model.fit(rows, labels), rows, labels)
+    assert found == pytest.approx(mean_loss(plain, rows, labels), abs=1e-3)
+    assert np.abs(model.predict_proba(rows) - plain.predict_proba(rows)).max() < 0.03
+
+
+def test_bounds_bring_rows_back_in_their_units() -> None:
+    """Columns of other units, one of them centred, one with 0 in its bounds: same predictions as the plain model."""
+    rows = ROWS * [1, 10, 100, 1] + [0, 500, 0, 7]
+    bounds = [-1, 480, -100, 6], [1, 520, 100, 8]
+    model = clone(MODEL).set_params(epsilon=1e7, row_norm=None, bounds=bounds).fit(rows, LABELS)
+    plain = Plain(C=1e6, max_iter=2000, tol=1e-8).fit(ROWS, LABELS)
+    assert model.coef_[0] * [1, 10, 100, 1] == pytest.approx(plain.coef_[0], abs=0.05)
+    assert np.abs(model.predict_proba(rows) - plain.predict_proba(ROWS)).max() < 0.01
+
+
+def test_scaling_keeps_zero_where_the_bounds_hold_it() -> None:
+    scaling = read_scaling(([0, 10, -4], [2, 30, 1]), None, 3)
+    unit = scaling.unit(np.array([[2, 30, -4], [0, 20, 0], [9, -5, 9], [np.nan, np.inf, -np.inf]]))
+    scaled = unit * math.sqrt(3)
+    assert scaled == pytest.approx(np.array([[1, 1, -1], [0, 0, 0], [1, -1, 0.25], [0, 1, -1]]))
+
+
+def test_designs_stay_in_the_ball_and_coefficients_come_back() -> None:
+    scaling = read_scaling(None, 2.0, 3)
+    rows = RNG.standard_normal((50, 3)) * 3
+    rows[3] = np.nan
+    design = Design(scaling, np.array([0.3, -0.2, 0.1]), 2.0, 0.2)
+    known = np.arange(50) != 7
+    made = design.rows(scaling.unit(rows), known)
+    assert np.linalg.norm(made, axis=1).max() <= 1 + 1e-12
+    assert (made[7] == 0).all()
+    inside = np.linalg.norm(rows, axis=1) < 2
+    weights = RNG.standard_normal((2, 4))
+    slopes, constants = design.coefficients(weights)
+    assert rows[inside & known] @ slopes.T + constants == pytest.approx((made @ weights.T)[inside & known])
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_the_centre_moves_within_its_ball(replaced: bool) -> None:
+    centre = Centre.plan(gd.ApproxDP(1.0, 1e-6), 3, 10_000, replaced)
+    assert centre.noise is not None
+    points = RNG.standard_normal((200, 3)) * RNG.uniform(0.2, 1, (200, 1))
+    points = np.vstack([points / np.maximum(1, np.linalg.norm(points, axis=1, keepdims=True)), np.eye(3), -np.eye(3)])
+    sums = np.column_stack([points, (points**2).sum(axis=1)])
+    moved = np.linalg.norm(sums[:, None] - sums[None], axis=2).max() if replaced else np.linalg.norm(sums, axis=1).max()
+    radius = centre.noise.body.radius(2)
+    assert moved <= radius
+    assert moved == pytest.approx(radius, rel=1e-4)
+
+
+def test_the_centre_and_spread_are_found() -> None:
+    unit = np.clip(RNG.standard_normal((5000, 2)) * 0.1 + [0.5, -0.3], -0.7, 0.7)
+    mean, spread = Centre.plan(gd.ApproxDP(4.0, 1e-6), 2, 5000, True).release(unit, 5000, research_rng(1))
+    assert mean == pytest.approx(unit.mean(axis=0), abs=0.05)
+    assert spread == pytest.approx(math.sqrt(unit.var(axis=0).sum()), abs=0.12)
+    assert Centre.plan(gd.ApproxDP(0.1, 1e-6), 50, 100, True).noise is None
+    assert Centre.plan(gd.PureDP(1.0), 2, 10, False).noise is None
+
+
+def test_the_promise_is_what_was_asked() -> None:
+    cases = {"objective": 2, "gradient": 3}
+    for solver, n_classes in cases.items():
+        for neighbours in ("replace", "add_remove"):
+            for delta in (0.0, 1e-6):
+                model = clone(MODEL).set_params(
+                    solver=solver, classes=range(n_classes), neighbours=neighbours, delta=delta
+                )
+                model.fit(ROWS[:200], LABELS[:200])
+                assert model.solver_ == solver
+                spent = float(model.guarantee_.epsilon(delta))
+                assert 0.96 < spent <= 1 + 1e-9
+                assert model.release_.guarantee == model.guarantee_
+
+
+def test_gradient_steps_and_centre_share_mu(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    calibrate = linear_model.NoisyDescent.calibrate
+    monkeypatch.setattr(
+        linear_model.NoisyDescent, "calibrate", lambda *given: seen.append(given[0]) or calibrate(*given)
+    )
+    model = clone(MODEL).set_params(solver="gradient").fit(ROWS, LABELS)
+    side = Centre.plan(gd.ApproxDP(1.0, 1e-6), 4, 3000, True).side
+    assert 0 < side < model.guarantee_.mu
+    assert math.hypot(seen[0].mu, side) == pytest.approx(model.guarantee_.mu, rel=1e-9)
+    assert math.hypot(seen[0].mu, side) <= model.guarantee_.mu
+
+
+def test_public_numbers_alone_choose_the_solver() -> None:
+    found = {}
+    for n in (300, 60_000):
+        for fill in (0.0, 1.0):
+            model = clone(MODEL).set_params(epsilon=8.0, classes=[0, 1, 2])
+            model.fit(np.full((n, 2), fill), np.full(n, int(fill)))
+            found[n, fill] = model.solver_
+    assert found == {
+        (300, 0.0): "gradient",
+        (300, 1.0): "gradient",
+        (60_000, 0.0): "objective",
+        (60_000, 1.0): "objective",
+    }
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_any_rows_and_labels_give_a_fit(n_classes: int, delta: float, epsilon: float) -> None:
+    """One row, more columns than rows, constant columns, infinities, labels of other kinds: no error, no warning."""
+    model = clone(MODEL).set_params(epsilon=epsilon, delta=delta, classes=range(n_classes))
+    odd = np.array([[np.nan, 1.0], [np.inf, -1.0], [1e308, 1e308], [0.0, 0.0]])
+    for rows, labels in [
+        (np.ones((1, 1)), [0]),
+        (np.zeros((3, 20)), [0, 1, 1]),
+        (odd, [0, 1, 7, -3]),
+        (odd, [np.nan, np.inf, 0.5, 1.0]),
+        (odd, ["a", "b", "", "0"]),
+        (odd, np.array([None, {}, (1,), 0], dtype=object)),
+    ]:
+        model.fit(rows, labels)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.intercept_).all()
+
+
+def test_other_labels_count_as_rows_of_zeros() -> None:
+    classes = np.array(["no", "yes"])
+    assert codes_of(np.array(["yes", "maybe", "no"]), classes).tolist() == [1, -1, 0]
+    assert codes_of(np.array([2.0, 3.0, np.nan]), np.array([3, 2])).tolist() == [1, 0, -1]
+    loud = clone(MODEL).set_params(epsilon=1e7, fit_intercept=False)
+    wanted = clone(loud).fit(np.where(LABELS[:, None] == 1, ROWS, ROWS * (np.arange(3000) % 2)[:, None]), LABELS)
+    labels = np.where((LABELS == 0) & (np.arange(3000) % 2 == 0), 9, LABELS)
+    assert loud.fit(ROWS, labels).coef_ == pytest.approx(wanted.coef_, abs=1e-4)
+
+
+def test_clipped_rows_and_missing_facts() -> None:
+    far = ROWS * 50
+    assert (clone(MODEL).fit(far, LABELS).coef_ == clone(MODEL).fit(far * 7, LABELS).coef_).mean() > 0
+    for wrong, words in [
+        ({"row_norm": None}, "Neither row_norm nor bounds"),
+        ({"classes": None}, "classes is missing"),
+        ({"classes": [1]}, "two different"),
+        ({"classes": [1, 1]}, "two different"),
+        ({"solver": "newton"}, "solver"),
+        ({"radius": -1.0}, "radius"),
+        ({"row_norm": 0.0}, "row_norm"),
+        ({"bounds": (1, 0)}, "bounds"),
+        ({"neighbours": "swap"}, "neighbours"),
+        ({"epsilon": 0.0}, "epsilon"),
+    ]:
+        with pytest.raises(InvalidRequest, match=words):
+            clone(MODEL).set_params(**wrong).fit(ROWS, LABELS)
+
+
+def test_it_is_paid_for_before_the_rows_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(1.5, 1e-5))
+    model = clone(MODEL).set_params(ledger=ledger).fit(ROWS, LABELS)
+    assert ledger.spent.epsilon(1e-6) <= 1
+    assert FitRelease.from_json(model.release_.to_json()).estimator == "LogisticRegression"
+    before, spent = len(ledger.entries()), []
+    monkeypatch.setattr(Design, "rows", lambda *_: spent.append(len(ledger.entries())) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        clone(MODEL).set_params(epsilon=0.2, ledger=ledger).fit(ROWS, LABELS)
+    assert spent[0] > before
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_the_noise_is_that_for_the_neighbours_and_the_cap(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the mechanisms are asked for, whose noise their own tests weigh: half of it would be seen here."""
+    made = []
+    for kind in (logistic.ObjectivePerturbation, linear_model.NoisyDescent):
+        calibrate = kind.calibrate
+        keep = lambda *given, calibrate=calibrate: made.append(calibrate(*given)) or made[-1]  # noqa: E731
+        monkeypatch.setattr(kind, "calibrate", keep)
+    for solver in ("objective", "gradient"):
+        clone(MODEL).set_params(solver=solver, neighbours=neighbours, fit_intercept=False).fit(ROWS, LABELS)
+    perturbed, descent = made
+    moved, share = (2, 1.0) if neighbours == "replace" else (1, 0.9)
+    mu, cap = gaussian_mu(share, 1e-6), perturbed.problem.loss.cap
+    assert 1 <= perturbed.noise * mu / (moved * cap) < 1.15
+    assert perturbed.problem.replaced == (neighbours == "replace")
+    deviation = math.sqrt(float(descent.noise.variances.mean()))
+    assert deviation == pytest.approx(moved * descent.cap * math.sqrt(descent.path.n_steps) / mu, rel=1e-2)
+    assert 0.5 < cap < 1
+
+
+def test_where_the_number_of_rows_is_private_only_its_release_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables whose noisy counts agree get the same mechanisms."""
+    made = []
+    for kind in (logistic.ObjectivePerturbation, linear_model.NoisyDescent):
+        calibrate = kind.calibrate
+        keep = lambda *given, calibrate=calibrate: made.append(given) or calibrate(*given)  # noqa: E731
+        monkeypatch.setattr(kind, "calibrate", keep)
+    monkeypatch.setattr(linear_model.Count, "draw", lambda *_: 123.0)
+    for solver in ("objective", "gradient"):
+        for n in (50, 3000):
+            model = clone(MODEL).set_params(solver=solver, neighbours="add_remove", fit_intercept=False)
+            model.fit(ROWS[:n], LABELS[:n])
+    assert made[0] == made[1]
+    assert made[2] == made[3]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("n", "d", "epsilon", "most"), [(10_000, 10, 1, 4.5e-4), (1000, 10, 1, 0.025)])
+def test_the_excess_risk_on_the_sphere(n: int, d: int, epsilon: float, most: float) -> None:
+    """‖w*‖ = 4, δ = 1e-6: the mean of four fits with fixed keys; the benchmark has more."""
+    rng = np.random.default_rng((n, d))
+    rows, truth = sphere(n, d, 5)[0], rng.standard_normal(d)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-rows @ truth * (4 / np.linalg.norm(truth))))).astype(int)
+    best = mean_loss(Plain(C=1e6, fit_intercept=False, max_iter=1000).fit(rows, labels), rows, labels)
+    found = [
+        mean_loss(clone(MODEL).set_params(epsilon=epsilon, random_state=key).fit(rows, labels), rows, labels)
+        for key in range(4)
+    ]
+    assert np.mean(found) - best <= most
+
+
+@pytest.mark.statistical
+def test_the_accuracy_on_real_rows() -> None:
+    """Medians of five splits, fixed keys; the benchmark has more, and the small ε."""
+    cancer, sick = load_breast_cancer(return_X_y=True)
+    digits, names = load_digits(return_X_y=True)
+    ends = cancer.mean(axis=0) - 3 * cancer.std(axis=0), cancer.mean(axis=0) + 3 * cancer.std(axis=0)
+    for X, y, how, epsilon, least in [
+        (cancer, sick, {"bounds": ends, "row_norm": 2.0}, 1.0, 0.92),
+        (cancer, sick, {"bounds": ends, "row_norm": 2.0}, 10.0, 0.95),
+        (digits, names, {"bounds": (0, 16)}, 1.0, 0.80),
+        (digits, names, {"bounds": (0, 16)}, 10.0, 0.92),
+    ]:
+        model = LogisticRegression(epsilon, 1e-5, classes=np.unique(y), random_state=3, **how)
+        cuts = StratifiedShuffleSplit(5, test_size=0.3, random_state=0).split(X, y)
+        assert np.median([clone(model).fit(X[a], y[a]).score(X[b], y[b]) for a, b in cuts]) >= least
+
+
+def test_nothing_is_said_about_the_rows() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        clone(MODEL).fit(ROWS * 1e6, LABELS)
+    assert not said

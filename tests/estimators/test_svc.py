@@ -1,0 +1,100 @@
+"""The private linear support vector classifier. Keys are fixed."""
+
+import numpy as np
+import pytest
+
+from gaugedp.errors import InvalidRequest
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.base import clone
+
+from gaugedp.estimators import linear_model
+from gaugedp.estimators.svc import LinearSVC, _joint_slopes
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+
+
+def sphere(n: int, d: int, key: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(key)
+    rows = rng.standard_normal((n, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    truth = rng.standard_normal(d)
+    chance = 1 / (1 + np.exp(-rows @ truth * (4 / np.linalg.norm(truth))))
+    return rows, np.where(rng.random(n) < chance, 1, -1)
+
+
+MODEL = LinearSVC(1.0, 1e-6, row_norm=1.0, classes=[-1, 1], random_state=1)
+
+
+def risk(w: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> float:
+    return float(np.maximum(0, 1 - labels * (rows @ w)).mean())
+
+
+def best(rows: np.ndarray, labels: np.ndarray) -> float:
+    w, found = np.zeros(rows.shape[1]), 1.0
+    for t in range(3000):
+        w = w + 20 / np.sqrt(t + 1) * (labels * (labels * (rows @ w) < 1)) @ rows / len(rows)
+        found = min(found, risk(w, rows, labels))
+    return found
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e5, 1e-6), (1e8, 0.0)])
+def test_without_noise_it_is_the_best_hinge_loss(epsilon: float, delta: float) -> None:
+    rows, labels = sphere(2000, 5, 1)
+    model = clone(MODEL).set_params(epsilon=epsilon, delta=delta, fit_intercept=False).fit(rows, labels)
+    assert risk(model.coef_[0], rows, labels) - best(rows, labels) < (1e-3 if delta else 5e-3)
+
+
+@pytest.mark.statistical
+def test_the_excess_risk_on_the_sphere() -> None:
+    """n = 10,000, d = 20, ε = 1: the mean of eight fits with fixed keys."""
+    rows, labels = sphere(10_000, 20, 2)
+    models = [clone(MODEL).set_params(random_state=key, radius=5, fit_intercept=False) for key in range(8)]
+    found = [risk(model.fit(rows, labels).coef_[0], rows, labels) for model in models]
+    assert np.mean(found) - best(rows, labels) <= 8e-4
+
+
+def test_joint_slopes_are_subgradients() -> None:
+    rng = np.random.default_rng(3)
+    z, y = rng.standard_normal((200, 4)) * 2, rng.integers(0, 4, 200)
+
+    def value(z: np.ndarray) -> np.ndarray:
+        rivals = np.where(np.eye(4)[y] == 1, -np.inf, z)
+        return np.maximum(0, 1 + rivals.max(axis=1) - z[np.arange(200), y])
+
+    slopes = _joint_slopes(z, y)
+    for _ in range(20):
+        other = rng.standard_normal((200, 4)) * 2
+        assert (value(other) >= value(z) + ((other - z) * slopes).sum(axis=1) - 1e-12).all()
+    assert np.linalg.norm(slopes, axis=1).max() <= np.sqrt(2) + 1e-12
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_three_classes_and_the_promise(neighbours: str, delta: float) -> None:
+    rows, _ = sphere(4000, 2, 4)
+    labels = np.digitize(np.arctan2(rows[:, 0], rows[:, 1]), [-1, 1])
+    model = clone(MODEL).set_params(classes=[0, 1, 2], neighbours=neighbours, delta=delta)
+    loud = clone(model).set_params(epsilon=50.0).fit(rows, labels)
+    assert loud.score(rows, labels) > 0.9
+    assert loud.decision_function(rows).shape == (4000, 3)
+    spent = float(model.fit(rows, labels).guarantee_.epsilon(delta))
+    assert 0.96 < spent <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_the_noise_is_that_for_the_neighbours(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the descent is asked for, whose noise its own tests weigh: half of it would be seen here."""
+    made, calibrate = [], linear_model.NoisyDescent.calibrate
+    monkeypatch.setattr(
+        linear_model.NoisyDescent, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1]
+    )
+    clone(MODEL).set_params(neighbours=neighbours, fit_intercept=False).fit(*sphere(100, 3, 1))
+    moved, share = (2, 1.0) if neighbours == "replace" else (1, 0.9)
+    deviation = np.sqrt(made[0].noise.variances.mean())
+    wanted = moved * np.sqrt(made[0].path.n_steps) / gaussian_mu(share, 1e-6)
+    assert deviation == pytest.approx(wanted, rel=1e-2)
+
+
+def test_only_gradient_steps_are_known() -> None:
+    with pytest.raises(InvalidRequest, match="solver"):
+        clone(MODEL).set_params(solver="objective").fit(*sphere(10, 2, 1))

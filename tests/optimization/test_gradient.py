@@ -1,0 +1,118 @@
+"""Noisy gradient descent: exact sums, their sensitivity, their noise, and what they compose to. Keys are fixed."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.gradient import BITS, NoisyDescent, Scale
+from gaugedp.optimization.losses import Hinge, Softmax
+
+RNG = np.random.default_rng(1)
+
+
+def made_rows(n: int, d: int) -> np.ndarray:
+    rows = RNG.standard_normal((n, d))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def hinge(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return Hinge().derivative(z[:, 0], y)[:, None]
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_one_row_moves_the_sum_within_the_ball_and_up_to_its_edge(replaced: bool) -> None:
+    for shape, cap, slopes in [((1, 4), 1.0, hinge), ((3, 4), 1.0, Softmax(3).derivative)]:
+        descent = NoisyDescent.calibrate(gd.GaussianDP(1.0), shape, cap, Scale(5.0, 50, replaced))
+        weights, furthest = RNG.standard_normal(shape) * 3, 0.0
+        common, labels = made_rows(5, 4), np.ones(5, dtype=int)
+        for _ in range(300):
+            x = made_rows(1, 4)
+            parts = [(x, np.array([1])), (-x, np.array([1]))] if replaced else [(x, np.array([1])), (x[:0], labels[:0])]
+            sums = [
+                descent.gradient((np.vstack([common, row]), np.append(labels, y)), weights, slopes) for row, y in parts
+            ]
+            furthest = max(furthest, float(np.linalg.norm(sums[0] - sums[1])))
+        radius = descent.noise.body.radius(2)
+        assert 0.8 * (2 if replaced else 1) * cap < furthest <= radius
+        assert radius == pytest.approx((2 if replaced else 1) * cap, rel=1e-6)
+
+
+def test_sums_are_the_same_in_any_order_and_of_whole_numbers() -> None:
+    rows, labels = made_rows(1000, 7), RNG.integers(0, 3, 1000)
+    descent = NoisyDescent.calibrate(gd.GaussianDP(1.0), (3, 7), 1.0, Scale(5.0, 1000))
+    weights = RNG.standard_normal((3, 7))
+    found = descent.gradient((rows, labels), weights, Softmax(3).derivative)
+    order = RNG.permutation(1000)
+    assert (descent.gradient((rows[order], labels[order]), weights, Softmax(3).derivative) == found).all()
+    assert (found * 4.0**BITS == np.rint(found * 4.0**BITS)).all()
+    exact = Softmax(3).derivative(rows @ weights.T, labels)
+    exact *= np.minimum(1, 1 / np.linalg.norm(exact, axis=1, keepdims=True))
+    assert found == pytest.approx(exact.T @ rows, abs=1000 * 2.0**-BITS)
+
+
+def test_all_steps_together_keep_the_promise() -> None:
+    descent = NoisyDescent.calibrate(gd.GaussianDP(0.7), (2, 3), 1.0, Scale(5.0, 400))
+    each = descent.noise.guarantee
+    assert isinstance(each, gd.GaussianDP)
+    assert 0.7 * (1 - 1e-9) < math.sqrt(descent.path.n_steps) * each.mu <= 0.7
+    pure = NoisyDescent.calibrate(gd.PureDP(0.7), (2, 3), 1.0, Scale(5.0, 400))
+    assert 0.7 * (1 - 1e-9) < pure.path.n_steps * pure.noise.guarantee.epsilon(0) <= 0.7
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("replaced", [True, False])
+def test_gaussian_noise_has_the_deviation_that_mu_asks_for(replaced: bool) -> None:
+    """Noise of 2C√T/μ (C√T/μ) a step over 8,000 draws; a false alarm is five standard errors; 10 % less is seen."""
+    descent = NoisyDescent.calibrate(gd.GaussianDP(0.5), (2, 4), 0.8, Scale(5.0, 300, replaced))
+    wanted = (1.6 if replaced else 0.8) * math.sqrt(descent.path.n_steps) / 0.5
+    found = descent.noise.sample_noise(1000, research_rng(5)).std()
+    assert found == pytest.approx(wanted, rel=5 / math.sqrt(2 * 8000))
+    assert abs(0.9 * found - wanted) > wanted * 5 / math.sqrt(2 * 8000)
+
+
+@pytest.mark.statistical
+def test_an_audit_of_a_whole_descent_is_quiet_and_alarms_at_half_the_noise() -> None:
+    """Black-box, 2,000 runs at ε = 2; the audit's false-alarm rate is 1 %."""
+    promise = gd.GaussianDP(1.0)
+    honest = NoisyDescent.calibrate(promise, (1, 1), 1.0, Scale(5.0, 4))
+    loud = NoisyDescent.calibrate(gd.GaussianDP(2.5), (1, 1), 1.0, Scale(5.0, 4))
+    rng = research_rng(11)
+
+    def run(descent: NoisyDescent):
+        return lambda label: descent.solve((np.ones((1, 1)), np.array([label])), hinge, 4, rng).item()
+
+    assert not gd.audit.audit(run(honest), 1.0, -1.0, promise, runs=2000, rng=research_rng(3)).violated
+    assert gd.audit.audit(run(loud), 1.0, -1.0, promise, runs=2000, rng=research_rng(3)).violated
+
+
+def test_the_path_grows_as_noise_falls_and_stays_within_its_limits() -> None:
+    for promise in (gd.GaussianDP, gd.PureDP):
+        for kinked in (False, True):
+            paths = [
+                NoisyDescent.calibrate(promise(size), (1, 5), 1.0, Scale(5.0, 1000, kinked=kinked)).path
+                for size in (1e-3, 0.1, 10.0, 1e4)
+            ]
+            lengths = [path.n_steps * path.length for path in paths]
+            assert lengths == sorted(lengths)
+            assert all(8 <= path.n_steps <= 600 and path.length <= 8 for path in paths)
+
+
+@pytest.mark.parametrize("promise", [gd.GaussianDP(1e5), gd.PureDP(1e7)], ids=repr)
+def test_without_noise_it_is_gradient_descent(promise) -> None:
+    rows = made_rows(300, 3)
+    labels = np.where(rows[:, 0] > 0, 1.0, -1.0)
+    descent = NoisyDescent.calibrate(promise, (1, 3), 1.0, Scale(10.0, 300, kinked=True))
+    found = descent.solve((rows, labels), hinge, 300, research_rng(1))[0]
+    assert np.linalg.norm(found) <= 10 * (1 + 1e-9)
+    assert np.mean(np.maximum(0, 1 - labels * (rows @ found))) < 0.06
+
+
+def test_other_promises_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="shared by steps"):
+        NoisyDescent.calibrate(gd.ApproxDP(1.0, 1e-6), (1, 2), 1.0, Scale(5.0, 10))
+    with pytest.raises(InvalidRequest, match="cap"):
+        NoisyDescent.calibrate(gd.PureDP(1.0), (1, 2), 0.0, Scale(5.0, 10))
