@@ -22,6 +22,9 @@ SHAPES = [((4,), 1), ((9,), 1), ((4,), 1.5), ((4,), 2), ((4,), 4), ((4,), math.i
 class Slope(Loss):
     """y·z, y = ±1: the losses ±Gx at which theorem 1 is attained."""
 
+    def __repr__(self) -> str:
+        return "Slope()"
+
     lipschitz, smoothness = 1.0, 0.0  # type: ignore[assignment]
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
