@@ -17,7 +17,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from gaugedp.entropy import research_rng
 from gaugedp.estimators import linear_model, logistic
-from gaugedp.estimators.design import Centre, Design, codes_of, read_scaling
+from gaugedp.estimators.design import Centre, Design, codes_of, read_classes, read_labels, read_scaling
+from gaugedp.estimators.linear_model import _table
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.record import FitRelease
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -177,6 +178,41 @@ def test_other_labels_count_as_rows_of_zeros() -> None:
     classes = np.array(["no", "yes"])
     assert codes_of(np.array(["yes", "maybe", "no"]), classes).tolist() == [1, -1, 0]
     assert codes_of(np.array([2.0, 3.0, np.nan]), np.array([3, 2])).tolist() == [1, 0, -1]
+
+
+ODD = ["?", None, -1, 0.5, (1, 2), np.nan, float("inf"), b"1", [1]]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("kind", [int, float, bool, np.int64, np.float32, np.bool_, str])
+def test_one_label_does_not_change_how_others_are_read(kind, odd) -> None:
+    labels = [kind(one) for one in (0, 1, 1, 0)]
+    if kind is str:
+        labels = ["0", "1", "1", "0"]
+    classes = read_classes([0, 1])
+    for given in (labels, [*labels, odd], [odd, *labels]):
+        codes = codes_of(read_labels(given, len(given)), classes)
+        kept = codes[1:] if given[0] is odd else codes[:4]
+        assert kept.tolist() == [0, 1, 1, 0]
+    mixed = read_classes([0, "a"])
+    assert codes_of(read_labels([0, 0, "a"], 3), mixed).tolist() == [0, 0, 1]
+    assert codes_of(read_labels([0, 0, 0], 3), mixed).tolist() == [0, 0, 0]
+
+
+def test_large_classes_are_told_apart() -> None:
+    classes = read_classes([2**63, 2**63 + 1])
+    assert codes_of(read_labels([2**63, 2**63 + 1, -1], 3), classes).tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize("classes", [[1, "1"], [1, 1.0], [0, None], [(1,), 2]], ids=str)
+def test_classes_that_read_alike_are_refused(classes) -> None:
+    with pytest.raises(InvalidRequest):
+        read_classes(classes)
+
+
+def test_a_cell_of_text_does_not_change_the_others() -> None:
+    rows = [[np.float32(0.1)], [np.float32(0.7)], ["1.0"]]
+    assert _table(rows)[:2].ravel().tolist() == [float(np.float32(0.1)), float(np.float32(0.7))]
     loud = clone(MODEL).set_params(epsilon=1e7, fit_intercept=False)
     wanted = clone(loud).fit(np.where(LABELS[:, None] == 1, ROWS, ROWS * (np.arange(3000) % 2)[:, None]), LABELS)
     labels = np.where((LABELS == 0) & (np.arange(3000) % 2 == 0), 9, LABELS)

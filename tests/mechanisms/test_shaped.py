@@ -10,6 +10,7 @@ import scipy.optimize
 import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope, SchattenBall
 from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.shaped import ShapedNoise
 from tests.mechanisms.registry import DOMAIN, REPLACED, ROW
@@ -135,7 +136,8 @@ def test_it_covers_its_body_and_smaller_ones_only(mechanism: ShapedNoise) -> Non
     assert not mechanism.covers(LpBall(body.ambient_dim + 1, 1))
     assert not mechanism.covers(gd.bodies.scaled(body, 1.01))
     if not isinstance(body, Ellipsoid):
-        assert mechanism.covers(gd.bodies.scaled(body, 0.5))
+        whole = is_integer(body)  # half of a count is none: such answers would have to be rounded
+        assert mechanism.covers(gd.bodies.scaled(body, 0.5)) is not whole
 
 
 def test_real_answers_pay_for_their_rounding() -> None:

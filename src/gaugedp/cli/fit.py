@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gaugedp.cli.release import _checked, _replace
 from gaugedp.cli.shared import budget, check_apart, check_writable, load, numbers, show_table, stage
+from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest, LedgerRefused
@@ -59,7 +59,7 @@ def fit(
     domain, unit = load(domain_path)
     promise = numbers(epsilon=epsilon, delta=delta, score=score)
     total = budget(budget_text)
-    stage.key = _checked(key)
+    stage.key = checked_key(key)
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("plan")
@@ -149,7 +149,7 @@ def _write(found: dict[str, Any], out: str | None, as_json: bool) -> None:
 
     try:
         if out is not None:
-            _replace(Path(out), save)
+            write_beside(Path(out), save)
         if as_json:
             click.echo(text)
         else:

@@ -1,9 +1,6 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
-import os
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -21,10 +18,9 @@ from gaugedp.cli.shared import (
     show_table,
     stage,
 )
-from gaugedp.entropy import system_rng
+from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.account import check_text
 from gaugedp.plan import plan
 from gaugedp.processing import check
 from gaugedp.queries import query
@@ -75,7 +71,7 @@ def release(
     source = Table.scan(table, domain=domain, unit=unit)
     files = {"out": out, "report": report, "save": save}
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files)
-    stage.key = _checked(key)
+    stage.key = checked_key(key)
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
@@ -119,19 +115,12 @@ def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
         check_installed()
 
 
-def _checked(key: str | None) -> str:
-    if key is None:
-        return system_rng().bytes(16).hex()
-    check_text("The key", key)
-    return key
-
-
 def _write(answer: Release, files: dict[str, str | None], as_json: bool) -> None:
     writers = {"out": answer.save_csv, "report": answer.save_html, "save": answer.save_json}
     try:
         for role, path in files.items():
             if path is not None:
-                _replace(Path(path), writers[role])
+                write_beside(Path(path), writers[role])
         if as_json:
             click.echo(answer.to_json())
         else:
@@ -143,26 +132,3 @@ def _write(answer: Release, files: dict[str, str | None], as_json: bool) -> None
             f"Make room and run this again with --key {stage.key}.",
             "The answer is paid for and kept in the ledger; under that key it costs nothing.",
         ) from None
-
-
-def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is."""
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        write(target)
-        return
-    descriptor, name = tempfile.mkstemp(prefix=".gaugedp-", dir=target.parent)
-    os.close(descriptor)
-    part = Path(name)
-    try:
-        write(part)
-        part.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

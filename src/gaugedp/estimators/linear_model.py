@@ -225,7 +225,7 @@ def _table(X: Any) -> np.ndarray:
     if len(shape) == 2 and 0 in shape:
         what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
         raise InvalidRequest(f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.", "")
-    return read_rows(read)
+    return read_rows(X)  # cell by cell: `read` may have made text of all of them
 
 
 def _promise(solver: str, asked: Guarantee) -> Guarantee:

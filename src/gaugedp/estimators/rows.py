@@ -16,7 +16,7 @@ _MOST_ROWS = 2**28  # so many sums of products are exact
 def read_rows(X: Any) -> np.ndarray:
     """Return X as floats, shape (n, d), n and d at least 1; NaN and infinity may be in it."""
     try:
-        rows = np.asarray(X, dtype=float)
+        rows = X.to_numpy(dtype=float, na_value=np.nan) if hasattr(X, "isna") else np.asarray(X, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise InvalidRequest("The rows are not numbers.", "Give a table of numbers, one row a unit.") from None
     if rows.ndim != 2 or 0 in rows.shape:
