@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from gaugedp._validate import positive
-from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
@@ -16,7 +14,7 @@ from gaugedp.optimization.losses import Squared
 _PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number of rows is private
 
 
-class Lasso(RegressorMixin, PrivateEstimator):
+class Lasso(LinearRegressor):
     """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
 
     bounds : (low, high), numbers or arrays (d,): features are clipped to them and scaled to [−1, 1].
@@ -76,14 +74,6 @@ class Lasso(RegressorMixin, PrivateEstimator):
         self._publish(values, calibration.guarantee, calibration.selection.exactness, facts)
         self._settle(paid)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return predictions, shape (n,)."""
-        rows = read_rows(X)
-        if not hasattr(self, "coef_") or rows.shape[1] != len(self.coef_):
-            raise InvalidRequest("The rows do not fit the model.", "Fit first, and give the same columns.", "")
-        found: np.ndarray = rows @ self.coef_ + self.intercept_
-        return found
 
     def _show(self, found: np.ndarray, box: Any, range_: Any) -> None:
         (low, high), (least, most) = box, range_

@@ -4,11 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from gaugedp._validate import one_of, positive
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.rows import box_steps, into_ball, into_box, read_bounds, read_rows, read_target
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import Guarantee
@@ -19,7 +18,7 @@ SOLVERS = ("auto", "preconditioned", "gradient")
 _PUBLIC_ROWS = 1000  # what the steps are planned for where the number of rows is private
 
 
-class LinearRegression(RegressorMixin, PrivateEstimator):
+class LinearRegression(LinearRegressor):
     """Least squares for rows in a ball, or in a box, and a bounded target.
 
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
@@ -84,14 +83,6 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         self._publish(values, guarantee, self.method_.exactness, facts)
         self._settle(paid)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return predictions, shape (n,)."""
-        rows = read_rows(X)
-        if not hasattr(self, "coef_") or rows.shape[1] != len(self.coef_):
-            raise InvalidRequest("The rows do not fit the model.", "Fit first, and give the same columns.", "")
-        found: np.ndarray = rows @ self.coef_ + self.intercept_
-        return found
 
     def _frame(self, n_columns: int) -> "Frame":
         one_of(SOLVERS, solver=self.solver)

@@ -6,13 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from gaugedp._validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_rows, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
@@ -68,7 +67,7 @@ class Budget:
         return ZCDP(self.rho * share * (1 - 2.0**-40))
 
 
-class SparseRegression(RegressorMixin, PrivateEstimator):
+class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` coefficients that are not zero.
 
     bounds : (low, high), numbers or arrays (d,), public: features are clipped to them; target_bounds : (low, high).
@@ -131,14 +130,6 @@ class SparseRegression(RegressorMixin, PrivateEstimator):
         self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
         self._settle(paid)
         return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return predictions, shape (n,)."""
-        rows = read_rows(X)
-        if not hasattr(self, "coef_") or rows.shape[1] != len(self.coef_):
-            raise InvalidRequest("The rows do not fit the model.", "Fit first, and give the same columns.", "")
-        found: np.ndarray = rows @ self.coef_ + self.intercept_
-        return found
 
     @property
     def _kept(self) -> int:
