@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression as Plain
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from gaugedp.entropy import research_rng
-from gaugedp.estimators import linear_model, logistic
+from gaugedp.estimators import linear_model
 from gaugedp.estimators.design import Centre, Design, codes_of, read_classes, read_labels, read_scaling
 from gaugedp.estimators.linear_model import _table
 from gaugedp.estimators.logistic import LogisticRegression
@@ -254,7 +254,7 @@ def test_it_is_paid_for_before_the_rows_are_looked_at(monkeypatch: pytest.Monkey
 def test_the_noise_is_that_for_the_neighbours_and_the_cap(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the mechanisms are asked for, whose noise their own tests weigh: half of it would be seen here."""
     made = []
-    for kind in (logistic.ObjectivePerturbation, linear_model.NoisyDescent):
+    for kind in (linear_model.ObjectivePerturbation, linear_model.NoisyDescent):
         calibrate = kind.calibrate
         keep = lambda *given, calibrate=calibrate: made.append(calibrate(*given)) or made[-1]  # noqa: E731
         monkeypatch.setattr(kind, "calibrate", keep)
@@ -273,7 +273,7 @@ def test_the_noise_is_that_for_the_neighbours_and_the_cap(neighbours: str, monke
 def test_where_the_number_of_rows_is_private_only_its_release_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables whose noisy counts agree get the same mechanisms."""
     made = []
-    for kind in (logistic.ObjectivePerturbation, linear_model.NoisyDescent):
+    for kind in (linear_model.ObjectivePerturbation, linear_model.NoisyDescent):
         calibrate = kind.calibrate
         keep = lambda *given, calibrate=calibrate: made.append(given) or calibrate(*given)  # noqa: E731
         monkeypatch.setattr(kind, "calibrate", keep)

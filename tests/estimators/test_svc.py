@@ -95,6 +95,27 @@ def test_the_noise_is_that_for_the_neighbours(neighbours: str, monkeypatch: pyte
     assert deviation == pytest.approx(wanted, rel=1e-2)
 
 
-def test_only_gradient_steps_are_known() -> None:
+def test_the_rounded_loss_is_for_two_classes() -> None:
+    with pytest.raises(InvalidRequest, match="two classes"):
+        clone(MODEL).set_params(solver="objective", classes=[0, 1, 2]).fit(*sphere(10, 2, 1))
     with pytest.raises(InvalidRequest, match="solver"):
-        clone(MODEL).set_params(solver="objective").fit(*sphere(10, 2, 1))
+        clone(MODEL).set_params(solver="newton").fit(*sphere(10, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("solver", "n", "epsilon", "delta"),
+    [("objective", 4000, 4.0, 1e-6), ("gradient", 1000, 1.0, 1e-6), ("objective", 100, 1.0, 0.0)],
+)
+def test_faint_noise_is_added_once(solver: str, n: int, epsilon: float, delta: float) -> None:
+    model = clone(MODEL).set_params(epsilon=epsilon, delta=delta).fit(*sphere(n, 5, 1))
+    assert model.solver_ == solver
+    assert model.release_.exactness == ("exact" if solver == "gradient" else "idealized")
+
+
+@pytest.mark.statistical
+def test_long_tables_get_near_the_best_hinge_loss() -> None:
+    """n = 10,000, d = 20, ε = 4: the mean of four fits with fixed keys."""
+    rows, labels = sphere(10_000, 20, 2)
+    models = [clone(MODEL).set_params(epsilon=4.0, random_state=key, fit_intercept=False) for key in range(4)]
+    found = [risk(model.fit(rows, labels).coef_[0], rows, labels) for model in models]
+    assert np.mean(found) - best(rows, labels) <= 3e-4

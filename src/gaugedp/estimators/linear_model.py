@@ -29,7 +29,10 @@ from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
+from gaugedp.optimization.losses import Loss, Softmax
+from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
+_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
 _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
 
 
@@ -87,6 +90,15 @@ class Task:
     def descend(self, descent: NoisyDescent, slopes: Slopes, rng: Entropy) -> np.ndarray:
         """Return the weights (K, d) after noisy gradient descent; `slopes` gets signs for two classes, else codes."""
         return descent.solve((self.rows, self.target), slopes, self.n_rows, rng)
+
+    def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
+        """Return the weights (K, d) by objective perturbation, and the exactness."""
+        assert isinstance(self.asked, ApproxDP | PureDP)
+        radius = self.radius * (1 + _QUIET / self.faintness) / (1 + _LOUD * self.faintness)
+        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.side)
+        n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
+        mechanism = ObjectivePerturbation.calibrate(problem, self.asked, n_rows)
+        return mechanism.solve(self.rows, self.target, rng).reshape(self.outputs, -1), mechanism.exactness
 
 
 def faintness(asked: Guarantee, size: int, n_rows: float, replaced: bool) -> float:

@@ -8,13 +8,12 @@ import scipy
 
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.linear_model import LinearClassifier, Task, faintness
-from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Loss, Softmax
-from gaugedp.optimization.objective_perturbation import CappedLogistic, ObjectivePerturbation, Problem
+from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
-_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
 
 
@@ -113,14 +112,4 @@ class LogisticRegression(LinearClassifier):
         loss: Loss | Softmax = binary if task.n_classes == 2 else Softmax(task.n_classes)
         if solver == "gradient":
             return task.descend(task.descent(math.sqrt(2) * cap), loss.derivative, rng), task.exactness
-        return _perturbed(loss, task, rng)
-
-
-def _perturbed(loss: Loss | Softmax, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
-    size = task.outputs * task.rows.shape[1]
-    radius = task.radius * (1 + _QUIET / task.faintness) / (1 + _LOUD * task.faintness)
-    problem = Problem(loss, size, radius, task.replaced, task.side)
-    assert isinstance(task.asked, ApproxDP | PureDP)
-    n_rows = math.ceil(2 * task.n_rows) + 1000  # the released count errs; w need not be found more finely than this
-    mechanism = ObjectivePerturbation.calibrate(problem, task.asked, n_rows)
-    return mechanism.solve(task.rows, task.target, rng).reshape(task.outputs, -1), mechanism.exactness
+        return task.perturbed(loss, rng)

@@ -6,10 +6,15 @@ from typing import Any
 import numpy as np
 
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.linear_model import LinearClassifier, Task
-from gaugedp.guarantees import Guarantee
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.linear_model import LinearClassifier, Task, faintness
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Hinge
+from gaugedp.optimization.smoothing import SmoothHinge
+
+_FAINT = 0.003  # noise, in units of the rows' sum, below which the minimum of a rounded loss is worth its bias
+_BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is rounded off over a width of 1; its ends
 
 
 class LinearSVC(LinearClassifier):
@@ -17,15 +22,18 @@ class LinearSVC(LinearClassifier):
 
     epsilon, delta : the promise for one row; delta = 0 asks for pure ε-DP.
     row_norm, bounds, classes, fit_intercept, neighbours, random_state, ledger : as in `LogisticRegression`.
-    solver : "gradient", noisy gradient descent on all rows: the loss has a kink.
-    radius : coefficients stay in the ball of this radius, where rows have norm 1; 10·√(K − 1) where None.
+    solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
+        loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
+        and at δ = 0. `reason_` says why.
+    radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. "gradient"
+        stays in the ball of this radius.
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md.
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
 
     After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_.
     """
 
-    solvers = ("auto", "gradient")
+    solvers = ("auto", "objective", "gradient")
 
     def __init__(
         self,
@@ -55,11 +63,25 @@ class LinearSVC(LinearClassifier):
         self.ledger = ledger
 
     def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
-        del asked, size, n_rows
-        return "gradient", "asked for" if self.solver == "gradient" else "the loss has a kink"
+        if self.solver == "objective" and len(self.classes) > 2:
+            raise InvalidRequest("objective is for two classes.", 'Give solver="gradient", or "auto".')
+        if self.solver != "auto":
+            return self.solver, "asked for"
+        if len(self.classes) > 2:
+            return "gradient", "more than two classes"
+        if isinstance(asked, PureDP):
+            return "objective", "a pure promise: its noise is added once"
+        if n_rows is None:
+            return "gradient", "the number of rows is not public"
+        noise = faintness(asked, size, n_rows, replaced=True)
+        if noise < _FAINT:
+            return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
+        return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
 
     def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
-        del solver
+        if solver == "objective":
+            width = min(_WIDEST, max(_NARROWEST, math.sqrt(task.faintness / _BLURRED)))
+            return task.perturbed(SmoothHinge(width), rng)
         if task.n_classes == 2:
             descent = task.descent(1.0, kinked=True)
             weights = task.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)

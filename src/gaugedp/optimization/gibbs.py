@@ -113,7 +113,7 @@ class Gibbs:
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
             `convexity`·r has been added, and minimises those.
 
-        A loss with a kink is replaced by a smooth one, as steep and at most d/(4k) lower: the promise is the same.
+        A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the promise is the same.
         """
         whole(minimum=1, n_rows=n_rows)
         positive(row_norm=row_norm)

@@ -17,10 +17,11 @@ from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.minimise import Binary, Multiclass, Regularised, minimise
+from gaugedp.optimization.smoothing import SmoothHinge
 from gaugedp.samplers.continuous import gammas, normals
 
 OUTPUT_SHARE = 0.1  # of μ, or a tenth of it of ε, for the distance to the true minimum
-_LEAST_STRENGTH = 2.5  # λ·ε is at least this times what one row can bend
+_LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times what one row can bend, four times
 _TANGENTS = np.linspace(0.5, 1.0, 11)
 _ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _FARTHEST = 64.0  # coefficients are clipped to this many radii
@@ -100,6 +101,8 @@ class Problem:
         match self.loss:
             case CappedLogistic():
                 found = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
+            case SmoothHinge():
+                found = [_one_sided(self.loss, self.replaced, curvature)]
             case Softmax():
                 found = [_softmax(self.loss.n_classes, self.replaced, curvature)]
             case _:
@@ -115,6 +118,14 @@ def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> lis
     if not replaced:
         return [Extreme(1, cap, bent), Extreme(1, 0.0, flat)]
     return [Extreme(1, 2 * cap, bent), Extreme(1, cap, bent), Extreme(1, cap, flat)]
+
+
+def _one_sided(loss: Loss, replaced: bool, curvature: float) -> list[Extreme]:
+    """For slopes −s·y, s in [0, 1], of any curvature up to the smoothness."""
+    jacobian = math.log1p(loss.smoothness * curvature)
+    if not replaced:
+        return [Extreme(1, loss.lipschitz, jacobian)]
+    return [Extreme(1, 2 * loss.lipschitz, jacobian), Extreme(2, loss.lipschitz, jacobian)]
 
 
 def _softmax(n_classes: int, replaced: bool, curvature: float) -> list[Extreme]:
@@ -204,7 +215,8 @@ def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> flo
     length = noise * (math.sqrt(d) if isinstance(asked, ApproxDP) else d)
     epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
-    return max(length / problem.radius, _LEAST_STRENGTH * bend / epsilon)
+    least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
+    return max(length / problem.radius, least * bend / epsilon)
 
 
 def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> float:

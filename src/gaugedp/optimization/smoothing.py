@@ -12,7 +12,10 @@ from gaugedp.optimization.losses import Absolute, Hinge, Huber, Loss
 
 @dataclass(frozen=True)
 class SmoothHinge(Loss):
-    """m²/(2·width) for 0 ≤ m ≤ width, m − width/2 beyond, 0 below, m = 1 − yz, y = ±1: at most width/2 under Hinge."""
+    """(m + width/2)²/(2·width) where |m| ≤ width/2, else max(0, m), m = 1 − yz, y = ±1: at most width/8 above Hinge.
+
+    The corner of the hinge is rounded off on both sides of it, so that minima hardly move.
+    """
 
     width: float
 
@@ -31,28 +34,27 @@ class SmoothHinge(Loss):
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss."""
-        short = np.maximum(0, 1 - y * z)
+        short = np.maximum(0, 1 - y * z + self.width / 2)
         near = np.minimum(short, self.width)
         found: np.ndarray = near * near / (2 * self.width) + (short - near)
         return found
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """−y·(m/width, clipped to [0, 1])."""
-        found: np.ndarray = -y * np.clip((1 - y * z) / self.width, 0, 1)
+        """−y·((m + width/2)/width, clipped to [0, 1])."""
+        found: np.ndarray = -y * np.clip((1 - y * z) / self.width + 0.5, 0, 1)
         return found
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """1/width for 0 ≤ m ≤ width."""
-        short = 1 - y * z
-        return np.where((short >= 0) & (short <= self.width), 1 / self.width, 0.0)
+        """1/width where |m| ≤ width/2."""
+        return np.where(np.abs(1 - y * z) <= self.width / 2, 1 / self.width, 0.0)
 
 
 def smoothed(loss: Loss, width: float) -> tuple[Loss, float]:
-    """Return a smooth loss, convex and as steep, and by how much it may be below `loss`: itself and 0 where smooth."""
+    """Return a smooth loss, convex and as steep, and how far it may be from `loss`: itself and 0 if it is smooth."""
     if math.isfinite(loss.smoothness):
         return loss, 0.0
     if isinstance(loss, Absolute):
         return Huber(width), width / 2
     if isinstance(loss, Hinge):
-        return SmoothHinge(width), width / 2
+        return SmoothHinge(width), width / 8
     raise InvalidRequest(f"{loss!r} has a kink, and no smooth loss is known for it.", "Give one of finite smoothness.")

@@ -1,0 +1,78 @@
+"""Symmetric matrices as vectors of the same length, and the noise that is natural among them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import positive, whole
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import GaussianDP
+from gaugedp.mechanisms import Gaussian
+
+
+def coordinates(square: np.ndarray) -> np.ndarray:
+    """Return the upper triangle of a symmetric (d, d), row after row, entries beside the diagonal times √2.
+
+    The ℓ₂ norm of the d(d + 1)/2 numbers is the Frobenius norm of the matrix.
+    """
+    upper = np.triu_indices(len(square))
+    found: np.ndarray = square[upper] * _stretch(upper)
+    return found
+
+
+def square_of(coords: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix that `coordinates` read."""
+    d = (math.isqrt(8 * len(coords) + 1) - 1) // 2
+    upper, square = np.triu_indices(d), np.zeros((d, d))
+    square[upper] = coords / _stretch(upper)
+    return square + np.triu(square, 1).T
+
+
+def _stretch(upper: tuple[np.ndarray, ...]) -> np.ndarray:
+    return np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricNoise:
+    """Gaussian noise for a symmetric matrix that moves by at most `moved` in the Frobenius norm, on a lattice.
+
+    With s = moved/μ its deviation is s on the diagonal and s/√2 beside it, so that its law does not depend on the basis
+    (the Gaussian orthogonal ensemble).
+
+    Theorem. The matrix with noise is μ-GDP: `coordinates` is an isometry, and among them the noise is the Gaussian
+    mechanism's. docs/theory/eigenvectors.md
+    """
+
+    gaussian: Gaussian
+
+    @classmethod
+    def calibrate(cls, n_columns: int, moved: float, promise: GaussianDP) -> "SymmetricNoise":
+        """Return the noise for (d, d) matrices, d = `n_columns`."""
+        whole(minimum=1, n_columns=n_columns)
+        positive(moved=moved)
+        return cls(Gaussian.calibrate(LpBall(n_columns * (n_columns + 1) // 2, 2, moved), promise))
+
+    @property
+    def guarantee(self) -> GaussianDP:
+        """μ-GDP."""
+        assert isinstance(self.gaussian.guarantee, GaussianDP)
+        return self.gaussian.guarantee
+
+    @property
+    def std(self) -> float:
+        """s: the deviation of an entry of the diagonal."""
+        return math.sqrt(float(self.gaussian.variances.max()))
+
+    @property
+    def edge(self) -> float:
+        """About the largest eigenvalue of the noise: s·√(2d)."""
+        d = (math.isqrt(8 * self.gaussian.body.ambient_dim + 1) - 1) // 2
+        return self.std * math.sqrt(2 * d)
+
+    def release(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return the symmetric (d, d) with noise drawn now."""
+        step = float(self.gaussian.lattice_step)
+        noisy = self.gaussian.prepare(rng)(np.rint(coordinates(square) / step).astype(np.int64))
+        return square_of(noisy * step)
