@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp.optimization.losses import Loss, Softmax
 
-NEWTON_STEPS = 24
+NEWTON_STEPS, USUAL_STEPS = 24, 10  # no more than these, and no fewer: all that most data need
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
@@ -166,7 +166,9 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
     enough = problem.strength * distance / 2
     value, gradient = problem.at(weights)
     best, least = weights, float(np.linalg.norm(gradient))
-    for _ in range(NEWTON_STEPS):
+    for count in range(NEWTON_STEPS):
+        if count >= USUAL_STEPS and least <= enough:
+            break
         weights, value, gradient = _step(problem, weights, (value, gradient))
         size = float(np.linalg.norm(gradient))
         if size < least:
