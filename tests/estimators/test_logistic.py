@@ -18,9 +18,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from gaugedp.entropy import research_rng
 from gaugedp.estimators import linear_model
 from gaugedp.estimators.design import Centre, Design, codes_of, read_classes, read_labels, read_scaling
-from gaugedp.estimators.linear_model import _table
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 RNG = np.random.default_rng(1)
@@ -212,7 +212,7 @@ def test_classes_that_read_alike_are_refused(classes) -> None:
 
 def test_a_cell_of_text_does_not_change_the_others() -> None:
     rows = [[np.float32(0.1)], [np.float32(0.7)], ["1.0"]]
-    assert _table(rows)[:2].ravel().tolist() == [float(np.float32(0.1)), float(np.float32(0.7))]
+    assert read_table(rows)[:2].ravel().tolist() == [float(np.float32(0.1)), float(np.float32(0.7))]
     loud = clone(MODEL).set_params(epsilon=1e7, fit_intercept=False)
     wanted = clone(loud).fit(np.where(LABELS[:, None] == 1, ROWS, ROWS * (np.arange(3000) % 2)[:, None]), LABELS)
     labels = np.where((LABELS == 0) & (np.arange(3000) % 2 == 0), 9, LABELS)

@@ -7,23 +7,30 @@ from gaugedp.errors import MissingExtra
 if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
+from gaugedp.estimators.completion import MatrixCompletion
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.mean import Mean
+from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.sparse_mean import SparseMean
 from gaugedp.estimators.sparse_regression import SparseRegression
 from gaugedp.estimators.svc import LinearSVC
+from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.estimators.truncation import TooFewRows, sub_gaussian_bounds
 
 __all__ = [
+    "PCA",
     "Lasso",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "MatrixCompletion",
     "Mean",
     "SparseMean",
     "SparseRegression",
     "TooFewRows",
+    "TopEigenvector",
+    "TraceRegression",
     "sub_gaussian_bounds",
 ]

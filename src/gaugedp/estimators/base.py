@@ -44,18 +44,24 @@ class PrivateEstimator(BaseEstimator):
     def _stream(self) -> Entropy:
         return system_rng() if self.random_state is None else research_rng(self.random_state)
 
-    def _pay(self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...]) -> Reservation | None:
-        """Charge the ledger, durably, before any row is looked at."""
+    def _pay(
+        self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...], person: str | None = None
+    ) -> Reservation | None:
+        """Charge the ledger, durably, before any row is looked at: one for rows, or for units of the column `person`.
+
+        `shape` starts with the number of rows, which the ledger keeps where it is public: where rows are replaced.
+        """
         if self.ledger is None:
             return None
         if not isinstance(self.ledger, Ledger):
             raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
-        unit = self.ledger.unit or PrivacyUnit(neighbours=self.neighbours)
-        if unit.column is not None or unit.neighbours != self.neighbours:
+        unit = self.ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
+        if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
+            mine = person or "row"
             raise InvalidRequest(
-                f"The ledger protects {unit}, this fit a row, by {self.neighbours}.", "Use a ledger for rows."
+                f"The ledger protects {unit}, this fit a {mine}, by {self.neighbours}.", f"Use a ledger for {mine}s."
             )
-        public = shape if self.neighbours == "replace" else shape[1:]  # the number of rows is private where it may move
+        public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self.random_state}
         table = self.ledger.table or "rows"
         paid = self.ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)

@@ -24,7 +24,7 @@ from gaugedp.estimators.design import (
     read_scaling,
     room,
 )
-from gaugedp.estimators.rows import read_rows
+from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -123,7 +123,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
-        asked, X_read = self._asked(), _table(X)
+        asked, X_read = self._asked(), read_table(X)
         labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
         read_scaling(self.bounds, self.row_norm, X_read.shape[1])
         self._check()
@@ -164,7 +164,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return ⟨coef, x⟩ + intercept: shape (n,) for two classes (above 0 for the second), else (n, K)."""
         check_is_fitted(self, "coef_")
-        rows = _table(X)
+        rows = read_table(X)
         if rows.shape[1] != self.n_features_in_:
             name = type(self).__name__
             raise InvalidRequest(
@@ -219,25 +219,6 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
         return tags
-
-
-def _table(X: Any) -> np.ndarray:
-    """Return the rows as numbers; what is refused is refused by type and shape, in the words scikit-learn expects."""
-    if hasattr(X, "tocsr"):
-        raise InvalidRequest("X is sparse.", "Sparse input is not supported: give a dense table.")
-    try:
-        read = np.asarray(X)
-    except (TypeError, ValueError):
-        return read_rows(X)
-    shape, kind = read.shape, read.dtype.kind
-    if kind == "c":
-        raise InvalidRequest("Complex data not supported.", "Give real numbers.")
-    if len(shape) == 1:
-        raise InvalidRequest("X has one dimension.", "Reshape your data: one row a unit.")
-    if len(shape) == 2 and 0 in shape:
-        what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
-        raise InvalidRequest(f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.", "")
-    return read_rows(X)  # cell by cell: `read` may have made text of all of them
 
 
 def _promise(solver: str, asked: Guarantee) -> Guarantee:

@@ -26,6 +26,25 @@ def read_rows(X: Any) -> np.ndarray:
     return rows
 
 
+def read_table(X: Any) -> np.ndarray:
+    """Return the rows as numbers; what is refused is refused by type and shape, in the words scikit-learn expects."""
+    if hasattr(X, "tocsr"):
+        raise InvalidRequest("X is sparse.", "Sparse input is not supported: give a dense table.")
+    try:
+        read = np.asarray(X)
+    except (TypeError, ValueError):
+        return read_rows(X)
+    shape, kind = read.shape, read.dtype.kind
+    if kind == "c":
+        raise InvalidRequest("Complex data not supported.", "Give real numbers.")
+    if len(shape) == 1:
+        raise InvalidRequest("X has one dimension.", "Reshape your data: one row a unit.")
+    if len(shape) == 2 and 0 in shape:
+        what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
+        raise InvalidRequest(f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.", "")
+    return read_rows(X)  # cell by cell: `read` may have made text of all of them
+
+
 def read_target(y: Any, n_rows: int) -> np.ndarray:
     """Return y as floats, shape (n,)."""
     try:

@@ -1,5 +1,6 @@
 """Minima of regularised sums of losses, to a distance that is fixed in advance."""
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ import numpy as np
 from gaugedp.optimization.losses import Loss, Softmax
 
 NEWTON_STEPS, USUAL_STEPS = 24, 10  # no more than these, and no fewer: all that most data need
+_ROUGH_STEPS = 16  # that take their matrix from some of the rows, where there are many
+_ENOUGH_ROWS = 64  # a coordinate, and at least 2^14: their matrix is near that of all
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
@@ -21,8 +24,19 @@ class Regularised(ABC):
     w and b are flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
     """
 
+    repeats = 1  # how many rows each one stands for in the matrix of a step
+
     def __init__(self, rows: np.ndarray, target: np.ndarray, strength: float, linear: np.ndarray) -> None:
         self.rows, self.target, self.strength, self.linear = rows, target, strength, linear
+
+    def thinned(self) -> "Regularised":
+        """Return the problem of every k-th row, which counts k times in a step's matrix: itself for few rows."""
+        repeats = len(self.rows) // max(_ENOUGH_ROWS * len(self.linear), 2**14)
+        if repeats < 2:
+            return self
+        found = copy.copy(self)
+        found.rows, found.target, found.repeats = self.rows[::repeats], self.target[::repeats], repeats
+        return found
 
     @property
     @abstractmethod
@@ -55,8 +69,8 @@ class Regularised(ABC):
         """Return the step that minimises F's quadratic model, by conjugate gradients where its matrix is large."""
         curvatures = self.curvatures(weights)
         if len(weights) > _LARGEST_MATRIX:
-            return _conjugate(lambda v: self.product(curvatures, v) + self.strength * v, gradient)
-        matrix = self.matrix(curvatures)
+            return _conjugate(lambda v: self.repeats * self.product(curvatures, v) + self.strength * v, gradient)
+        matrix = self.repeats * self.matrix(curvatures)
         matrix[np.diag_indices(len(matrix))] += self.strength
         return np.linalg.solve(matrix, gradient)
 
@@ -162,14 +176,15 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
     not met, steps of 1/(nβ + λ) along the gradient, which come nearer by a fixed factor each, until it is. Half of the
     bound is left to the rounding of the gradient. docs/theory/objective_perturbation.md
     """
-    weights = np.zeros_like(problem.linear)
+    weights, rough = np.zeros_like(problem.linear), problem.thinned()
     enough = problem.strength * distance / 2
     value, gradient = problem.at(weights)
     best, least = weights, float(np.linalg.norm(gradient))
     for count in range(NEWTON_STEPS):
         if count >= USUAL_STEPS and least <= enough:
             break
-        weights, value, gradient = _step(problem, weights, (value, gradient))
+        direction = (rough if count < _ROUGH_STEPS else problem).newton(weights, gradient)
+        weights, value, gradient = _step(problem, weights, (value, gradient), direction)
         size = float(np.linalg.norm(gradient))
         if size < least:
             best, least = weights, size
@@ -181,11 +196,10 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
 
 
 def _step(
-    problem: Regularised, weights: np.ndarray, here: tuple[float, np.ndarray]
+    problem: Regularised, weights: np.ndarray, here: tuple[float, np.ndarray], direction: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return the next point, with F and its gradient there."""
     value, gradient = here
-    direction = problem.newton(weights, gradient)
     slope = float(gradient @ direction)
     length, slack = 1.0, 2.0**-44 * (abs(value) + 1)
     for _ in range(_HALVINGS):

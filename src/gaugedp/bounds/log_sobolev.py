@@ -1,0 +1,94 @@
+"""What the log-Sobolev inequality proves about the exponential mechanism on the sphere: not enough to concentrate."""
+
+import math
+from dataclasses import dataclass
+
+from gaugedp._validate import between, positive, whole
+
+
+@dataclass(frozen=True)
+class LogSobolev:
+    """The β of the density ∝ e^{β·xᵀAx} on the sphere of ℝ^d that the log-Sobolev inequality proves (ε, δ)-DP.
+
+    `spread` bounds λ_max − λ_min of A for every table, by public knowledge (n where rows have norm at most 1);
+    `sensitivity` is Δ in the operator norm; d ≥ 3.
+
+    With W = −β·xᵀAx the curvature is ρ = d − 2 − 2β·spread: Ric + Hess W ≥ ρ, so the law satisfies the inequality with
+    the constant 1/ρ where ρ > 0, and the loss is sub-Gaussian: P(loss ≥ ε) ≤ exp(−(ε − k)²/(4k)), k = 2β²Δ²/ρ.
+    docs/theory/eigenvectors.md; the source's W has the other sign, and λ_max for the spread.
+    """
+
+    n_columns: int
+    spread: float
+    epsilon: float
+    delta: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole(minimum=3, n_columns=self.n_columns)
+        positive(spread=self.spread, epsilon=self.epsilon, sensitivity=self.sensitivity)
+        between(0, 1, delta=self.delta)
+
+    @property
+    def ceiling(self) -> float:
+        """(d − 2)/(4·spread): up to it ρ ≥ (d − 2)/2. No δ and no number of rows lifts it."""
+        return (self.n_columns - 2) / (4 * self.spread)
+
+    def curvature(self, beta: float) -> float:
+        """Return ρ = d − 2 − 2β·spread; the method says nothing where it is not above 0."""
+        return self.n_columns - 2 - 2 * beta * self.spread
+
+    def delta_at(self, beta: float) -> float:
+        """Return the bound on P(loss ≥ ε), a δ that β keeps; 1 where nothing is proved."""
+        positive(beta=beta)
+        if self.curvature(beta) <= 0:
+            return 1.0
+        divergence = 2 * (beta * self.sensitivity) ** 2 / self.curvature(beta)
+        if divergence >= self.epsilon:
+            return 1.0
+        return math.exp(-((self.epsilon - divergence) ** 2) / (4 * divergence))
+
+    @property
+    def printed(self) -> float:
+        """min(`ceiling`, √(ρ/2)·ε/(4·√log(1/δ)·Δ)) at ρ = (d − 2)/2, as printed; NaN where log(1/δ) < ε/8.
+
+        The source asks for ε, δ ≤ 1; its proof needs log(1/δ) ≥ ε/8.
+        """
+        log = -math.log(self.delta)
+        if log < self.epsilon / 8:
+            return math.nan
+        rho = (self.n_columns - 2) / 2
+        return min(self.ceiling, math.sqrt(rho / 2) * self.epsilon / (4 * math.sqrt(log) * self.sensitivity))
+
+    @property
+    def best(self) -> float:
+        """The largest β that the method proves: `delta_at` is δ there.
+
+        2β²Δ²/ρ = κ², κ = √(log(1/δ) + ε) − √log(1/δ), is a quadratic equation for β. Below (d − 2)/(2·spread).
+        """
+        log = -math.log(self.delta)
+        kappa = self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
+        half, free = self.spread * kappa**2, kappa**2 * (self.n_columns - 2)
+        root = math.sqrt(half**2 + 2 * self.sensitivity**2 * free)
+        return free / (half + root)
+
+    @property
+    def pure(self) -> float:
+        """ε/(2Δ): what the exponential mechanism proves, with δ = 0 and no ceiling."""
+        return self.epsilon / (2 * self.sensitivity)
+
+    @property
+    def threshold(self) -> float:
+        """d/(2·spread): below it the law is nearly uniform, whatever A is: gaps are at most the spread."""
+        return self.n_columns / (2 * self.spread)
+
+    def accuracy(self, gamma: float, beta: float, largest: float) -> float:
+        """Return the bound on the mean of xᵀAx that the source proves for λ_max = `largest`, A ⪰ 0 (theorem 3.1.3).
+
+        largest·(1 − 2γ)·(1 − exp(½(d − 1)·log(4/γ) − β·largest·γ)), 0 < γ < 1; 0 where that is below 0 or γ ≥ ½. For
+        β up to `ceiling` it is 0 for every γ where `largest` is at most the spread.
+        """
+        between(0, 1, gamma=gamma)
+        positive(beta=beta, largest=largest)
+        exponent = (self.n_columns - 1) / 2 * math.log(4 / gamma) - beta * largest * gamma
+        return largest * max(0.0, 1 - 2 * gamma) * max(0.0, -math.expm1(min(exponent, 1.0)))

@@ -1,0 +1,130 @@
+"""What stochastic Frank–Wolfe on the nuclear ball costs, term by term, and the rate that is conjectured for it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import between, positive, whole
+from gaugedp.bounds.minimax import Rate
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.optimization.streams import stream
+
+
+@dataclass(frozen=True)
+class NuclearRisk:
+    """An upper bound on F(X) − min F over {X ⪰ 0, tr X ≤ 1}, F the mean loss of the rows' population.
+
+    start : what is left of X_0 = 0.
+    batch : D_0 is the gradient of half of the rows.
+    stream : later rows change it one at a time.
+    confidence : what a bound with probability 1 − failure adds to one of the mean; 0 for the mean.
+    curvature : a step goes along a tangent.
+    privacy : the extreme points are those of gradients with noise.
+    """
+
+    start: float
+    batch: float
+    stream: float
+    confidence: float
+    curvature: float
+    privacy: float
+
+    @property
+    def value(self) -> float:
+        """The sum of all terms."""
+        return self.statistical + self.privacy
+
+    @property
+    def statistical(self) -> float:
+        """The sum of all but `privacy`: of order log n·√(log d)/√n."""
+        return self.start + self.batch + self.stream + self.confidence + self.curvature
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def nuclear_risk(  # noqa: PLR0913 - public numbers
+    n_rows: int,
+    n_columns: int,
+    epsilon: float,
+    delta: float,
+    *,
+    lipschitz: float = 1.0,
+    smoothness: float = 1.0,
+    noise: str = "toeplitz",
+    failure: float | None = None,
+) -> NuclearRisk:
+    """Return the bound for rows that are drawn independently, gradients of rank one, and replaced rows.
+
+    Hypotheses: losses convex, `lipschitz` = L₀ in the nuclear norm and `smoothness` = L₁ from it to the operator
+    norm, matrices (d, d), n ≥ 3. The mean where `failure` is None, else with probability 1 − failure.
+
+    Corollary 2.3.1 of the thesis with X_0 = 0 (L₀ for 2L₀), its batch term times (1 + 2/n)·e^{η/2}, which it drops,
+    and, for the α that it leaves open, 2·E‖noise‖: a step's noise has deviation s = σ·row for σ of
+    `StochasticFrankWolfe`, Δ_0 = 4L₀/n, Δ = 2η(2L₁ + L₀), one row a slot, and E λ_max ≤ s·√(2d).
+    docs/theory/stochastic_frank_wolfe.md
+    """
+    _check(n_rows, n_columns, epsilon, delta)
+    positive(lipschitz=lipschitz, smoothness=smoothness)
+    root, kappa = math.sqrt(n_rows), (2 * math.log(n_columns + 2) - 1) * math.e
+    log, steep = math.log(n_rows), 2 * smoothness + lipschitz
+    longer = (1 + 2 / n_rows) * math.exp(log / n_rows / 2)
+    batch = 4 * lipschitz * math.sqrt(2 * kappa) * log / n_rows * longer
+    later = 16 * steep * math.sqrt(kappa) * log / root
+    confidence = 0.0
+    if failure is not None:
+        between(0, 1, failure=failure)
+        sure = math.sqrt(3 * math.log(2 * n_rows / failure))
+        batch, later = batch * math.e, later * math.e / 2
+        confidence = 4 * lipschitz * math.sqrt(2) * sure * log / n_rows * longer + 8 * steep * sure * log / root
+    running = stream(noise, 1 + n_rows // 2, 1 - log / n_rows)
+    moved = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
+    std = float(np.multiply(moved, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
+    privacy = std * _oracle_loss(n_columns, running.n_steps, failure)
+    return NuclearRisk(lipschitz / root, batch, later, confidence, 2 * smoothness * log / n_rows, privacy)
+
+
+def conjectured_rate(n_rows: int, n_columns: int, epsilon: float) -> Rate:
+    """Return 1/√n + √d/(εn), which the thesis conjectures for the nuclear ball.
+
+    For gradients of rank one it is reached up to logarithms (`nuclear_risk` with noise="toeplitz"); for gradients that
+    are bounded in the operator norm alone it is open.
+    """
+    _check(n_rows, n_columns, epsilon, 0.5)
+    privacy = math.sqrt(n_columns) / (epsilon * n_rows)
+    logs = math.log(max(n_rows, 3)) ** 2
+    return Rate.of(1 / math.sqrt(n_rows), privacy, (1 / math.sqrt(n_rows) + privacy) * logs, n_rows)
+
+
+def oja_privacy(n_rows: int, n_columns: int, epsilon: float, delta: float, steepness: float = 3.0) -> float:
+    """Return the privacy term of theorem 3.2.2: every D_t through Oja's method, composed by advanced composition.
+
+    16·(2L₁ + L₀)·log(1/δ₀)·√log(1.25/δ₀)·log n·√(d(n + 2))/(nε), δ₀ = δ/(n(T + 1)) and T = ⌈√(n/d)⌉ steps each,
+    `steepness` = 2L₁ + L₀. Falls as 1/√n. The constant that the theorem hides is taken as 1: a rate, no bound. Printed
+    is log(1.25/δ)·log(1/δ), by a σ without its root, and n for n + 2 compositions.
+    """
+    _check(n_rows, n_columns, epsilon, delta)
+    positive(steepness=steepness)
+    n_inner = math.ceil(math.sqrt(n_rows / n_columns))
+    each = delta / (n_rows * (n_inner + 1))
+    logs = math.log(1 / each) * math.sqrt(math.log(1.25 / each)) * math.log(n_rows)
+    return 16 * steepness * logs * math.sqrt(n_columns * (n_rows + 2)) / (n_rows * epsilon)
+
+
+def _oracle_loss(n_columns: int, n_steps: int, failure: float | None) -> float:
+    """Return a bound on λ_max⁺ + (−λ_min)⁺ of noise of deviation 1: in the mean, or at all steps at once.
+
+    E λ_max⁺ ≤ E λ_max + E(tr/d)⁻ ≤ √(2d) + 1/√(2πd) (Sudakov and Fernique), and λ_max is 1-Lipschitz.
+    """
+    mean = math.sqrt(2 * n_columns) + 1 / math.sqrt(2 * math.pi * n_columns)
+    if failure is None:
+        return 2 * mean
+    return 2 * (mean + math.sqrt(2 * math.log(4 * n_steps / failure)))
+
+
+def _check(n_rows: int, n_columns: int, epsilon: float, delta: float) -> None:
+    whole(minimum=3, n_rows=n_rows)
+    whole(minimum=1, n_columns=n_columns)
+    positive(epsilon=epsilon)
+    between(0, 1, delta=delta)

@@ -1,0 +1,197 @@
+"""Private completion of a table of ratings."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from gaugedp._validate import one_of, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.ids import Ids, plain, read_columns
+from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
+from gaugedp.guarantees import Guarantee
+from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.completion import Completion, Terms
+from gaugedp.optimization.ratings import BITS, Completed, Ratings
+
+UNITS = ("rating", "user")
+SOLVERS = ("auto", "offsets", "factors")
+MAX_ROWS = 4
+
+
+class MatrixCompletion(RegressorMixin, PrivateEstimator):
+    """Predict ratings from rows (user, item) and a rating: mean + item + user + ⟨user's scores, item's factors⟩.
+
+    unit : "rating" protects one row, "user" all rows of a user.
+    rating_bounds : (low, high), public; ratings are clipped to them.
+    users, items : public ids, as a list or as a number n for 0 … n − 1. Where None, the ids that occur in X are taken
+        as public: the promise is then for tables with the same users and items in them. Who rated what, and how, is
+        private in any case.
+    max_rows : for the unit "user": all ratings of a user together weigh at most as much as so many ratings would.
+    rank : how many factors are tried at most, None by how they compare with the noise, 0 for none.
+    solver : "offsets" has no factors, "factors" tries them, "auto" where they should stand out of the noise.
+
+    Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything that the fitted model holds is
+    released with noise, so `predict(X)` keeps that promise towards everybody. With own=(X, y), the ratings of the users
+    who will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only what is
+    predicted for them, all other users together learn no more of them than the model tells: joint differential
+    privacy (the billboard lemma). `own` is not kept. docs/theory/matrix_completion.md
+
+    Rows with an id that is not public, or without a rating, count as no row. Rows of the same user and item count
+    each; the factors leave them out. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0
+    for the unit "user", which has no room for a user's own numbers), users_, items_, solver_, reason_, guarantee_,
+    release_.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        unit: str = "rating",
+        rank: int | None = None,
+        rating_bounds: Any = None,
+        users: Any = None,
+        items: Any = None,
+        max_rows: int = MAX_ROWS,
+        solver: str = "auto",
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.unit = unit
+        self.rank = rank
+        self.rating_bounds = rating_bounds
+        self.users = users
+        self.items = items
+        self.max_rows = max_rows
+        self.solver = solver
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any) -> "MatrixCompletion":
+        """Fit to rows X (n, 2), user and item, and ratings y (n,)."""
+        asked, columns = self._asked(), read_columns(X)
+        target = read_target(y, len(columns[0]))
+        bounds = self._check()
+        ids = Ids("users", self.users, columns[0]), Ids("items", self.items, columns[1])
+        method = self._method(asked, (len(ids[0]), len(ids[1])))
+        shape = len(target), len(ids[0]), len(ids[1])
+        paid = self._pay(method.terms.guarantee, asked, shape, "user" if self.unit == "user" else None)
+        self._bounds, self._users, self._items = bounds, *ids
+        self._model = method.fit(self._ratings(columns, target), self._stream())
+        self._show()
+        self._publish(self._values(), method.terms.guarantee, "exact", self._facts())
+        self._settle(paid)
+        return self
+
+    def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
+        """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer.
+
+        A user or an item that the model does not know has no part of its own: a new user gets the items' means.
+        """
+        return self._predicted(*self._places(X), own)
+
+    def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
+        """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
+        whole(minimum=1, n=n)
+        self._fitted()
+        place, items = self._users.places(plain(np.asarray([user])))[0], np.arange(len(self._items))
+        predicted = self._predicted(np.full(len(items), place), items, own)
+        left = items
+        if own is not None:
+            users, rated = self._places(own[0])
+            left = np.setdiff1d(items, rated[users == place])
+        return self._items.values[left[np.argsort(-predicted[left], kind="stable")[:n]]]
+
+    def _predicted(self, users: np.ndarray, items: np.ndarray, own: tuple[Any, Any] | None) -> np.ndarray:
+        model = self._fitted()
+        offsets, scores = model.users, model.scores
+        if own is not None:
+            ratings = self._ratings(read_columns(own[0]), own[1])
+            theirs = np.isin(np.arange(len(offsets)), ratings.users)
+            by_own = model.own(ratings)
+            offsets, scores = np.where(theirs, by_own[0], offsets), np.where(theirs[:, None], by_own[1], scores)
+        found = model.mean + np.where(users >= 0, offsets[users], 0) + np.where(items >= 0, model.items[items], 0)
+        found = found + np.where((users >= 0) & (items >= 0), (scores[users] * model.factors[items]).sum(axis=1), 0)
+        low, high = self._bounds
+        predicted: np.ndarray = (low + high) / 2 + np.clip(found, -1, 1) * (high - low) / 2
+        return predicted
+
+    def _check(self) -> tuple[float, float]:
+        one_of(UNITS, unit=self.unit)
+        one_of(SOLVERS, solver=self.solver)
+        whole(minimum=1, max_rows=self.max_rows)
+        if self.rank is not None:
+            whole(minimum=0, rank=self.rank)
+        if self.unit == "user" and self.neighbours == "add_remove" and self.users is None:
+            raise InvalidRequest(
+                "Users cannot be added to a table whose users are public.", "Give users, or take neighbours='replace'."
+            )
+        if self.solver == "factors" and (self.delta == 0 or self.rank == 0):
+            raise InvalidRequest("Factors need delta above 0 and a rank.", "Give delta, or take solver='offsets'.")
+        low, high = read_bounds("rating_bounds", self.rating_bounds)
+        return float(low), float(high)
+
+    def _method(self, asked: Guarantee, shape: tuple[int, int]) -> Completion:
+        if self.rank is not None and self.rank > min(shape):
+            raise InvalidRequest(
+                f"rank is {self.rank} and the table has {shape[0]:,} users and {shape[1]:,} items.", "Give less."
+            )
+        terms = Terms(asked, self.unit, self.neighbours == "replace", float(self.max_rows))
+        return Completion(terms, 0 if self.solver == "offsets" else self.rank, self.solver == "factors")
+
+    def _ratings(self, columns: tuple[np.ndarray, np.ndarray], y: Any) -> Ratings:
+        """Return the rows with known ids and a rating, in whole steps of [−1, 1]."""
+        target, (low, high) = read_target(y, len(columns[0])), (np.array(end) for end in self._bounds)
+        users, items = self._users.places(columns[0]), self._items.places(columns[1])
+        kept = (users >= 0) & (items >= 0) & ~np.isnan(target)
+        values = box_steps(into_box(target[kept], low, high), BITS)
+        return Ratings(users[kept], items[kept], values, (len(self._users), len(self._items)))
+
+    def _places(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        self._fitted()
+        users, items = read_columns(X)
+        return self._users.places(users), self._items.places(items)
+
+    def _fitted(self) -> Completed:
+        if not hasattr(self, "_model"):
+            raise InvalidRequest("There is no model yet.", "Fit first.", "")
+        return self._model
+
+    def _show(self) -> None:
+        low, high = self._bounds
+        half, model = (high - low) / 2, self._model
+        self.mean_, self.item_offsets_ = (low + high) / 2 + half * model.mean, half * model.items
+        self.user_offsets_, self.user_factors_ = half * model.users, half * model.scores
+        self.item_factors_, self.users_, self.items_ = model.factors, self._users.values, self._items.values
+        self.solver_ = "factors" if model.factors.shape[1] else "offsets"
+        self.reason_, self.n_features_in_ = model.reason, 2
+
+    def _values(self) -> dict[str, np.ndarray]:
+        return {
+            "mean": np.array(self.mean_),
+            "item_offsets": self.item_offsets_,
+            "user_offsets": self.user_offsets_,
+            "item_factors": self.item_factors_,
+            "user_factors": self.user_factors_,
+        }
+
+    def _facts(self) -> dict[str, Any]:
+        from_table = [name for name, ids in (("users", self._users), ("items", self._items)) if ids.occurring]
+        return {
+            "unit": self.unit,
+            "solver": self.solver_,
+            "reason": self.reason_,
+            "rating_bounds": list(self._bounds),
+            "users": self.users_.tolist(),
+            "items": self.items_.tolist(),
+            "public": f"which {' and '.join(from_table)} occur in the table"
+            if from_table
+            else "the lists that were given",
+            "predict": "private towards everybody; with own= joint: an answer for a user's eyes only",
+        }

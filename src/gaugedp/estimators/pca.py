@@ -1,0 +1,146 @@
+"""Private principal components, and the top eigenvector of second moments."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gaugedp._validate import one_of
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.rows import read_table
+from gaugedp.estimators.spectral import SpectralEstimator
+from gaugedp.ledger.base import Ledger
+
+CENTRES = ("mean", "public")
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
+    """Principal components of rows in a ball or in a box.
+
+    n_components : how many; all columns where None. Each component of a pure promise costs a share of ε; those of an
+        (ε, δ) promise cost the same together as one.
+    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
+    bounds : (low, high), numbers or arrays (d,): rows are clipped to the box.
+    centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the promise or less (up
+        to 0.4 of a pure one), and pulls rows back to a ball around it that is narrow where noise is loud; where the
+        mean would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
+    solver : "gaussian" (noise on the second moments) and "oja" (on products with directions, for very many columns)
+        need δ > 0; "exponential" draws directions from the sphere, ε-DP; "auto" by the numbers of columns and rows, ε
+        and δ.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
+    removed, a tenth of ε goes to their number.
+
+    After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
+    "oja"), or the variance along the released component with noise; mean_ (d,), n_rows_, solver_, reason_,
+    guarantee_, release_.
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        row_norm: float | None = None,
+        bounds: Any = None,
+        centre: str = "mean",
+        solver: str = "auto",
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.row_norm = row_norm
+        self.bounds = bounds
+        self.centre = centre
+        self.solver = solver
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> "PCA":
+        """Fit to the rows of X (n, d)."""
+        del y
+        one_of(CENTRES, centre=self.centre)
+        found = self._find(X, self.n_components, self.centre)
+        self.components_, self.mean_ = found.pairs.vectors, found.mean
+        self.explained_variance_ = found.pairs.values * (found.scale / max(found.n_rows - 1, 1))
+        self.n_components_ = len(self.components_)
+        values = {"components": self.components_, "mean": self.mean_, "explained_variance": self.explained_variance_}
+        self._record(X, found, values)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return (x − mean_)·components_ᵀ, shape (n, k)."""
+        check_is_fitted(self, "components_")
+        rows = read_table(X)
+        if rows.shape[1] != self.n_features_in_:
+            raise InvalidRequest(
+                f"X has {rows.shape[1]} features, but PCA is expecting {self.n_features_in_} features as input.",
+                "Give the same columns.",
+                "",
+            )
+        found: np.ndarray = (rows - self.mean_) @ self.components_.T
+        return found
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return rows (n, d) from their coordinates (n, k)."""
+        check_is_fitted(self, "components_")
+        coords = read_table(X)
+        if coords.shape[1] != self.n_components_:
+            raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Give {self.n_components_}.", "")
+        found: np.ndarray = coords @ self.components_ + self.mean_
+        return found
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+class TopEigenvector(SpectralEstimator):
+    """The unit vector v with the largest mean of ⟨x, v⟩² over rows x in a ball or in a box; nothing is centred.
+
+    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
+    bounds : (low, high), numbers or arrays (d,): rows are clipped to the box.
+    solver : as in `PCA`.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
+    removed, a tenth of ε goes to their number.
+
+    After fit: component_ (d,), its sign means nothing; eigenvalue_, the largest of (1/n)·Σ xxᵀ less what noise adds to
+    it, or the mean of ⟨x, v⟩² with noise ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        row_norm: float | None = None,
+        bounds: Any = None,
+        solver: str = "auto",
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.row_norm = row_norm
+        self.bounds = bounds
+        self.solver = solver
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> "TopEigenvector":
+        """Fit to the rows of X (n, d)."""
+        del y
+        found = self._find(X, 1, None)
+        self.component_ = found.pairs.vectors[0]
+        self.eigenvalue_ = float(found.pairs.values[0] * found.scale / found.n_rows)
+        self._record(X, found, {"component": self.component_, "eigenvalue": np.array(self.eigenvalue_)})
+        return self

@@ -1,0 +1,219 @@
+"""What private eigenvectors of rows share: rows in the unit ball, which mechanism, and what may be published."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import one_of, positive
+from gaugedp.bodies import LpBall
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.design import Centre, room
+from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table
+from gaugedp.estimators.size import Count
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.ledger.entries import Reservation
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.optimization.eigen import NoisyMoments, Pairs, check_components
+from gaugedp.optimization.eigen_exponential import SphereExponential
+from gaugedp.optimization.eigen_oja import Oja
+
+SOLVERS = ("auto", "gaussian", "oja", "exponential")
+_SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
+_WORST = 0.5  # the most noise of the mean, in units of the ball
+_WIDEST = 2000  # columns up to which the matrix of second moments is made
+
+Shape = tuple[int, int]  # columns, components
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Rows as points of the unit ball: (x − origin)/size, x clipped to a box, or pulled back to a ball of that size.
+
+    One length for all columns, so that directions are those of the rows as they were given. In a box what is not a
+    number counts as its middle; in a ball a row with an entry that is not finite counts as 0.
+    """
+
+    box: tuple[np.ndarray, np.ndarray] | None
+    origin: np.ndarray
+    size: float
+
+    @classmethod
+    def read(cls, bounds: Any, row_norm: Any, n_columns: int, centred: bool) -> "Frame":
+        """Return the frame of the one that is given; `centred`: the origin is the middle of the box, else 0."""
+        if (bounds is None) == (row_norm is None):
+            raise InvalidRequest(
+                "Either bounds or row_norm must be given.",
+                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
+            )
+        if bounds is None:
+            positive(row_norm=row_norm)
+            return cls(None, np.zeros(n_columns), float(row_norm))
+        low, high = read_bounds("bounds", bounds, n_columns)
+        origin = low / 2 + high / 2 if centred else np.zeros(n_columns)
+        reach = np.maximum(high - origin, origin - low)
+        largest = float(reach.max())
+        return cls((low, high), origin, largest * float(np.linalg.norm(reach / largest)))
+
+    def unit(self, rows: np.ndarray) -> np.ndarray:
+        """Return points of the unit ball, a new array (n, d)."""
+        found, start = np.empty(rows.shape), 0
+        for block in blocks(rows):
+            found[start : start + len(block)] = self._inside(block)
+            start += len(block)
+        return found
+
+    def _inside(self, block: np.ndarray) -> np.ndarray:
+        if self.box is None:
+            return into_ball(block, 2, self.size)
+        low, high = self.box
+        middle, half = (low / 2 + high / 2 - self.origin) / self.size, (high / 2 - low / 2) / self.size
+        return into_ball(middle + half * into_box(block, low, high), 2, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Pairs for rows less `mean` over a length whose square is `scale`, and what the fit publishes about itself."""
+
+    pairs: Pairs
+    mean: np.ndarray
+    scale: float
+    n_rows: float
+    guarantee: Guarantee
+    exactness: str
+    facts: dict[str, Any]
+    paid: Reservation | None
+
+
+class SpectralEstimator(PrivateEstimator):
+    """Eigenvectors of rows in a ball or in a box; subclasses say how many, and around which centre."""
+
+    bounds: Any
+    row_norm: float | None
+    solver: str
+
+    def _find(self, X: Any, n_components: int | None, centre: str | None) -> Found:
+        """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin 0."""
+        asked, rows = self._asked(), read_table(X)
+        frame = Frame.read(self.bounds, self.row_norm, rows.shape[1], centre is not None)
+        shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
+        check_components(*shape)
+        count = Count(asked, self.neighbours)
+        solver, reason = self._solver(count.rest, shape, len(rows) if self.neighbours == "replace" else None)
+        rest = _purely(count.rest) if solver == "exponential" else count.rest
+        guarantee = count.with_rest(_promise(rest))
+        paid = self._pay(guarantee, asked, rows.shape)
+        stream = self._stream()
+        n_rows = count.draw(len(rows), stream)
+        middle = _centre(rest, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, rest)
+        method = _method(solver, shape, middle, self.neighbours)
+        unit = frame.unit(rows)
+        shift, spread = middle.release(unit, n_rows, stream)
+        size = 1.0
+        if middle.noise is not None:
+            size = min(1 + float(np.linalg.norm(shift)), spread * room(_faintness(rest, shape[0], n_rows)))
+            unit = into_ball(unit - shift, 2, size)
+        pairs = method.solve(unit, stream)
+        facts = {"solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None}
+        mean, scale = frame.origin + shift * frame.size, (size * frame.size) ** 2
+        return Found(pairs, mean, scale, n_rows, guarantee, method.exactness, facts, paid)
+
+    def _solver(self, asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
+        one_of(SOLVERS, solver=self.solver)
+        if self.solver == "auto":
+            return _advised(asked, shape, n_rows)
+        if self.solver != "exponential" and not isinstance(asked, ApproxDP):
+            raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Take solver="exponential".')
+        return self.solver, "asked for"
+
+    def _record(self, X: Any, found: Found, values: dict[str, np.ndarray]) -> None:
+        """Set what every fit shows, and settle."""
+        self.solver_, self.reason_, self.n_rows_ = found.facts["solver"], found.facts["reason"], found.n_rows
+        self.n_features_in_ = found.pairs.vectors.shape[1]
+        names = getattr(X, "columns", None)
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._publish({**values, "n_rows": np.array(found.n_rows)}, found.guarantee, found.exactness, found.facts)
+        self._settle(found.paid)
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _advised(asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
+    """Return the solver and why, by public numbers.
+
+    The noise of the second moments costs about d/(μ²·gap), drawing k directions kd/ε each, whatever the gap of the
+    spectrum: at most the number of rows. docs/theory/eigenvectors.md
+    """
+    if not isinstance(asked, ApproxDP):
+        return "exponential", "a pure promise is asked for"
+    few = asked.epsilon_value / (shape[1] * gaussian_mu(asked.epsilon_value, asked.delta_value) ** 2)
+    if n_rows is not None and n_rows <= few:
+        return "exponential", f"there are at most {few:.3g} rows, so that drawing from the sphere has less error"
+    if shape[0] > _WIDEST:
+        return "oja", f"there are more than {_WIDEST:,} columns: the matrix of second moments is not made"
+    return "gaussian", "second moments with noise have the least error"
+
+
+def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> NoisyMoments | Oja | SphereExponential:
+    rest = centre.rest
+    if isinstance(rest, PureDP):
+        return SphereExponential.calibrate(shape, rest, neighbours)
+    promise = _promise(rest)
+    assert isinstance(promise, GaussianDP)
+    left = GaussianDP(math.sqrt(promise.mu**2 - centre.side**2) * (1 - 2.0**-40))
+    return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, left, neighbours)
+
+
+def _centre(asked: Guarantee, n_columns: int, n_rows: float, neighbours: str) -> Centre:
+    """Return how the mean is released: so that its error e adds n·‖e‖², an eigenvalue that no row has, below the noise.
+
+    With t of μ² that is moved²·d/(t·μ²·n), against about 2√d/μ on the second moments; with t of ε moved²·d²/(t²·ε²·n),
+    against d/((1 − t)·ε) below which directions are drawn blindly; over the square of the rows' distance from their
+    mean, of which a guess is made. docs/theory/eigenvectors.md
+    """
+    moved = (2.0 if neighbours == "replace" else math.sqrt(2.0)) * (1 + 2.0**-20)
+    ball, size = LpBall(n_columns + 1, 2, moved), n_columns + 1
+    if isinstance(asked, ApproxDP):
+        mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
+        ratio = moved**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
+        side = mu * math.sqrt(ratio / (1 + ratio))
+        if moved * math.sqrt(size) / (n_rows * side) > _WORST:
+            return Centre(None, asked)
+        return Centre(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
+    assert isinstance(asked, PureDP)
+    ratio = moved**2 * size / (asked.value * n_rows * _SPREAD)
+    spent = asked.value * (math.sqrt(ratio**2 + 4 * ratio) - ratio) / 2
+    if moved * size / (n_rows * spent) > _WORST:
+        return Centre(None, asked)
+    return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
+
+
+def _promise(asked: Guarantee) -> Guarantee:
+    """Return the promise of all Gaussian releases together, or of all pure ones."""
+    if isinstance(asked, ApproxDP):
+        return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
+    return asked
+
+
+def _purely(asked: Guarantee) -> Guarantee:
+    return PureDP(asked.epsilon_value) if isinstance(asked, ApproxDP) else asked
+
+
+def _faintness(asked: Guarantee, n_columns: int, n_rows: float) -> float:
+    """Return about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows."""
+    if isinstance(asked, ApproxDP):
+        return 2 * math.sqrt(n_columns) / (gaussian_mu(asked.epsilon_value, asked.delta_value) * n_rows)
+    assert isinstance(asked, PureDP)
+    return n_columns / (asked.value * n_rows)

@@ -1,0 +1,215 @@
+"""Regression on matrices: targets that are inner products with a matrix of small nuclear norm."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from gaugedp._validate import one_of, positive
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_rows, read_target
+from gaugedp.estimators.size import Count
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
+from gaugedp.optimization.streams import NOISES
+from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceScale, TraceTask
+
+SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
+_PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is private
+Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
+
+
+class TraceRegression(RegressorMixin, PrivateEstimator):
+    """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
+
+    Designs are rows z (n, d), which mean A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X
+    (m, k).
+
+    design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back: a gradient is a number
+        times A, so this is the norm that sets the noise (‖zzᵀ‖_F = ‖z‖²). Or
+    row_norm : for rows z, a bound on ‖z‖₂, the root of that.
+    target_bounds : (low, high), public; the target is clipped to them.
+    solver : "descent", noisy projected gradients of all rows; "frank_wolfe", steps to the extreme points that noisy
+        gradients of all rows point to; "stochastic", stochastic Frank–Wolfe, which takes every row once, with `noise`
+        "toeplitz", "tree", "independent" or "uniform" on its running gradients; needs delta. "auto" takes descent.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/nuclear_ball.md and stochastic_frank_wolfe.md.
+    Where rows are added or removed, a tenth of ε goes to their number.
+
+    "descent" and "frank_wolfe" clip predictions to the target's bounds in their slopes (the loss stays convex);
+    "stochastic" clips nothing. A design with an entry that is not finite counts as 0, a target as the middle of its
+    bounds. After fit: coef_ (d, d) or (m, k), solver_, reason_, guarantee_, release_, method_.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        *,
+        radius: float = 1.0,
+        design_norm: float | None = None,
+        row_norm: float | None = None,
+        target_bounds: Any = None,
+        solver: str = "auto",
+        noise: str = "toeplitz",
+        neighbours: str = "replace",
+        random_state: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.radius = radius
+        self.design_norm = design_norm
+        self.row_norm = row_norm
+        self.target_bounds = target_bounds
+        self.solver = solver
+        self.noise = noise
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any) -> "TraceRegression":
+        """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
+        asked, (rows, shape) = self._asked(), _read(X)
+        target, size = read_target(y, len(rows)), self._size(shape)
+        solver, reason = self._chosen()
+        residual = self._residual(size, shape, solver)
+        count, stream = Count(asked, self.neighbours), self._stream()
+        promise = _promise(count.rest)
+        kind = _designs(rows[:0], shape)
+        self._method(solver, promise, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
+        guarantee = count.with_rest(promise)
+        paid = self._pay(guarantee, asked, rows.shape)
+        n_rows = count.draw(len(rows), stream)
+        self.method_ = self._method(solver, promise, kind, residual, n_rows)
+        scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
+        task = TraceTask(_designs(scaled, shape), residual.target(target), residual)
+        self.coef_ = float(self.radius) * _solved(self.method_, task, n_rows, stream)
+        self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
+        facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
+        self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts)
+        self._settle(paid)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return ⟨A, coef_⟩, shape (n,)."""
+        rows, shape = _read(X)
+        wanted = getattr(self, "coef_", np.zeros((0, 0))).shape
+        if wanted != ((rows.shape[1],) * 2 if shape is None else shape):
+            raise InvalidRequest("The designs do not fit the model.", "Fit first, and give the same columns.", "")
+        found: np.ndarray = ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
+        return found
+
+    def _size(self, shape: tuple[int, int] | None) -> float:
+        """Return the bound on the Frobenius norm of a design."""
+        if (self.design_norm is None) == (self.row_norm is None):
+            raise InvalidRequest(
+                "Either design_norm or row_norm must be given.",
+                "Give a bound on the Frobenius norm of designs from public knowledge, never read off the data.",
+            )
+        if self.row_norm is None:
+            positive(design_norm=self.design_norm)
+            assert self.design_norm is not None
+            return float(self.design_norm)
+        positive(row_norm=self.row_norm)
+        if shape is not None:
+            raise InvalidRequest("row_norm is for rows z.", "Give design_norm for matrices.")
+        return float(self.row_norm) * float(self.row_norm)
+
+    def _chosen(self) -> tuple[str, str]:
+        one_of(SOLVERS, solver=self.solver)
+        one_of(NOISES, noise=self.noise)
+        if self.solver != "auto":
+            return self.solver, "it was asked for"
+        return "descent", "gradients of all rows need less noise than one pass over them"
+
+    def _residual(self, size: float, shape: tuple[int, int] | None, solver: str) -> "Residual":
+        positive(radius=self.radius)
+        low, high = (float(end) for end in read_bounds("target_bounds", self.target_bounds))
+        positive(**{"radius·design_norm": float(self.radius) * size})
+        least = 0.0 if shape is None else -1.0
+        return Residual(float(self.radius) * size, (least, 1.0), (low, high), solver != "stochastic")
+
+    def _method(self, solver: str, promise: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
+        replaced = self.neighbours == "replace"
+        scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.swing, replaced)
+        if solver == "stochastic":
+            return StochasticFrankWolfe.calibrate(promise, scale, self.noise, 1.0)
+        return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(promise, scale)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The slope (prediction − target)/cap of the squared loss, in [−1, 1], for predictions reach·p, p in `span`.
+
+    Where `cut`, predictions are clipped to the target's bounds before; else the slope is affine in p.
+    """
+
+    reach: float
+    span: tuple[float, float]
+    bounds: tuple[float, float]
+    cut: bool
+
+    @property
+    def cap(self) -> float:
+        """The largest |prediction − target|."""
+        low, high = self.bounds
+        least, most = (self._predicted(self.reach * end) for end in self.span)
+        return max(high - float(least), float(most) - low)
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope in p."""
+        return self.reach / self.cap
+
+    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes, row by row."""
+        found: np.ndarray = (self._predicted(self.reach * scaled) - target) / self.cap
+        return found
+
+    def target(self, target: np.ndarray) -> np.ndarray:
+        """Return the target clipped to its bounds."""
+        low, high = self.bounds
+        return (low + high) / 2 + (high - low) / 2 * into_box(target, np.array(low), np.array(high))
+
+    def _predicted(self, predictions: Any) -> Any:
+        return np.clip(predictions, *self.bounds) if self.cut else predictions
+
+
+def _read(X: Any) -> tuple[np.ndarray, tuple[int, int] | None]:
+    """Return designs as rows of numbers, and the shape of the matrices where they are matrices."""
+    shape = _shape(X)
+    if len(shape) != 3:
+        return read_rows(X), None
+    if 0 in shape:
+        raise InvalidRequest(f"The designs have shape {shape}.", "Give matrices (n, m, k), at least one.")
+    return read_rows(np.reshape(X, (shape[0], -1))), (shape[1], shape[2])
+
+
+def _shape(X: Any) -> tuple[int, ...]:
+    try:
+        return np.asarray(X).shape
+    except (TypeError, ValueError, OverflowError):
+        return ()  # refused in words by who reads it
+
+
+def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
+    return RankOne.of(rows) if shape is None else Full.of(rows, shape)
+
+
+def _promise(asked: Guarantee) -> Guarantee:
+    """Return what the steps keep together."""
+    if isinstance(asked, ApproxDP):
+        return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
+    return asked
+
+
+def _solved(method: Method, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+    return method.solve(task, rng) if isinstance(method, StochasticFrankWolfe) else method.solve(task, n_rows, rng)

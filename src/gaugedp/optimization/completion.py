@@ -1,0 +1,300 @@
+"""Completion of a table of ratings: item means, then factors and users' own parts, each where its noise allows."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian, Laplace
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.ratings import BITS, Completed, Ratings
+from gaugedp.optimization.shrinkage import GUESS, Groups, gain
+
+SUM_BITS = 22
+_LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
+_MEAN_ERROR = 0.03  # what the noise of the mean should not pass
+_RATINGS_GUESS = 10  # of a user, to plan totals by
+_FIRST, _REST = 0.4, 0.6  # of the promise: item means, and what they decide about
+_USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)
+_FEASIBLE = 25.0  # of N·μ over n·√(rank·steps): what factors need to stand out
+_FEWEST = 1.5  # factors that should stand out, for any to be tried
+MOST_FACTORS = 8  # where their number is not given
+_CUT = 1.2  # of a user's usual length
+_SLACK = 2.0**-30  # what floats may add
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is promised, to whom: (ε, δ) or ε for a "rating" or a "user", and whether units are replaced.
+
+    `max_rows` is what a user's ratings together may weigh; it has no part where the unit is a rating.
+    """
+
+    asked: Guarantee
+    unit: str
+    replaced: bool
+    max_rows: float = 1.0
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether δ = 0."""
+        return isinstance(self.asked, PureDP)
+
+    @property
+    def mu(self) -> float:
+        """The largest μ whose curve is within (ε, δ), a hair less."""
+        assert isinstance(self.asked, ApproxDP)
+        return gaussian_mu(self.asked.epsilon_value, self.asked.delta_value) * (1 - 2.0**-40)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of all releases together."""
+        return self.asked if self.is_pure else GaussianDP(self.mu)
+
+    @property
+    def most(self) -> float | None:
+        """What a user may weigh, None where the unit is a rating."""
+        return self.max_rows if self.unit == "user" else None
+
+    def totals_factor(self, n_users: int, share: float) -> float:
+        """Return the power of two that totals are multiplied by, so that the mean's noise is small: public numbers."""
+        count = n_users * (1 if self.unit == "user" else _RATINGS_GUESS)
+        once = 4 * math.sqrt(2) / (self.asked.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
+        exponent = math.ceil(math.log2(once / (count * _MEAN_ERROR)))
+        return 2.0 ** min(max(exponent, _LEAST), _MOST)
+
+    def noise(self, size: int, square: float, share: float) -> AdditiveNoise:
+        """Return noise for parts of units with squared ℓ₂ norm at most `square` (at δ = 0: ℓ₁ norm), a share of all.
+
+        For parts of two units whose inner product is never negative, so that replacing moves sums by √2 in ℓ₂.
+        """
+        grown = square * (1 + _SLACK)
+        if self.is_pure:
+            ball = LpBall(size, 1, grown * (2 if self.replaced else 1))
+            return Laplace.calibrate(ball, PureDP(self.asked.epsilon(0) * share * (1 - 2.0**-40)))
+        ball = LpBall(size, 2, math.sqrt(grown * (2 if self.replaced else 1)))
+        return Gaussian.calibrate(ball, GaussianDP(self.mu * math.sqrt(share) * (1 - 2.0**-40)))
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What the first release tells: sums and weights by item; totals of values, of weights, of squares; for m users."""
+
+    groups: Groups
+    totals: np.ndarray
+    terms: Terms
+    n_users: int
+    doubt: float  # the variance of the totals' noise
+
+    def with_more(self, other: "Start") -> "Start":
+        """Return both releases together."""
+        share = other.groups.variance / (self.groups.variance + other.groups.variance)
+        totals = share * self.totals + (1 - share) * other.totals
+        groups = self.groups.with_more(other.groups)
+        return replace(self, groups=groups, totals=totals, doubt=share**2 * self.doubt + (1 - share) ** 2 * other.doubt)
+
+    def _ratio(self, place: int, guess: float) -> float:
+        """Return a total over the total weight, drawn to a guess that is off by a variance of 0.1."""
+        weight, doubt = max(float(self.totals[1]), 0.0), 10 * self.doubt
+        return (float(self.totals[place]) * weight + guess * doubt) / (weight**2 + doubt)
+
+    @property
+    def mean(self) -> float:
+        """The mean of ratings, a multiple of 2^−12."""
+        return float(_rounded(np.clip(self._ratio(0, 0.0), -1, 1)))
+
+    @property
+    def variance(self) -> float:
+        """Their variance."""
+        return float(np.clip(self._ratio(2, 1 / 3) - self.mean**2, 0.05, 1.0))
+
+    @property
+    def density(self) -> float:
+        """How many ratings a user has, on average."""
+        is_rating = self.terms.unit == "rating"
+        each = max(float(self.totals[1] if is_rating else self.groups.sizes.sum()) / self.n_users, 1e-9)
+        if is_rating or self.terms.is_pure:
+            return each
+        return max(each, each**2 / self.terms.max_rows)  # a user with k > c ratings weighs √(ck)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many ratings each item has."""
+        sizes = self.groups.sizes
+        found: np.ndarray = sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
+        return found
+
+    @property
+    def noise_in_means(self) -> float:
+        """The variance of a rating's part in a sum over its weight: ratings that weigh less are more."""
+        weight = float(self.groups.sizes.sum()) / max(self.density * self.n_users, 1e-9)
+        return max(self.variance * min(weight, 1.0), 1e-3)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Fit a table of ratings with a share of the promise for item means, and the rest where it helps most.
+
+    1. Noisy sums, weights and totals of ratings by items (40 %) give shrunk item means.
+    2. What they tell decides about the rest: the same sums again; users' means (unit "rating" only); or item factors
+       (`ItemFactors`) and, for the unit "rating", users' noisy scores on them.
+
+    Theorem. `fit` is (ε, δ)-DP, μ-GDP with Gaussian noise, ε-DP with Laplace noise at δ = 0, for one rating or for all
+    ratings of one user, whatever step 2 decides. docs/theory/matrix_completion.md
+
+    `rank` is the number of factors that are tried, None by what step 1 tells, 0 for none; `is_forced` tries them
+    whatever it tells. At δ = 0 there are none.
+    """
+
+    terms: Terms
+    rank: int | None = None
+    is_forced: bool = False
+
+    def fit(self, ratings: Ratings, rng: Entropy) -> Completed:
+        """Return the model: pay first."""
+        start = self._items(ratings, _FIRST, rng)
+        rank = self._tried(start, ratings.shape)
+        if rank:
+            return self._with_factors(ratings, start, rank, rng)
+        share = self._user_share(start, ratings.shape)
+        if share < _REST:
+            start = start.with_more(self._items(ratings, _REST - share, rng))
+        found = replace(_with_items(start, ratings.shape), reason=f"{share:.0%} of the promise went to users' means")
+        return self._with_users(ratings, found, share, rng) if share else found
+
+    def _items(self, ratings: Ratings, share: float, rng: Entropy) -> Start:
+        (n_users, n_items), times = ratings.shape, self.terms.totals_factor(ratings.shape[0], share)
+        noise = self.item_noise(ratings.shape, share)
+        noisy, variance = _released(item_sums(ratings, self.terms, times), noise, rng), float(noise.variances.max())
+        groups = Groups(noisy[:n_items], noisy[n_items:-3], variance, variance)
+        return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
+
+    def item_noise(self, shape: tuple[int, int], share: float) -> AdditiveNoise:
+        """Return the noise of `item_sums` for a share of the promise."""
+        terms, power = self.terms, 1 if self.terms.is_pure else 2
+        square = (terms.most or 1.0) * (2 + 3 * terms.totals_factor(shape[0], share) ** power)
+        return terms.noise(2 * shape[1] + 3, square, share)
+
+    def _tried(self, start: Start, shape: tuple[int, int]) -> int:
+        """Return how many factors are tried: as many as should stand out with half of the ratings' variance."""
+        most = min(MOST_FACTORS, *shape) if self.rank is None else self.rank
+        if self.terms.is_pure or most == 0:
+            return 0
+        signal = start.density * shape[0] * self.terms.mu * math.sqrt(self._factor_share) / (_FEASIBLE * shape[1])
+        possible = min(signal**2 / ITERATIONS, 1e6)
+        possible = int(possible) if possible >= _FEWEST else 0
+        if self.rank is not None:
+            return self.rank if possible or self.is_forced else 0
+        return min(most, max(possible, int(self.is_forced)))
+
+    @property
+    def _factor_share(self) -> float:
+        return _REST if self.terms.unit == "user" else _REST / 2
+
+    def _with_factors(self, ratings: Ratings, start: Start, rank: int, rng: Entropy) -> Completed:
+        found, rest = _with_items(start, ratings.shape), self.terms
+        single = ratings.once()
+        length = _CUT * math.sqrt(start.variance * (rest.most or start.density))
+        length = length if rest.unit == "user" else max(length, 1.0)
+        promise = GaussianDP(rest.mu * math.sqrt(self._factor_share) * (1 - 2.0**-40))
+        method = ItemFactors.calibrate(ratings.shape, rank, length, rest.unit, (promise, rest.replaced))
+        factors, ridge = method.solve((single.users, single.items, single.residuals(found)), start.sizes, rng)
+        found = replace(
+            found, factors=factors, ridge=ridge, reason=f"{factors.shape[1]} of {rank} factors stand out of the noise"
+        )
+        if rest.unit == "user":
+            return replace(found, scores=np.zeros((ratings.shape[0], factors.shape[1])))
+        return self._with_users(ratings, found, _REST / 2, rng)
+
+    def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
+        """Return the share of the promise for users' means with which predictions should be best."""
+        if self.terms.unit == "user":
+            return 0.0
+        _, spread = start.groups.means(start.mean, start.noise_in_means)
+        users, within = np.full(shape[0], start.density), start.variance
+
+        def gained(share: float) -> float:
+            items = gain(start.groups.sizes, spread, within, start.groups.variance * _FIRST / (_FIRST + _REST - share))
+            if not share:
+                return items
+            return items + gain(users, within / GUESS, within, self._user_noise(shape[0], 0, share)[1])
+
+        return max(_USER_SHARES, key=gained)
+
+    def _user_noise(self, n_users: int, n_factors: int, share: float) -> tuple[AdditiveNoise, float]:
+        """Return the noise of `user_sums`, and its variance."""
+        noise = self.terms.noise(n_users * (2 + n_factors), 4.0 if n_factors else 2.0, share)
+        return noise, float(noise.variances.max())
+
+    def _with_users(self, ratings: Ratings, found: Completed, share: float, rng: Entropy) -> Completed:
+        """Return the model with users' means and scores."""
+        n_users, n_factors = ratings.shape[0], found.factors.shape[1]
+        noise, variance = self._user_noise(n_users, n_factors, share)
+        exact, longest = user_sums(ratings, found)
+        *sums, counts = _released(exact, noise, rng).reshape(-1, n_users)
+        square, within = 2.0 if n_factors else 1.0, max(found.variance, 1e-3)
+        counts /= math.sqrt(square)
+        means = [
+            Groups(column * scale, counts, variance * scale**2, variance / square).means(0.0, within)[0]
+            for column, scale in zip(sums, [1.0, *[longest] * n_factors], strict=True)
+        ]
+        return replace(found, users=means[0], scores=np.stack(means[1:], 1) if n_factors else found.scores)
+
+
+def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
+    """Return weighted sums of values by item, and of 1; and `times` the totals of values, of 1, of squares (2n + 3,).
+
+    The ℓ₂ norm of a unit's part is at most √(c·(2 + 3·times²)), and at δ = 0 its ℓ₁ norm c·(2 + 3·times), c = 1 or, for
+    a user, `max_rows`. Two parts have no negative inner product: no sum of values is larger than that of weights.
+    All terms are whole multiples of 2^−22 (`times` a power of two): sums are exact, in any order.
+    """
+    power, most, unit = (1 if terms.is_pure else 2), terms.most, 2.0**SUM_BITS
+    values = ratings.values * 2.0**-BITS
+    weights = ratings.weights(most, power)
+    light = ratings.weights(most, 1) * (most or 1.0) ** (1 / power - 1)  # 1/k-th of √c: totals of a user's means
+    sums = [_sums(ratings.items, np.trunc(weights * column * unit), ratings.shape[1]) for column in (values, 1.0)]
+    totals = [np.trunc(light * column * unit).sum() * times for column in (values, 1.0, values**2)]
+    found: np.ndarray = np.concatenate([*sums, totals]) / unit
+    return found
+
+
+def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
+    """Return users' sums of residuals, of residuals times factors over the longest ‖factors_i‖, and counts; and it.
+
+    Shape ((2 + k)·m,). Counts are multiplied by √2 where there are factors. A row's part has ℓ₂ norm at most √2 (2 with
+    factors), ℓ₁ norm at most 2 without, and parts of two rows have no negative inner product.
+    """
+    n_users, ones = ratings.shape[0], np.ones(len(ratings.users))
+    longest = max(float(np.linalg.norm(model.factors, axis=1).max(initial=0.0)), 1e-9)
+    sides = np.trunc(model.factors / longest * 2.0**BITS) * 2.0**-BITS
+    residuals, root = ratings.residuals(model), math.sqrt(2.0 if sides.shape[1] else 1.0)
+    columns = [residuals, *(residuals * side[ratings.items] for side in sides.T)]
+    sums = [_sums(ratings.users, column, n_users) for column in columns]
+    return np.concatenate([*sums, _sums(ratings.users, ones, n_users) * root]), longest
+
+
+def _with_items(start: Start, shape: tuple[int, int]) -> Completed:
+    offsets, spread = start.groups.means(start.mean, start.noise_in_means)
+    none = np.zeros((shape[1], 0)), np.zeros((shape[0], 0))
+    return Completed(start.mean, _rounded(offsets), np.zeros(shape[0]), *none, variance=start.variance - spread)
+
+
+def _rounded(numbers: Any) -> Any:
+    """Return multiples of 2^−12, so that residuals are such too."""
+    return np.rint(numbers * 2.0**BITS) * 2.0**-BITS
+
+
+def _sums(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    return np.bincount(places, values, minlength=size)
+
+
+def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
+    step = float(noise.lattice_step)
+    found: np.ndarray = noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
+    return found

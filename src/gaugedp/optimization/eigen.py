@@ -1,0 +1,133 @@
+"""Private eigenvectors of Σ xxᵀ: exact sums over rows, how far one row moves them, and second moments with noise."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import one_of, whole
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import GaussianDP
+from gaugedp.optimization.symmetric import SymmetricNoise
+
+BITS = 12  # of a coordinate of a row, and of a product ⟨x, v⟩: sums over 2^28 rows are exact
+_FINE_BITS = 30  # of a coordinate of a direction
+_BLOCK = 2**20  # numbers
+NEIGHBOURS = ("replace", "add_remove")
+
+
+def longest(n_columns: int) -> float:
+    """Return the most that a row of norm at most 1 can have after its coordinates are rounded to 2^−12."""
+    return 1 + math.sqrt(n_columns) * 2.0 ** -(BITS + 1)
+
+
+def moved_frobenius(n_columns: int, neighbours: str) -> float:
+    """Return how far one row moves `second_moments` in the Frobenius norm: √2·h² where replaced, h² where added.
+
+    h is `longest`; ‖xxᵀ − yyᵀ‖² = ‖x‖⁴ + ‖y‖⁴ − 2⟨x, y⟩² ≤ 2h⁴. docs/theory/eigenvectors.md
+    """
+    one_of(NEIGHBOURS, neighbours=neighbours)
+    return (math.sqrt(2.0) if neighbours == "replace" else 1.0) * longest(n_columns) ** 2
+
+
+def second_moments(rows: np.ndarray) -> np.ndarray:
+    """Return Σ xxᵀ (d, d) over rows (n, d) of norm at most 1, rounded to whole multiples of 2^−12: exact."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for steps in _steps(rows):
+        total += steps.T @ steps
+    return total * 4.0**-BITS
+
+
+def products(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return Σ x⟨x, v_j⟩ as columns (d, k) for `directions` v_j (d, k) of norm at most 1: exact in any order.
+
+    Directions are rounded to multiples of 2^−30 and the ⟨x, v_j⟩ to multiples of 2^−12.
+    """
+    fine, total = np.rint(directions * 2.0**_FINE_BITS), np.zeros(directions.shape)
+    for steps in _steps(rows):
+        total += steps.T @ np.rint(steps @ fine * 2.0**-_FINE_BITS)
+    return total * 4.0**-BITS
+
+
+def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Return Σ ⟨x, v_j⟩² (k,) for orthonormal `directions` (d, k): exact in any order.
+
+    One row adds at least 0 to each, and to all together at most h² and what rounding of directions adds.
+    """
+    fine, total = np.rint(directions * 2.0**_FINE_BITS), np.zeros(directions.shape[1])
+    for steps in _steps(rows):
+        total += np.trunc((steps @ fine * 2.0**-_FINE_BITS) ** 2).sum(axis=0)
+    return total * 4.0**-BITS
+
+
+def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield blocks of rows as whole multiples of 2^−12."""
+    height = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), height):
+        yield np.rint(rows[start : start + height] * 2.0**BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Orthonormal `vectors` (k, d), the first the most important, and `values` (k,): what Σ⟨x, v⟩² is estimated as."""
+
+    vectors: np.ndarray
+    values: np.ndarray
+
+
+def check_components(n_columns: int, n_components: int) -> None:
+    """Refuse numbers of components that are not whole, or outside 1 to d."""
+    whole(minimum=1, n_columns=n_columns, n_components=n_components)
+    if n_components > n_columns:
+        raise InvalidRequest(f"n_components is {n_components} and there are {n_columns} columns.", "Give fewer.")
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMoments:
+    """The leading eigenvectors of Σ xxᵀ + noise of the Gaussian orthogonal ensemble.
+
+    Theorem. One row of norm at most 1 moves the matrix by at most √2 in the Frobenius norm where it is replaced, 1
+    where it is added, and by what rounding adds: the noisy matrix is μ-GDP, and so is all that is read off it
+    (docs/theory/eigenvectors.md). Algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise of another shape:
+    half the variance off the diagonal.
+    """
+
+    n_components: int
+    noise: SymmetricNoise
+
+    @classmethod
+    def calibrate(cls, shape: tuple[int, int], promise: GaussianDP, neighbours: str = "replace") -> "NoisyMoments":
+        """Return the mechanism for `shape` = (columns, components)."""
+        check_components(*shape)
+        return cls(shape[1], SymmetricNoise.calibrate(shape[0], moved_frobenius(shape[0], neighbours), promise))
+
+    exactness = "exact"
+
+    @property
+    def guarantee(self) -> GaussianDP:
+        """μ-GDP."""
+        return self.noise.guarantee
+
+    def describe(self) -> str:
+        """Return the noise in words."""
+        return f"second moments with noise of deviation {self.noise.std:.6g} on the diagonal"
+
+    def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
+        """Return the pairs for rows (n, d) of norm at most 1: pay first."""
+        values, vectors = np.linalg.eigh(self.noise.release(second_moments(rows), rng))
+        found = vectors[:, ::-1].T[: self.n_components]
+        return Pairs(found, without_noise(values[::-1], self.noise.std**2 / 2)[: self.n_components])
+
+
+def without_noise(values: np.ndarray, variance: float) -> np.ndarray:
+    """Return the eigenvalues (d,) less what noise off the diagonal of this `variance` adds to them, at least 0.
+
+    It pushes λ̂_i up by about variance·Σ_j 1/(λ̂_i − λ̂_j) (Benaych-Georges and Nadakuditi 2011, theorem 2.1, with the
+    noisy spectrum's own Stieltjes transform); where gaps are below the noise they are kept from 0. Post-processing.
+    """
+    gaps = values[:, None] - values
+    pushed = (gaps / (gaps**2 + variance)).sum(axis=1) * variance
+    found: np.ndarray = np.maximum(values - pushed, 0.0)
+    return found

@@ -1,0 +1,88 @@
+"""Eigenvectors under pure ε-DP: directions drawn with the density ∝ e^{β·xᵀAx}, one after another."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import one_of
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import ExponentialLoss, Guarantee, PureDP, compose
+from gaugedp.mechanisms import Laplace
+from gaugedp.optimization.eigen import NEIGHBOURS, Pairs, check_components, longest, second_moments, squares
+from gaugedp.samplers.bingham import Bingham
+
+_LATTICE = 2.0**-24  # what coordinates of directions are rounded to
+_VALUES_SHARE = 0.05  # of ε
+_ROUNDING = 1 - 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class SphereExponential:
+    """k directions, each with density ∝ e^{β·xᵀAx}, A = Σ xxᵀ, on the unit sphere orthogonal to those before it.
+
+    With ε_k for each direction β = ε_k/2 where a row is replaced (ε_k/(2Δ), Δ = 1 in the operator norm) and β = ε_k
+    where one is added or removed, as all scores then move the same way; rounding of rows costs a little of both. The
+    values Σ⟨x, v⟩² at the released directions have Laplace noise, for a twentieth of ε.
+
+    Theorem. Every direction is ExponentialLoss(ε_k) given those before; all together are ε-DP, with no ceiling on β and
+    no condition on the spectrum. docs/theory/eigenvectors.md
+
+    "idealized": exact in real arithmetic, drawn in floats, rounded to a lattice of step 2^−24. The time a draw takes
+    depends on the rows (`Bingham`); there is no cap on it.
+    """
+
+    shape: tuple[int, int]
+    beta: float
+    each: ExponentialLoss
+    noise: Laplace
+
+    exactness = "idealized"
+
+    @classmethod
+    def calibrate(cls, shape: tuple[int, int], promise: PureDP, neighbours: str = "replace") -> "SphereExponential":
+        """Return the mechanism for `shape` = (columns, components)."""
+        check_components(*shape)
+        one_of(NEIGHBOURS, neighbours=neighbours)
+        each = promise.value * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
+        width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
+        ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))
+        noise = Laplace.calibrate(ball, PureDP(promise.value * _VALUES_SHARE * _ROUNDING))
+        return cls(shape, each / width * _ROUNDING, ExponentialLoss(each), noise)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of all directions and values together."""
+        return compose([(self.each, self.shape[1]), (self.noise.guarantee, 1)])
+
+    def describe(self) -> str:
+        """Return the density in words."""
+        return f"directions of density exp({self.beta:.6g}·xᵀAx), one after another"
+
+    def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
+        """Return the pairs for rows (n, d) of norm at most 1: pay first."""
+        noise, unit = self.noise.prepare(rng), float(self.noise.lattice_step)
+        vectors = self.directions(second_moments(rows), rng)
+        noisy = noise(np.rint(squares(rows, vectors) / unit).astype(np.int64)) * unit
+        return Pairs(vectors.T, np.maximum(noisy, 0.0))
+
+    def directions(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return k orthonormal columns (d, k) for A = `square`."""
+        d, k = self.shape
+        found = np.empty((d, 0))
+        for _ in range(k):
+            rest = _complement(found)
+            point = rest @ Bingham.of(rest.T @ square @ rest, self.beta).draw(1, rng)[0]
+            found = np.column_stack([found, np.rint(point / _LATTICE) * _LATTICE])
+        basis, triangle = np.linalg.qr(found)
+        turned: np.ndarray = basis * np.sign(np.diagonal(triangle))
+        return turned
+
+
+def _complement(columns: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis (d, d − i) of what is orthogonal to i columns, by released numbers alone."""
+    if columns.shape[1] == 0:
+        return np.eye(len(columns))
+    basis: np.ndarray = np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]
+    return basis

@@ -1,0 +1,164 @@
+"""Directions in which users' residuals vary together, by a power iteration whose user side is never released."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import GaussianDP
+from gaugedp.mechanisms import Gaussian
+from gaugedp.samplers.continuous import normals
+
+ITERATIONS = 4
+_ROW_BITS, _DIRECTION_BITS, _SCORE_BITS = 20, 16, 12  # sums of products over 2^21 users are exact
+_LONGEST = 2.5  # an item's direction, over √(r/n), that of a flat one
+_REACH = {"user": 1.0, "rating": 2.0}  # what scores are clipped to, over √(r/n)
+_EDGE = 3.0  # deviations above the edge of the noise: chance passes it once in a hundred
+_BLOCK = 2**18  # rows
+_RIDGES = (3.0, 300.0)
+_SLACK = 2.0**-20  # what floats may add
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # users, items, residuals in [−1, 1]: a pair once at most
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFactors:
+    """A noisy power iteration on Σ_u x_u·x_uᵀ without its diagonal, x_u the residuals of a user cut to norm `length`.
+
+    A step takes V (n, r) to W = Σ_u Σ_i e_i·(x_ui/length)·clip(Σ_{j≠i} x_uj·V_j/(length·reach))ᵀ, scores clipped to the
+    unit ball, with Gaussian noise; the next V spans the rows of W, shrunk by what the noise of each item asks.
+
+    Theorem. A user's part of W has Frobenius norm at most 1, so it moves by at most 2 where a user is replaced (1
+    where one is added). One entry added or removed moves it by at most (1 + ℓ)/B + 1/B² + rounding, B = `length` ≥ 1
+    and ℓ the largest ‖V_i‖ over the reach; twice that where one is replaced. Each step is (μ/√T)-GDP, all of them
+    are μ-GDP. docs/theory/matrix_completion.md
+    """
+
+    shape: tuple[int, int]
+    rank: int
+    length: float
+    unit: str  # "user" or "rating"
+    noise: Gaussian
+    guarantee: GaussianDP
+
+    @classmethod
+    def calibrate(
+        cls, shape: tuple[int, int], rank: int, length: float, unit: str, promise: tuple[GaussianDP, bool]
+    ) -> "ItemFactors":
+        """Return the method for a promise and whether units are replaced."""
+        wanted, replaced = promise
+        once = 1.0 if unit == "user" else min(_entry_moves(shape[1], rank, length), 2.0)
+        moved = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
+        each = GaussianDP(wanted.mu / math.sqrt(ITERATIONS) * (1 - 2.0**-40))
+        noise = Gaussian.calibrate(LpBall(shape[1] * rank, 2, moved), each)
+        return cls(shape, rank, length, unit, noise, wanted)
+
+    def solve(self, entries: Entries, sizes: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
+        """Return item factors (n, k), k ≤ rank those that stand out of the noise, and a ridge for them; pay first.
+
+        `sizes` (n,) are released numbers of ratings. Weighted by them, factors have mean 0, mean square 1 and no
+        correlation.
+        """
+        users, items, _ = entries
+        rows = self.cut(entries)
+        left = np.linalg.qr(normals(self.shape[1] * self.rank, rng).reshape(-1, self.rank))[0]
+        for _ in range(ITERATIONS):
+            given = self.flat(centred(left, sizes))
+            noisy = self._step((users, items, rows), given, rng)
+            shrunk, variances = self._shrunk(noisy, sizes)
+            left = np.linalg.svd(shrunk, full_matrices=False)[0]
+        left = left[:, : self._standing_out(noisy, variances)]
+        return orthonormal(self.flat(left), sizes), self._ridge(noisy, given, left, float(sizes.sum()))
+
+    def cut(self, entries: Entries) -> np.ndarray:
+        """Return x/length in whole steps of 2^−20, cut towards 0."""
+        users, _, residuals = entries
+        lengths = np.sqrt(np.bincount(users, residuals**2, minlength=self.shape[0]))
+        cut: np.ndarray = np.trunc(residuals / np.maximum(lengths, self.length)[users] * 2.0**_ROW_BITS)
+        return cut
+
+    def flat(self, directions: np.ndarray) -> np.ndarray:
+        """Return V with its rows cut to length, in whole steps of 2^−16."""
+        most = _LONGEST * math.sqrt(self.rank / self.shape[1])
+        lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+        unit = 2.0**_DIRECTION_BITS
+        cut: np.ndarray = np.trunc(directions * np.minimum(1.0, most / np.maximum(lengths, 1e-300)) * unit)
+        return cut / unit
+
+    def _step(self, rows: Entries, directions: np.ndarray, rng: Entropy) -> np.ndarray:
+        step = float(self.noise.lattice_step)
+        exact = self.sums(rows, directions)
+        noisy = self.noise.prepare(rng)(np.rint(exact.ravel() / step).astype(np.int64)) * step
+        found: np.ndarray = noisy.reshape(exact.shape)
+        return found
+
+    def sums(self, rows: Entries, directions: np.ndarray) -> np.ndarray:
+        """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact, whatever the order of rows."""
+        users, items, sizes = rows
+        scores = np.stack([np.bincount(users, v[items] * sizes, minlength=self.shape[0]) for v in directions.T], axis=1)
+        found = np.zeros((self.shape[1], self.rank))
+        for start in range(0, len(users), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            lean = directions[items[some]] * sizes[some, None]
+            clipped = self._clipped(scores[users[some]] - lean) * sizes[some, None]
+            found += np.stack([np.bincount(items[some], column, minlength=len(found)) for column in clipped.T], axis=1)
+        return found * 2.0 ** -(_ROW_BITS + _SCORE_BITS)
+
+    def _clipped(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores over the reach, clipped to the unit ball, in whole steps of 2^−12, cut towards 0."""
+        reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1]) * 2.0**_ROW_BITS
+        squares = sum(column * column for column in scores.T)  # column by column: the same for a row in any table
+        lengths = np.maximum(np.sqrt(squares), reach)
+        cut: np.ndarray = np.trunc(scores / lengths[:, None] * 2.0**_SCORE_BITS)
+        return cut
+
+    def _shrunk(self, noisy: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of W over their numbers of ratings, shrunk, and the variance of their entries by chance."""
+        mean = max(float(sizes.sum()) / self.shape[0], 1.0)
+        variances = float(self.noise.variances.max()) + sizes / (mean * self.rank)
+        squares = float((sizes**2).sum())
+        excess = float((noisy**2).sum()) / self.rank - float(variances.sum())
+        spread = max(excess, 1e-3 * float(variances.sum())) / max(squares, 1e-9)
+        weights = sizes * spread / (sizes**2 * spread + variances)
+        return noisy * weights[:, None], variances
+
+    def _standing_out(self, noisy: np.ndarray, variances: np.ndarray) -> int:
+        """Return how many singular values of W no noise of these variances would reach."""
+        edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + _EDGE) * math.sqrt(float(variances.max()))
+        return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
+
+    def _ridge(self, noisy: np.ndarray, given: np.ndarray, left: np.ndarray, n_ratings: float) -> float:
+        """Return about the variance of a residual over that of a user's score: from ⟨V_j, W_j⟩, squares of scores."""
+        inside = given.T @ left
+        squares = np.diag(inside.T @ (given.T @ noisy) @ inside) / np.maximum((inside**2).sum(axis=0), 1e-12)
+        reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1])
+        ratio = float(squares.mean()) * reach * self.shape[1] / max(n_ratings, 1.0) if squares.size else 0.0
+        return float(np.clip(1 / max(ratio, 1e-9), *_RIDGES))
+
+
+def centred(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the columns less their means over ratings: a user who rates all items higher has no score on them."""
+    means = sizes @ directions / max(float(sizes.sum()), 1e-300)
+    found: np.ndarray = directions - means
+    return found
+
+
+def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return columns that span the same with 1, with mean 0, mean square 1 and no correlation over ratings."""
+    flat = centred(directions, sizes)
+    weights = sizes / max(float(sizes.sum()), 1e-300)
+    values, vectors = np.linalg.eigh(flat.T @ (flat * weights[:, None]))
+    found: np.ndarray = flat @ (vectors / np.sqrt(np.maximum(values, 1e-12)))
+    return found
+
+
+def _entry_moves(n_items: int, rank: int, length: float) -> float:
+    """Return by how much one entry moves a step, what rounding adds among it; only for length ≥ 1."""
+    if length < 1:
+        return math.inf
+    reach = _REACH["rating"] * math.sqrt(rank / n_items)
+    rounding = 2 * math.sqrt(n_items) * 2.0**-_ROW_BITS  # of x, on every item
+    scores = rounding / reach + math.sqrt(rank) * 2.0**-_SCORE_BITS
+    return (1 + _LONGEST / _REACH["rating"]) / length + 1 / length**2 + rounding + scores

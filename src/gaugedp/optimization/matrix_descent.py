@@ -1,0 +1,145 @@
+"""All rows at every step: noisy projected gradient descent, and Frank–Wolfe with a noisy oracle, for low rank."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.spectraplex import Region
+from gaugedp.optimization.trace_designs import TraceScale, TraceTask
+
+_MOST_STEPS = 400
+_ROUNDING = 1 + 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class FullBatch:
+    """What both share: T sums Σ φ′·A with noise, each on a lattice.
+
+    Theorem. A row adds a matrix of Frobenius norm at most 1 to a sum, so a sum moves by at most 2 where a row is
+    replaced, 1 where it is added or removed. Gaussian noise in coordinates that keep the Frobenius norm (symmetric
+    matrices: the Gaussian orthogonal ensemble) at μ/√T a step makes all T steps μ-GDP, noise of the ball's shape at
+    ε/T a step makes them ε-DP. docs/theory/nuclear_ball.md
+    """
+
+    region: Region
+    n_steps: int
+    noise: AdditiveNoise
+    guarantee: Guarantee
+
+    @property
+    def exactness(self) -> str:
+        """ "exact" with Gaussian noise, "idealized" with noise of the ball's shape, which is drawn in floats."""
+        return self.noise.exactness
+
+    @property
+    def std(self) -> float:
+        """The deviation of the noise on a coordinate of a sum."""
+        return math.sqrt(float(self.noise.variances.max()))
+
+    @abstractmethod
+    def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return X; sums are divided by `n_rows`, which is public or released before: pay first."""
+
+    def _noisy(self, exact: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        step = float(self.noise.lattice_step)
+        coords = self.region.coordinates(exact)
+        return self.region.matrix_of(noise(np.rint(coords / step).astype(np.int64)) * step)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixDescent(FullBatch):
+    """X ← Π(X − length·(Σ φ′·A + noise)/n) from 0, and the mean of the later half of the steps.
+
+    Π is the Euclidean projection of the spectrum. The path is as long as 1/(2·path) (the bias of descent) balances
+    what the noise adds, of public numbers alone.
+    """
+
+    length: float
+
+    @classmethod
+    def calibrate(cls, promise: Guarantee, scale: TraceScale) -> "MatrixDescent":
+        """Return the method for GaussianDP or PureDP.
+
+        With free = n/(the largest eigenvalue of the noise of one step with the whole promise), noise carries X by
+        path·T^{p − ½}/free, p = ½ for Gaussian and 1 for pure noise: path² = 4·free·T^{½ − p}, and no step is longer
+        than 1/β.
+        """
+        power, free = _power(promise), scale.n_rows / _edge(promise, scale)
+        n_steps = math.ceil((2 * scale.smoothness * math.sqrt(free)) ** (2 / (1.5 + power)))
+        n_steps = max(1, min(n_steps, _MOST_STEPS))
+        path = 2 * math.sqrt(free / n_steps ** (power - 0.5))
+        length = min(path / n_steps, 1 / scale.smoothness)
+        return cls(scale.region, n_steps, _noise(promise, scale, n_steps), promise, length)
+
+    def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return the mean of the later half of the steps."""
+        point, total, kept = np.zeros(self.region.shape), np.zeros(self.region.shape), 0
+        for t, noise in enumerate(self.noise.pool(self.n_steps, rng)):
+            noisy = self._noisy(task.gradient(point), noise)
+            point = self.region.projection(point - self.length / n_rows * noisy)
+            if 2 * t >= self.n_steps - 1:
+                total, kept = total + point, kept + 1
+        found: np.ndarray = total / kept
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixFrankWolfe(FullBatch):
+    """X ← X + 2/(t + 2)·(V − X), V the extreme point that the noisy gradient points to (Analyze-Gauss' oracle)."""
+
+    @classmethod
+    def calibrate(cls, promise: Guarantee, scale: TraceScale) -> "MatrixFrankWolfe":
+        """Return the method for GaussianDP or PureDP.
+
+        The number of steps T minimises β·swing²/(2T + 4) + 2·T^p/free: a quarter of Jaggi's bound (2013, theorem 1),
+        which is reached on few problems, and what the noise adds (p and free as for descent).
+        """
+        power, free = _power(promise), scale.n_rows / _edge(promise, scale)
+        counts = np.arange(1, _MOST_STEPS + 1)
+        bounds = scale.smoothness * scale.swing**2 / (2 * counts + 4) + 2 * counts**power / free
+        n_steps = int(counts[bounds.argmin()])
+        return cls(scale.region, n_steps, _noise(promise, scale, n_steps), promise)
+
+    def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return the last point."""
+        del n_rows  # the direction does not depend on it
+        point = np.zeros(self.region.shape)
+        for t, noise in enumerate(self.noise.pool(self.n_steps, rng)):
+            vertex = self.region.vertex(self._noisy(task.gradient(point), noise))
+            point = point + 2 / (t + 2) * (vertex.matrix - point)
+        return point
+
+
+def _noise(promise: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
+    """Return the noise of one of the steps."""
+    ball = LpBall(scale.region.n_coordinates, 2, scale.factor * _ROUNDING)
+    if isinstance(promise, GaussianDP):
+        return Gaussian.calibrate(ball, GaussianDP(promise.mu / math.sqrt(n_steps) * (1 - 2.0**-40)))
+    assert isinstance(promise, PureDP)
+    return KNorm.calibrate(ball, PureDP(promise.value / n_steps * (1 - 2.0**-40)))
+
+
+def _power(promise: Guarantee) -> float:
+    """Return p: noise of a step grows as T^p with the number T of steps that share the promise."""
+    if isinstance(promise, GaussianDP) and promise.mu > 0:
+        return 0.5
+    if isinstance(promise, PureDP) and promise.value > 0:
+        return 1.0
+    raise InvalidRequest(f"{promise!r} cannot be shared by steps.", "Give GaussianDP or PureDP above 0.")
+
+
+def _edge(promise: Guarantee, scale: TraceScale) -> float:
+    """Return about the largest eigenvalue of the noise of a single step that has the whole promise."""
+    if isinstance(promise, GaussianDP):
+        return scale.factor / promise.mu * scale.region.edge
+    assert isinstance(promise, PureDP)
+    return scale.factor / promise.value * math.sqrt(scale.region.n_coordinates) * scale.region.edge

@@ -1,0 +1,62 @@
+"""Group means from noisy sums and noisy counts, shrunk as much as the noise asks: functions of released numbers."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+_TINY = 1e-12
+GUESS = 20.0  # means are guessed to vary by this part of the variance of values, inverted, and by twice that around it
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Released sums of values and counts, one a group, and the variances of their noise."""
+
+    sums: np.ndarray
+    counts: np.ndarray
+    variance: float
+    count_variance: float
+
+    def with_more(self, other: "Groups") -> "Groups":
+        """Return the mean of two releases of the same groups, weighted by the precision of their sums."""
+        weight = other.variance / (self.variance + other.variance)
+        rest = 1 - weight
+        sums, counts = (weight * a + rest * b for a, b in ((self.sums, other.sums), (self.counts, other.counts)))
+        return Groups(sums, counts, weight * self.variance, weight * self.count_variance)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The counts, drawn to their mean as the noise asks, never below 0."""
+        mean = max(float(self.counts.mean()), 0.0)
+        spread = max(float(self.counts.var()) - self.count_variance, 0.0)
+        kept = spread / (spread + self.count_variance + _TINY)
+        found: np.ndarray = np.maximum(mean + kept * (self.counts - mean), 0.0)
+        return found
+
+    def means(self, centre: float, within: float) -> tuple[np.ndarray, float]:
+        """Return how far the groups' means are from `centre`, shrunk, and their variance τ².
+
+        With n values of variance `within` in a group whose mean is off by a ~ N(0, τ²), the sum less n·centre is
+        n·a + N(0, n·within + noise); the first number is the posterior mean of a. τ² is found by the method of moments,
+        and drawn to within/20 ± within/10 as the noise in it asks.
+        """
+        sizes = self.sizes
+        off = self.sums - centre * self.counts
+        noise = self.variance + centre * centre * self.count_variance
+        squares = max(float((self.counts**2).sum()) - len(sizes) * self.count_variance, float((sizes**2).sum()), _TINY)
+        found = float((off**2).sum() - (sizes * within + noise).sum()) / squares
+        doubt = (2 * noise * math.sqrt(len(sizes)) / squares) ** 2
+        guess, width = within / GUESS, (2 * within / GUESS) ** 2
+        spread = min(max((found * width + guess * doubt) / (width + doubt), 0.0), 1.0)
+        return sizes * spread * off / (sizes**2 * spread + sizes * within + noise + _TINY), spread
+
+
+def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float:
+    """Return by how much the mean square error of a value falls when groups' means are estimated so.
+
+    n²τ⁴/(n²τ² + n·within + noise), averaged over values: groups of n values whose means have variance τ² = `spread`.
+    """
+    total = float(sizes.sum())
+    each = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + _TINY)
+    return float((sizes * each).sum()) / max(total, _TINY)

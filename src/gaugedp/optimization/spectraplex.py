@@ -1,0 +1,226 @@
+"""Where matrices of small nuclear norm live: linear minimisation, nearest points, and coordinates for noise."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import positive, whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.symmetric import coordinates, square_of
+
+_SMALL = 48  # up to this size an implicit matrix is written out
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """The matrix weight·left·rightᵀ, an extreme point of a region; the zero matrix where `weight` is 0.
+
+    `value` is the inner product with the matrix that it minimises.
+    """
+
+    value: float
+    weight: float
+    left: np.ndarray
+    right: np.ndarray
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """The matrix written out."""
+        found: np.ndarray = np.multiply.outer(self.weight * self.left, self.right)
+        return found
+
+
+class Region(ABC):
+    """A convex set of matrices of nuclear norm at most `radius`, in a space whose noise has `n_coordinates` numbers."""
+
+    radius: float
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @property
+    @abstractmethod
+    def n_coordinates(self) -> int:
+        """The dimension of the space."""
+
+    @property
+    @abstractmethod
+    def edge(self) -> float:
+        """At least the mean of the largest singular value (eigenvalue) of a standard normal point of the space."""
+
+    @abstractmethod
+    def vertex(self, slope: Any) -> Vertex:
+        """Return the extreme point X with the least ⟨slope, X⟩; `slope` is an array, or implicit (see `lowest`)."""
+
+    @abstractmethod
+    def projection(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the nearest point in the Frobenius norm."""
+
+    @abstractmethod
+    def coordinates(self, matrix: np.ndarray) -> np.ndarray:
+        """Return `n_coordinates` numbers whose ℓ₂ norm is the Frobenius norm."""
+
+    @abstractmethod
+    def matrix_of(self, coords: np.ndarray) -> np.ndarray:
+        """Return the matrix that `coordinates` read."""
+
+
+@dataclass(frozen=True)
+class Spectraplex(Region):
+    """{X symmetric (d, d), X ⪰ 0, tr X ≤ radius}.
+
+    Theorem. Its extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
+    point has the eigenvectors of the symmetric part, and the nearest eigenvalues of {w ≥ 0, Σw ≤ radius}.
+    docs/theory/nuclear_ball.md
+    """
+
+    n_columns: int
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, n_columns=self.n_columns)
+        positive(radius=self.radius)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(d, d)."""
+        return self.n_columns, self.n_columns
+
+    @property
+    def n_coordinates(self) -> int:
+        """d(d + 1)/2."""
+        return self.n_columns * (self.n_columns + 1) // 2
+
+    @property
+    def edge(self) -> float:
+        """√(2d): deviations are 1 on the diagonal and 1/√2 beside it."""
+        return math.sqrt(2 * self.n_columns)
+
+    def vertex(self, slope: Any) -> Vertex:
+        """Return radius·vvᵀ for the lowest eigenvector where its eigenvalue is below 0, else 0."""
+        value, vector = lowest(slope)
+        weight = self.radius if value < 0 else 0.0
+        return Vertex(weight * value, weight, vector, vector)
+
+    def projection(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the nearest point."""
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        kept = Geometry((self.n_columns,), 1, self.radius).projection(np.maximum(values, 0)[None])[0]
+        found: np.ndarray = (vectors * kept) @ vectors.T
+        return found
+
+    def coordinates(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the upper triangle, entries beside the diagonal times √2."""
+        return coordinates(matrix)
+
+    def matrix_of(self, coords: np.ndarray) -> np.ndarray:
+        """Return the symmetric matrix."""
+        return square_of(coords)
+
+
+@dataclass(frozen=True)
+class NuclearBall(Region):
+    """{X (m, k) : the singular values add up to at most radius}.
+
+    Theorem. Its extreme points are radius·uvᵀ with unit u and v, so min ⟨A, X⟩ = −radius·σ_max(A), and the dilation
+    [[0, A], [Aᵀ, 0]], whose eigenvalues are ±σ_i(A) and zeros, has the lowest eigenvector (u, −v)/√2.
+    """
+
+    shape_of: tuple[int, int]
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, rows=self.shape_of[0], columns=self.shape_of[1])
+        positive(radius=self.radius)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, k)."""
+        return self.shape_of
+
+    @property
+    def n_coordinates(self) -> int:
+        """m·k."""
+        return math.prod(self.shape_of)
+
+    @property
+    def edge(self) -> float:
+        """√m + √k."""
+        return math.sqrt(self.shape_of[0]) + math.sqrt(self.shape_of[1])
+
+    def vertex(self, slope: Any) -> Vertex:
+        """Return −radius·uvᵀ for the largest singular value."""
+        n_rows = self.shape_of[0]
+        if isinstance(slope, np.ndarray):
+            left, values, right = np.linalg.svd(slope, full_matrices=False)
+            return Vertex(-self.radius * float(values[0]), -self.radius, left[:, 0], right[0])
+        value, both = lowest(dilation(slope))
+        left, right = (_unit(part) for part in (both[:n_rows], both[n_rows:]))
+        return Vertex(self.radius * value, self.radius, left, right)
+
+    def projection(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the nearest point: its singular values are the nearest of {w ≥ 0, Σw ≤ radius}."""
+        ball = Geometry(self.shape_of, 1, self.radius)
+        return ball.projection(matrix.reshape(1, -1)).reshape(self.shape_of)
+
+    def coordinates(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the entries, row after row."""
+        return matrix.ravel()
+
+    def matrix_of(self, coords: np.ndarray) -> np.ndarray:
+        """Return the matrix."""
+        return coords.reshape(self.shape_of)
+
+
+def lowest(symmetric: Any) -> tuple[float, np.ndarray]:
+    """Return the least eigenvalue and a unit eigenvector of a symmetric (d, d).
+
+    An array is decomposed; what only multiplies vectors (a sparse matrix, a `LinearOperator`, low rank plus sparse)
+    goes through Lanczos' iteration from a fixed start, to the precision of floats.
+    """
+    import scipy.linalg
+
+    if not isinstance(symmetric, np.ndarray):
+        if symmetric.shape[0] > _SMALL:
+            return _lanczos(symmetric)
+        symmetric = symmetric @ np.eye(symmetric.shape[0])
+    values, vectors = scipy.linalg.eigh(symmetric, subset_by_index=[0, 0], check_finite=False)
+    return float(values[0]), vectors[:, 0]
+
+
+def _lanczos(operator: Any) -> tuple[float, np.ndarray]:
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    d = operator.shape[0]
+    start = np.cos(np.arange(d) ** 2 * 0.7) + 1.5  # the same in every run; hardly orthogonal to anything
+    try:
+        values, vectors = eigsh(operator, k=1, which="SA", v0=start, maxiter=100 * d)
+    except ArpackNoConvergence:
+        raise InvalidRequest("Lanczos' iteration did not converge.", "Write the matrix out.", "") from None
+    return float(values[0]), _unit(vectors[:, 0])
+
+
+def dilation(rectangular: Any) -> Any:
+    """Return [[0, A], [Aᵀ, 0]] as a `LinearOperator`, for A (m, k), an array or implicit."""
+    from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+    operator = aslinearoperator(rectangular)
+    n_rows, n_columns = operator.shape
+
+    def times(vector: np.ndarray) -> np.ndarray:
+        upper, lower = vector.ravel()[:n_rows], vector.ravel()[n_rows:]
+        return np.concatenate([operator.matvec(lower), operator.rmatvec(upper)])
+
+    size = n_rows + n_columns
+    return LinearOperator((size, size), matvec=times, rmatvec=times, dtype=float)
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0 else np.eye(1, len(vector))[0]

@@ -1,0 +1,202 @@
+"""Designs A and targets y for losses of ⟨A, X⟩: predictions and sums of gradients that are exact."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
+
+BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact
+_POINT_BITS = 28  # of X, so that zᵀXz is exact; 40 for ⟨A, X⟩
+_BLOCK = 2**21  # numbers
+
+Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and targets, row by row, in [−1, 1]
+
+
+class Designs(ABC):
+    """n matrices A of Frobenius norm at most 1, and the region of X, of radius 1.
+
+    `rows` are in whole multiples of 2^−12, cut towards 0, so that no norm grows. `span` = (low, high) holds ⟨A, X⟩.
+    """
+
+    rows: np.ndarray
+    region: Region
+    span: tuple[float, float]
+
+    @property
+    def swing(self) -> float:
+        """By how much ⟨A, X⟩ can differ between two points of the region."""
+        return self.span[1] - self.span[0]
+
+    @abstractmethod
+    def predictions(self, point: np.ndarray) -> np.ndarray:
+        """Return ⟨A, X⟩ for X rounded to a lattice, shape (n,): each exact, whatever the other rows are."""
+
+    @abstractmethod
+    def total(self, slopes: np.ndarray) -> np.ndarray:
+        """Return Σ slope·A, slopes in [−1, 1], rounded to whole multiples: exact in any order of the rows.
+
+        One row adds a matrix of Frobenius norm at most 1.
+        """
+
+    @abstractmethod
+    def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """Return ⟨A, X⟩ in floats for a few rows."""
+
+    @abstractmethod
+    def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return Σ weight·A in floats for a few rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankOne(Designs):
+    """A = zzᵀ for rows z (n, d), ‖z‖₂ ≤ 1, on the spectraplex: ⟨A, X⟩ = zᵀXz is in [0, 1], and ‖A‖_F = ‖z‖₂²."""
+
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> "RankOne":
+        """Return the designs of rows of norm at most 1."""
+        return cls(np.trunc(rows * 2.0**BITS) * 2.0**-BITS)
+
+    @property
+    def region(self) -> Region:  # type: ignore[override]
+        """The spectraplex."""
+        return Spectraplex(self.rows.shape[1])
+
+    @property
+    def span(self) -> tuple[float, float]:  # type: ignore[override]
+        """0 to 1."""
+        return 0.0, 1.0
+
+    def predictions(self, point: np.ndarray) -> np.ndarray:
+        """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
+        grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
+        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in _blocks(self.rows)])
+
+    def total(self, slopes: np.ndarray) -> np.ndarray:
+        """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
+        d = self.rows.shape[1]
+        total, start = np.zeros((d, d)), 0
+        for part in _blocks(self.rows):
+            stop = start + len(part)
+            total += _cut(slopes[start:stop, None] * part).T @ part
+            start = stop
+        return (total + total.T) / 2
+
+    def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """Return zᵀXz."""
+        part = self.rows[places]
+        found: np.ndarray = ((part @ point) * part).sum(axis=1)
+        return found
+
+    def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return Σ weight·zzᵀ."""
+        part = self.rows[places]
+        return (part.T * weights) @ part
+
+
+@dataclass(frozen=True, eq=False)
+class Full(Designs):
+    """Matrices A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1, on the nuclear ball: |⟨A, X⟩| ≤ ‖A‖·‖X‖_* ≤ 1."""
+
+    rows: np.ndarray
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, rows: np.ndarray, shape: tuple[int, int]) -> "Full":
+        """Return the designs of rows of norm at most 1."""
+        return cls(np.trunc(rows * 2.0**BITS) * 2.0**-BITS, shape)
+
+    @property
+    def region(self) -> Region:  # type: ignore[override]
+        """The nuclear ball."""
+        return NuclearBall(self.shape)
+
+    @property
+    def span(self) -> tuple[float, float]:  # type: ignore[override]
+        """−1 to 1."""
+        return -1.0, 1.0
+
+    def predictions(self, point: np.ndarray) -> np.ndarray:
+        """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""
+        bits = _POINT_BITS + BITS
+        grid = np.rint(point.ravel() * 2.0**bits) * 2.0**-bits
+        return np.concatenate([part @ grid for part in _blocks(self.rows)])
+
+    def total(self, slopes: np.ndarray) -> np.ndarray:
+        """Return Σ slope·A, slopes cut towards 0."""
+        total, start = np.zeros(self.rows.shape[1]), 0
+        for part in _blocks(self.rows):
+            stop = start + len(part)
+            total += _cut(slopes[start:stop]) @ part
+            start = stop
+        return total.reshape(self.shape)
+
+    def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """Return ⟨A, X⟩."""
+        found: np.ndarray = self.rows[places] @ point.ravel()
+        return found
+
+    def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return Σ weight·A."""
+        found: np.ndarray = (weights @ self.rows[places]).reshape(self.shape)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class TraceTask:
+    """Designs, targets (n,), and the slope φ′(⟨A, X⟩, y) of a convex loss, in [−1, 1] (cut to it where it is not)."""
+
+    designs: Designs
+    target: np.ndarray
+    slope: Slope
+
+    def gradient(self, point: np.ndarray) -> np.ndarray:
+        """Return Σ φ′·A at X, exact: one row adds a matrix of Frobenius norm at most 1."""
+        found = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
+        return self.designs.total(found)
+
+    def slopes(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """Return φ′ in floats for a few rows."""
+        found: np.ndarray = np.clip(self.slope(self.designs.predict(places, point), self.target[places]), -1, 1)
+        return found
+
+
+@dataclass(frozen=True)
+class TraceScale:
+    """Public numbers to plan by: the region (radius 1), the number of rows, how steep slopes are, who is replaced.
+
+    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `swing` by how much a prediction can differ.
+    """
+
+    region: Region
+    n_rows: float
+    smoothness: float = 1.0
+    swing: float = 2.0
+    replaced: bool = True
+
+    def __post_init__(self) -> None:
+        positive(n_rows=self.n_rows, smoothness=self.smoothness, swing=self.swing)
+        if self.region.radius != 1:
+            raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
+
+    @property
+    def factor(self) -> float:
+        """2 where a row is replaced, 1 where it is added or removed."""
+        return 2.0 if self.replaced else 1.0
+
+
+def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    height = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), height):
+        yield rows[start : start + height]
+
+
+def _cut(values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.trunc(values * 2.0**BITS) * 2.0**-BITS
+    return found

@@ -1,0 +1,72 @@
+"""The log-Sobolev calculator: its bound holds, its best β solves its equation, and its ceiling is where it is said."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gaugedp.bounds.log_sobolev import LogSobolev
+from gaugedp.errors import InvalidRequest
+
+CASES = [LogSobolev(d, spread, eps, delta) for d in (3, 20, 500) for spread in (0.1, 10, 1e4)
+         for eps, delta in ((0.1, 1e-6), (1.0, 1e-6), (8.0, 1e-9))]  # fmt: skip
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+def test_the_best_beta_keeps_delta_and_no_larger_one_does(one: LogSobolev) -> None:
+    assert one.delta_at(one.best) == pytest.approx(one.delta, rel=1e-6)
+    assert one.delta_at(1.01 * one.best) > one.delta
+    assert one.delta_at(one.printed) <= one.delta * (1 + 1e-9)
+    assert one.printed <= one.best * (1 + 1e-12)
+    assert one.best * 2 * one.spread < one.n_columns - 2
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+def test_the_ceiling_is_below_the_threshold_of_concentration(one: LogSobolev) -> None:
+    """At the ceiling half of the curvature is left; neither it nor the best β reaches d/(2·spread)."""
+    assert one.curvature(one.ceiling) == pytest.approx((one.n_columns - 2) / 2)
+    assert max(one.ceiling, one.best) < one.threshold
+    for gamma in np.linspace(0.01, 0.99, 99):
+        assert one.accuracy(float(gamma), one.ceiling, one.spread) == 0.0
+
+
+def test_more_delta_or_rows_do_not_lift_it_while_pure_has_no_ceiling() -> None:
+    found = [LogSobolev(50, n, 1.0, delta) for n in (1e4, 1e5) for delta in (1e-9, 1e-2)]
+    assert [one.ceiling for one in found] == pytest.approx([1.2e-3, 1.2e-3, 1.2e-4, 1.2e-4])
+    assert all(one.pure == 0.5 and one.best < 48 / (2 * one.spread) for one in found)
+    assert found[0].accuracy(0.1, 0.5, 1e4) > 0.75e4  # the same bound tells much of the pure mechanism's β
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.4, 1.2])
+def test_the_hessian_on_the_sphere_is_the_one_that_the_curvature_takes(angle: float) -> None:
+    """W = −β·xᵀAx along a great circle: W″ = −2β(uᵀAu − xᵀAx), at least −2β·spread, and that at u = e₁, x = e₃."""
+    values, beta, step = np.array([5.0, 2.0, 1.0]), 0.7, 1e-3
+    x = np.array([math.sin(angle), 0, math.cos(angle)])
+    u = np.array([math.cos(angle), 0, -math.sin(angle)])
+    heights = [-beta * (values @ (math.cos(t) * x + math.sin(t) * u) ** 2) for t in (-step, 0, step)]
+    second = (heights[0] - 2 * heights[1] + heights[2]) / step**2
+    assert second == pytest.approx(-2 * beta * (values @ u**2 - values @ x**2), rel=1e-4)
+    one = LogSobolev(3, 4.0, 1.0, 1e-6)
+    assert 1 + second >= one.curvature(beta) - 1e-3
+    if angle == 0:
+        assert 1 + second == pytest.approx(one.curvature(beta), abs=1e-3)
+
+
+def test_the_loss_of_neighbours_is_within_the_bound() -> None:
+    """d = 3, by a grid: P(loss ≥ ε) of two laws a row apart is below `delta_at`; the printed condition is told."""
+    z, phi = np.meshgrid((np.arange(600) + 0.5) / 300 - 1, (np.arange(300) + 0.5) / 300 * 2 * math.pi)
+    flat = np.sqrt(1 - z**2)
+    squares = np.stack([(flat * np.cos(phi)) ** 2, (flat * np.sin(phi)) ** 2, z**2]).reshape(3, -1)
+    for beta in (0.05, 0.1, 0.2):
+        logs = [beta * (np.array(values) @ squares) for values in ((2.0, 1.0, 0.0), (1.0, 2.0, 0.0))]
+        logs = [log - np.log(np.exp(log).mean()) for log in logs]
+        for epsilon in (0.02, 0.05, 0.1):
+            tail = float((np.exp(logs[0]) * (logs[0] - logs[1] >= epsilon)).mean())
+            assert tail <= LogSobolev(3, 2.0, epsilon, 0.5).delta_at(beta)
+    assert math.isnan(LogSobolev(5, 1.0, 9.0, 0.5).printed)
+
+
+def test_wrong_numbers_are_refused() -> None:
+    for wrong in ((2, 1.0, 1.0, 0.1), (5, 0.0, 1.0, 0.1), (5, 1.0, -1.0, 0.1), (5, 1.0, 1.0, 1.0)):
+        with pytest.raises(InvalidRequest):
+            LogSobolev(*wrong)

@@ -1,0 +1,111 @@
+"""The terms of the bound by hand, their rates, and the bound against the method's own noise."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.bounds.nuclear import conjectured_rate, nuclear_risk, oja_privacy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.optimization.spectraplex import Spectraplex
+from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
+from gaugedp.optimization.trace_designs import TraceScale
+
+N, D = 10_000, 20
+LOG, KAPPA = math.log(N), (2 * math.log(D + 2) - 1) * math.e
+
+
+def test_the_terms_are_those_of_the_corollary() -> None:
+    """Corollary 2.3.1(a) with L₀ = 2 and L₁ = 3."""
+    found = nuclear_risk(N, D, 1.0, 1e-6, lipschitz=2.0, smoothness=3.0)
+    longer = (1 + 2 / N) * math.exp(LOG / N / 2)
+    assert found.start == pytest.approx(2 / math.sqrt(N))
+    assert found.batch == pytest.approx(4 * 2 * math.sqrt(2 * KAPPA) * LOG / N * longer)
+    assert found.stream == pytest.approx(16 * (2 * 3 + 2) * math.sqrt(KAPPA) * LOG / math.sqrt(N))
+    assert found.curvature == pytest.approx(2 * 3 * LOG / N)
+    assert found.confidence == 0
+    assert found.value == float(found) == pytest.approx(found.statistical + found.privacy)
+
+
+def test_a_bound_with_high_probability_is_larger_and_is_that_of_part_b() -> None:
+    mean, sure = (nuclear_risk(N, D, 1.0, 1e-6, failure=failure) for failure in (None, 0.02))
+    log = math.log(N / 0.01)  # half of the failures are the sampling's
+    longer = (1 + 2 / N) * math.exp(LOG / N / 2)
+    assert sure.stream == pytest.approx(8 * math.e * 3 * math.sqrt(KAPPA) * LOG / math.sqrt(N))
+    assert sure.batch == pytest.approx(math.e * mean.batch)
+    first, second = 4 * math.sqrt(6 * log) * LOG / N * longer, 8 * 3 * math.sqrt(3 * log) * LOG / math.sqrt(N)
+    assert sure.confidence == pytest.approx(first + second)
+    assert sure.privacy > mean.privacy
+    assert nuclear_risk(N, D, 1.0, 1e-6, failure=1e-9).value > sure.value > mean.value
+
+
+def test_the_sums_behind_the_corollary_are_below_its_terms() -> None:
+    """(2.14) summed as it stands, with the bounds of theorem 2.3.2(a), L₀ = L₁ = 1."""
+    for n in (10, 101, 1000, 20_000):
+        eta, m = math.log(n) / n, n // 2
+        t = np.arange(m + 1)
+        kappa = (2 * math.log(D + 2) - 1) * math.e
+        weight = 4 * eta * (1 - eta) ** (m - t)
+        found = nuclear_risk(n, D, 1.0, 1e-6)
+        assert (weight * 2 * math.sqrt(kappa / (n - m)) * (1 - eta) ** t).sum() <= found.batch
+        assert (weight * 4 * eta * np.sqrt(kappa * t) * 3).sum() <= found.stream
+        assert (2 * eta**2 * (1 - eta) ** t).sum() <= found.curvature
+        assert (1 - eta) ** (m + 1) <= found.start
+
+
+def test_rates() -> None:
+    def privacy(n: int, d: int = D, epsilon: float = 1.0, noise: str = "toeplitz") -> float:
+        return nuclear_risk(n, d, epsilon, 1e-6, noise=noise).privacy
+
+    many, more = 2**15, 2**19
+    slope = {n: math.log(privacy(more, noise=n) / privacy(many, noise=n)) / math.log(16) for n in ("toeplitz", "tree")}
+    assert -1 < slope["toeplitz"] < -0.78
+    assert -1 < slope["tree"] < -0.7
+    assert math.log(privacy(more, noise="independent") / privacy(many, noise="independent")) / math.log(16) > -0.5
+    assert privacy(N, 80) / privacy(N, 20) == pytest.approx(2, rel=0.03)  # √d
+    ratio = gaussian_mu(2.0, 1e-6) / gaussian_mu(1.0, 1e-6)
+    assert privacy(N) / privacy(N, epsilon=2.0) == pytest.approx(ratio)
+    order = [privacy(N, noise=noise) for noise in ("toeplitz", "tree", "independent", "uniform")]
+    assert order == sorted(order)
+
+
+@pytest.mark.statistical
+def test_the_privacy_term_covers_what_the_noise_costs() -> None:
+    """⟨D, V⟩ − min ⟨D, Y⟩ for V chosen with the noise of the last step: the mean of 60 draws of streams."""
+    n, d = 400, 6
+    model = StochasticFrankWolfe.calibrate(gd.GaussianDP(gaussian_mu(1.0, 1e-6)), TraceScale(Spectraplex(d), n))
+    rng, lost = gd.research_rng(3), []
+    gradient = np.diag(np.linspace(-3.0, 1.0, d))
+    for _ in range(60):
+        *_, last = model.stream.noise(model.region.n_coordinates, rng)
+        chosen = model.region.vertex(model._released(gradient, last)).matrix
+        lost.append(float((gradient * chosen).sum()) - model.region.vertex(gradient).value)
+    assert 0 < np.mean(lost) <= nuclear_risk(n, d, 1.0, 1e-6).privacy
+
+
+def test_the_conjectured_rate() -> None:
+    found = conjectured_rate(10_000, 25, 0.5)
+    assert found.value == pytest.approx(1 / 100 + 5 / 5000)
+    assert (found.statistical, found.privacy) == (pytest.approx(0.01), pytest.approx(0.001))
+    assert "constants unknown" in str(found)
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_ojas_term_falls_as_the_root() -> None:
+    small, large = (oja_privacy(n, 25, 1.0, 1e-6) for n in (10**8, 10**10))
+    assert -0.5 < math.log(large / small) / math.log(100) < -0.35  # n^−½ times logarithms
+    each = 1e-6 / (400 * (4 + 1))
+    logs = math.log(1 / each) * math.sqrt(math.log(1.25 / each)) * math.log(400)
+    assert oja_privacy(400, 25, 2.0, 1e-6) == pytest.approx(16 * 3 * logs * math.sqrt(25 * 402) / 800)
+    assert oja_privacy(10**4, 25, 1.0, 1e-6) > nuclear_risk(10**4, 25, 1.0, 1e-6, noise="uniform").privacy
+
+
+@pytest.mark.parametrize(
+    "change", [{"n_rows": 2}, {"n_columns": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"failure": 1.0}, {"lipschitz": -1}]
+)
+def test_bad_numbers_are_refused(change) -> None:
+    with pytest.raises(InvalidRequest):
+        nuclear_risk(**{"n_rows": 100, "n_columns": 3, "epsilon": 1.0, "delta": 1e-6} | change)
