@@ -229,6 +229,9 @@ def ways() -> list[str]:
 
 
 def main() -> None:
+    if len(sys.argv) < 2:
+        print("Give the path of insteval.parquet. Nothing was measured.")
+        return
     frame = pd.read_parquet(sys.argv[1])
     rows = np.stack([pd.factorize(frame.s)[0], pd.factorize(frame.d)[0]], axis=1).astype(int)
     stars, shape, large = frame.y.to_numpy(float), (2972, 1128), (10_000, 4000)

@@ -24,7 +24,7 @@ from gaugedp.optimization.eigen_oja import Oja
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
-_WIDEST = 2000  # columns up to which the matrix of second moments is made
+_WIDEST = 4000  # columns up to which the matrix of second moments is made
 
 Shape = tuple[int, int]  # columns, components
 
