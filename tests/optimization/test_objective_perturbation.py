@@ -276,3 +276,22 @@ def test_kinks_and_other_promises_are_refused() -> None:
         ObjectivePerturbation.calibrate(Problem(Logistic(), 3, 5.0), gd.ZCDP(1.0), 10)
     with pytest.raises(InvalidRequest, match="cap"):
         CappedLogistic(0.3)
+
+
+@pytest.mark.parametrize("loss", [CappedLogistic(0.9), SmoothHinge(0.3)], ids=repr)
+def test_gradients_near_the_minimum_are_rounded_by_less_than_the_bound(loss) -> None:
+    """Against the same sums in longer floats; and the minimum is no farther than the bound supposes."""
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((9000, 7)) * np.geomspace(1, 1e-3, 7)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    labels, linear = np.sign(rows[:, 0]), 3 * rng.standard_normal(7)
+    problem, strength = Problem(loss, 7, 5.0), 0.5
+    found = minimise(Binary(loss, (rows, labels), strength, linear), 1e-7)
+    near = np.longdouble(rows) @ np.longdouble(found)
+    slopes = loss.derivative(near, np.longdouble(labels))
+    exact = slopes @ np.longdouble(rows)
+    bound = problem.rounding(len(rows), strength, float(np.linalg.norm(linear)))
+    off = np.linalg.norm(np.asarray(exact - Binary(loss, (rows, labels), strength, linear).losses(found)[1], float))
+    assert 0 < off < bound
+    pulled = float(-(slopes * near).max())
+    assert pulled <= (0.28 if isinstance(loss, CappedLogistic) else 1.15)

@@ -25,6 +25,8 @@ _LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times wh
 _TANGENTS = np.linspace(0.5, 1.0, 11)
 _ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _FARTHEST = 64.0  # coefficients are clipped to this many radii
+_LONGEST = 40.0  # usual lengths that b never passes
+_UNIT = 2.0**-53
 _FINEST = 2.0**-30  # of the radius: no minimum is looked for more finely
 
 
@@ -109,6 +111,25 @@ class Problem:
                 found = [_two_sided(self.loss, self.replaced, curvature, noise)]
         return [[*few, Extreme(1, 0.0, max(one.jacobian for one in few))] for few in found]
 
+    def rounding(self, n_rows: int, strength: float, linear: float) -> float:
+        """Return by how much the gradient may be off in floats near the minimum, ‖b‖ at most `linear`.
+
+        Sums over rows: n·L·(2^12 + n/2^12) roundings of 2^−53. Predictions: nβ·d·‖w‖ more of them, where
+        λ‖w‖² ≤ n·max(−φ′(z)z) + ‖b‖·‖w‖.
+        """
+        match self.loss:
+            case CappedLogistic():
+                most = 0.28 * n_rows
+            case SmoothHinge():
+                most = (1 + self.loss.width / 2) * n_rows
+            case Softmax():
+                most = math.log(self.loss.n_classes) * n_rows
+            case _:
+                most = (n_rows * self.loss.lipschitz) ** 2 / strength
+        farthest = math.sqrt(most / strength) + 2 * linear / strength
+        sums = self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
+        return n_rows * _UNIT * (sums + self.loss.smoothness * (self.ambient_dim + 4) * farthest)
+
 
 def _signed(cap: float, replaced: bool, curvature: float, tangent: float) -> list[Extreme]:
     """For slopes of one sign: the tangent of log(1 + s(1 − s)q) at s = `tangent`·cap, at both ends of [0, cap]."""
@@ -175,7 +196,8 @@ class ObjectivePerturbation:
             raise InvalidRequest(f"{asked!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
         noise = least_noise(problem, asked)
         strength = strength_of(problem, asked, noise)
-        distance = max(n_rows * 2.0**-40 / strength, _FINEST * problem.radius)
+        length = _LONGEST * length_of(problem, asked, noise)
+        distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
         if isinstance(asked, ApproxDP):
             mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
@@ -209,10 +231,14 @@ class ObjectivePerturbation:
         return Binary(loss, data, self.strength, linear)
 
 
+def length_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
+    """Return the usual length of b."""
+    return noise * (math.sqrt(problem.ambient_dim) if isinstance(asked, ApproxDP) else problem.ambient_dim)
+
+
 def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
     """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
-    d = problem.ambient_dim
-    length = noise * (math.sqrt(d) if isinstance(asked, ApproxDP) else d)
+    length = length_of(problem, asked, noise)
     epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
     least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
