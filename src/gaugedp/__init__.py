@@ -1,6 +1,9 @@
 """Differential privacy shaped to the geometry of the question."""
 
-from gaugedp import audit, bodies, bounds, errors, guarantees, samplers
+from typing import TYPE_CHECKING
+
+from gaugedp import bodies, bounds, errors, guarantees, samplers
+from gaugedp._late import late
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.compare import Comparison, compare
 from gaugedp.domain import Domain, PrivacyUnit
@@ -49,7 +52,11 @@ from gaugedp.queries import (
 from gaugedp.release import Release, release
 from gaugedp.tables.table import Table
 
+if TYPE_CHECKING:
+    from gaugedp import audit
+
 __version__ = "0.1.0"
+__getattr__ = late(__name__, {"audit": "gaugedp.audit"})
 
 __all__ = [
     "NIM",

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_validate", "entropy", "attributes", "domain", "bodies", "guarantees", "samplers", "tables", "queries",
+    "errors", "_late", "_validate", "entropy", "attributes", "domain", "bodies", "guarantees", "samplers", "tables", "queries",
     "mechanisms", "optimization", "ledger", "bounds", "plan", "compare", "processing", "answer", "release",
     "estimators", "audit", "report",
     "cli", "__init__",
