@@ -1,4 +1,4 @@
-"""`gaugedp`: plan, release, fit, ledger, audit."""
+"""`gaugedp`: plan, release, fit, ledger, audit, doctor."""
 
 import io
 import sys
@@ -6,6 +6,7 @@ import sys
 import click
 
 from gaugedp.cli.audit import audit
+from gaugedp.cli.doctor import doctor
 from gaugedp.cli.fit import fit
 from gaugedp.cli.ledger import ledger
 from gaugedp.cli.plan import plan
@@ -31,6 +32,7 @@ cli.add_command(release)
 cli.add_command(fit)
 cli.add_command(ledger)
 cli.add_command(audit)
+cli.add_command(doctor)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,126 @@
+"""`gaugedp doctor`: what is installed, what answers, and whether a folder is fit for a ledger."""
+
+import importlib.util
+import json
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+
+from gaugedp.cli.shared import show_table
+from gaugedp.domain import PrivacyUnit
+from gaugedp.entropy import research_rng, system_rng
+from gaugedp.errors import GaugedpError
+from gaugedp.guarantees import PureDP
+from gaugedp.ledger import Ledger
+
+_PARTS = ("numpy", "scipy", "duckdb", "sqlglot", "cryptography", "click", "rich")
+_EXTRAS = {
+    "learn": ("scikit-learn", "sklearn"),
+    "report": ("matplotlib", "matplotlib"),
+    "fast": ("numba", "numba"),
+    "spark": ("pyspark", "pyspark"),
+    "postgres": ("psycopg", "psycopg"),
+    "events": ("dp-accounting", "dp_accounting"),
+}
+_STREAM = "c5d30a7ce1ec1193"  # the first bytes of the key stream of seed 1
+_RESERVATIONS = 5
+
+Line = dict[str, str]
+
+
+@click.command()
+@click.option("--folder", default=".", show_default=True, help="Where a ledger is to lie: it is tried there.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(folder: str, as_json: bool) -> int:
+    """Say what is installed, which engines answer, and whether FOLDER is fit for a ledger.
+
+    Exit code 0 where everything that is not an extra is well, else 1.
+    """
+    lines = [*_installed(), *_engines(), _entropy(), _ledger(Path(folder)), *_extras()]
+    if as_json:
+        click.echo(json.dumps(lines))
+    else:
+        show_table(lines, f"gaugedp {version('gaugedp')}")
+    return 1 if any(line["state"] == "wrong" for line in lines) else 0
+
+
+def _line(part: str, state: str, words: str) -> Line:
+    return {"part": part, "state": state, "words": words}
+
+
+def _found(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _installed() -> Iterator[Line]:
+    is_new = sys.version_info >= (3, 11)
+    yield _line("Python", "well" if is_new else "wrong", f"{platform.python_version()}, {platform.system()}")
+    for name in _PARTS:
+        found = _found(name)
+        yield _line(name, "well" if found else "wrong", found or "missing: install gaugedp again")
+
+
+def _engines() -> Iterator[Line]:
+    yield _tried("engine DuckDB", _duckdb_answers)
+    if importlib.util.find_spec("pyspark") is not None:
+        java = shutil.which("java")
+        yield _line("engine Spark", "well" if java else "absent", java or "java is not on the PATH")
+
+
+def _duckdb_answers() -> str:
+    import duckdb
+
+    answer = duckdb.connect().execute("SELECT sum(i) FROM range(10) AS t(i)").fetchone()
+    if answer != (45,):
+        raise OSError("it adds wrongly")
+    return "answers"
+
+
+def _entropy() -> Line:
+    return _tried("entropy", _entropy_answers)
+
+
+def _entropy_answers() -> str:
+    if research_rng(1).bytes(8).hex() != _STREAM or system_rng().bytes(32) == system_rng().bytes(32):
+        raise OSError("the stream of noise is not what it should be")
+    return "the operating system's, expanded by ChaCha20"
+
+
+def _ledger(folder: Path) -> Line:
+    """Open a ledger in a new folder inside `folder`, reserve, and take all away again."""
+
+    def tried() -> str:
+        with tempfile.TemporaryDirectory(prefix=".gaugedp-doctor-", dir=folder) as place:
+            ledger = Ledger.open(Path(place) / "try.ledger", PureDP(100.0))
+            start = time.perf_counter()
+            for number in range(_RESERVATIONS):
+                ledger.reserve([PureDP(1.0)], table="try", unit=PrivacyUnit(), request={"try": number})
+            each = (time.perf_counter() - start) / _RESERVATIONS
+        return f"fit; a reservation takes {1e3 * each:.1f} ms"
+
+    return _tried(f"ledger in {folder}", tried)
+
+
+def _extras() -> Iterator[Line]:
+    for extra, (package, module) in _EXTRAS.items():
+        found = _found(package) if importlib.util.find_spec(module) is not None else None
+        words = f"{package} {found}" if found else f"pip install 'gaugedp[{extra}]'"
+        yield _line(f"extra [{extra}]", "well" if found else "absent", words)
+
+
+def _tried(part: str, work: Callable[[], str]) -> Line:
+    """Return the line of something that is tried; every failure is told, as that is what a doctor is for."""
+    try:
+        return _line(part, "well", work())
+    except (OSError, GaugedpError, RuntimeError) as error:
+        return _line(part, "wrong", str(error))
