@@ -19,7 +19,7 @@ LOCK_OPTIONS := --quiet --universal --python-version 3.11 --fork-strategy fewest
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test bench lock lint format browser clean
+.PHONY: help demo test bench lock lint format browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -34,6 +34,8 @@ demo: $(VENV)/project ## release tables from a public survey excerpt and write r
 	@echo "Open report.html in a browser. The same answers are in demo-out/answers.csv."
 
 test: $(VENV)/project ## style, types and all tests; the reasons for skipped tests come last
+	@if command -v java >/dev/null; then \
+		$(MAKE) spark || echo "pyspark could not be installed: the tests of Spark will be skipped."; fi
 	@status=0; $(MAKE) lint || status=1; \
 	echo "$(RUN) -m pytest -n 2 -rs"; $(RUN) -m pytest -n 2 -rs || status=1; exit $$status
 
@@ -53,12 +55,15 @@ bench: $(VENV)/bench ## run every benchmark; each prints or writes its own table
 
 browser: $(VENV)/browser ## add the package that the browser test needs (the browser itself comes from the system)
 
+spark: $(VENV)/spark ## add the package that the tests of Spark need (Java comes from the system)
+
 lock: ## write the lock files again from pyproject.toml (needs uv; UPGRADE=1 takes newer versions)
 	@[ -n "$(UV)" ] || { echo "make lock needs uv on the PATH."; exit 2; }
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) pyproject.toml --extra report \
 		--group build --group test -o requirements.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group bench -o requirements-bench.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group browser -o requirements-browser.lock
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group spark -o requirements-spark.lock
 
 clean: ## remove .venv, caches and what the demo wrote
 	rm -rf $(VENV) demo-out report.html .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
@@ -95,4 +100,9 @@ $(VENV)/bench: $(VENV)/project requirements-bench.lock
 
 $(VENV)/browser: $(VENV)/project requirements-browser.lock
 	@$(INSTALL) --require-hashes -r requirements-browser.lock
+	@touch $@
+
+$(VENV)/spark: $(VENV)/project requirements-spark.lock
+	@echo "Adding pyspark to $(VENV), once (some 400 MB) ..."
+	@$(INSTALL) --require-hashes -r requirements-spark.lock
 	@touch $@

@@ -2,9 +2,10 @@
 
 Logistic and linear regression on made-up rows in the unit ball; ε = 1, δ = 1e-6. Each fit runs in a process of its own,
 in turn; medians of three. Memory is the largest resident size above that before the fit, over the size of the data.
-diffprivlib does not import beside the scikit-learn that is installed. Writes docs/benchmarks/fit_time.md.
+diffprivlib, which is pure ε-DP, stands beside where it imports. Writes docs/benchmarks/fit_time.md; `large` adds a
+million rows of 500 columns, which take 12 GB and some minutes.
 
-    python benchmarks/fit_time.py
+    python benchmarks/fit_time.py [large]
 """
 
 import json
@@ -21,7 +22,14 @@ import numpy as np
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "fit_time.md"
 SIZES = [(10_000, 50), (100_000, 50), (1_000_000, 50), (100_000, 500)]
 ROUNDS, LARGE = 3, 4 * 10**7  # numbers, from which on one round is enough
-WAYS = ("ours linear", "sklearn linear", "ours logistic", "sklearn logistic")
+HUGE = (1_000_000, 500)
+try:
+    import diffprivlib.models  # noqa: F401
+
+    PEERS = ("diffprivlib linear", "diffprivlib logistic")
+except ImportError:
+    PEERS = ()
+WAYS = ("ours linear", "sklearn linear", "ours logistic", "sklearn logistic", *PEERS)
 
 
 def model(way: str):
@@ -29,6 +37,12 @@ def model(way: str):
 
     from gaugedp.estimators import LinearRegression, LogisticRegression
 
+    if way in PEERS:
+        from diffprivlib import models
+
+        if "linear" in way:
+            return models.LinearRegression(epsilon=1.0, bounds_X=(-1, 1), bounds_y=(-1, 1))
+        return models.LogisticRegression(epsilon=1.0, data_norm=1.0)
     return {
         "ours linear": lambda: LinearRegression(1.0, 1e-6, row_norm=1.0, target_bounds=(-1, 1)),
         "sklearn linear": lambda: linear_model.Ridge(alpha=1e-3),
@@ -59,34 +73,43 @@ def measured(way: str, n: int, d: int) -> dict[str, float]:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def main() -> None:
+def ways(n: int, d: int) -> tuple[str, ...]:
+    return WAYS if n * d <= LARGE else tuple(way for way in WAYS if way not in PEERS)
+
+
+def main(sizes: list[tuple[int, int]]) -> None:
+    peer = f", diffprivlib {version('diffprivlib')}" if PEERS else "; diffprivlib does not import beside it"
     lines = [
         "# How long a private fit takes",
         "",
-        f"ε = 1, δ = 1e-6, unit rows; medians of {ROUNDS} rounds (one for the two largest) in which all take turns, "
+        f"ε = 1, δ = 1e-6, unit rows; medians of {ROUNDS} rounds (one for the largest) in which all take turns, "
         f"each fit in its own process. Python {sys.version.split()[0]}, numpy {np.__version__}, "
-        f"scikit-learn {version('scikit-learn')}; 2 cores. diffprivlib does not import beside this scikit-learn.",
+        f"scikit-learn {version('scikit-learn')}{peer}; 2 cores.",
         "Memory: what the fit adds at its peak, over the size of the rows. Written by `benchmarks/fit_time.py`.",
         "",
-        "| rows | columns | linear: ours | scikit-learn (ridge) | memory | logistic: ours | scikit-learn | memory |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| rows | columns | linear: ours | scikit-learn (ridge) | diffprivlib | memory | logistic: ours | scikit-learn "
+        "| diffprivlib | memory |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for n, d in SIZES:
+    for n, d in sizes:
         rounds = 1 if n * d > LARGE else ROUNDS
-        runs = [{way: measured(way, n, d) for way in WAYS} for _ in range(rounds)]
-        middle = {way: statistics.median(run[way]["seconds"] for run in runs) for way in WAYS}
-        memory = {way: max(run[way]["memory"] for run in runs) for way in WAYS}
-        lines.append(
-            f"| {n:,} | {d} | {middle['ours linear']:.2f} s | {middle['sklearn linear']:.2f} s | "
-            f"{memory['ours linear']:.1f} | {middle['ours logistic']:.2f} s | {middle['sklearn logistic']:.2f} s | "
-            f"{memory['ours logistic']:.1f} |"
-        )
+        runs = [{way: measured(way, n, d) for way in ways(n, d)} for _ in range(rounds)]
+        middle = {way: f"{statistics.median(run[way]['seconds'] for run in runs):.2f} s" for way in runs[0]}
+        cells = [
+            cell
+            for kind in ("linear", "logistic")
+            for cell in (
+                *(middle.get(f"{who} {kind}", "–") for who in ("ours", "sklearn", "diffprivlib")),
+                f"{max(run[f'ours {kind}']['memory'] for run in runs):.1f}",
+            )
+        ]
+        lines.append(f"| {n:,} | {d} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     RESULT.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) == 4:
         one(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     else:
-        main()
+        main(SIZES + [HUGE] * ("large" in sys.argv))

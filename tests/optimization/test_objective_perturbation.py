@@ -295,3 +295,18 @@ def test_gradients_near_the_minimum_are_rounded_by_less_than_the_bound(loss) -> 
     assert 0 < off < bound
     pulled = float(-(slopes * near).max())
     assert pulled <= (0.28 if isinstance(loss, CappedLogistic) else 1.15)
+
+
+@pytest.mark.parametrize("loss", [CappedLogistic(0.9), SmoothHinge(0.3)], ids=repr)
+def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in order of their labels, so that no part of them in a row is like the rest."""
+    rng = np.random.default_rng(6)
+    rows = rng.standard_normal((50_000, 3)) / 3
+    labels = np.where(rng.random(50_000) < 1 / (1 + np.exp(-4 * rows[:, 0])), 1.0, -1.0)
+    order = np.argsort(labels)
+    problem = Binary(loss, (rows[order], labels[order]), 2.0, rng.standard_normal(3))
+    assert len(problem.thinned().rows) < 20_000
+    found = minimise(problem, 1e-7)
+    assert np.linalg.norm(problem.at(found)[1]) <= 2.0 * 1e-7
+    monkeypatch.setattr(Binary, "thinned", lambda self: self)
+    assert minimise(problem, 1e-7) == pytest.approx(found, abs=2e-7)

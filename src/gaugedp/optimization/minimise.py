@@ -4,14 +4,18 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
+import scipy
 
 from gaugedp.optimization.losses import Loss, Softmax
 
+Newton = Callable[[np.ndarray], np.ndarray]
+
 NEWTON_STEPS, USUAL_STEPS = 24, 10  # no more than these, and no fewer: all that most data need
-_ROUGH_STEPS = 16  # that take their matrix from some of the rows, where there are many
-_ENOUGH_ROWS = 64  # a coordinate, and at least 2^14: their matrix is near that of all
+_ROUGH_STEPS, _FRESH_STEPS = 18, 7  # that take their matrix from some of many rows, and that make it anew
+_ENOUGH_ROWS = 16  # a coordinate, and at least 2^14: their matrix is near that of all
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
 _LARGEST_MATRIX = 1500
 _CONJUGATE_STEPS = 200
@@ -35,7 +39,8 @@ class Regularised(ABC):
         if repeats < 2:
             return self
         found = copy.copy(self)
-        found.rows, found.target, found.repeats = self.rows[::repeats], self.target[::repeats], repeats
+        found.rows, found.target = np.ascontiguousarray(self.rows[::repeats]), self.target[::repeats]
+        found.repeats = repeats
         return found
 
     @property
@@ -65,14 +70,17 @@ class Regularised(ABC):
         value += self.strength / 2 * float(weights @ weights) + float(self.linear @ weights)
         return value, gradient + self.strength * weights + self.linear
 
-    def newton(self, weights: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Return the step that minimises F's quadratic model, by conjugate gradients where its matrix is large."""
+    def newton(self, weights: np.ndarray) -> Newton:
+        """Return the map of a gradient to the step that minimises F's quadratic model at `weights`.
+
+        By conjugate gradients where its matrix is large.
+        """
         curvatures = self.curvatures(weights)
         if len(weights) > _LARGEST_MATRIX:
-            return _conjugate(lambda v: self.repeats * self.product(curvatures, v) + self.strength * v, gradient)
+            return partial(_conjugate, lambda v: self.repeats * self.product(curvatures, v) + self.strength * v)
         matrix = self.repeats * self.matrix(curvatures)
         matrix[np.diag_indices(len(matrix))] += self.strength
-        return np.linalg.solve(matrix, gradient)
+        return partial(scipy.linalg.cho_solve, scipy.linalg.cho_factor(matrix, overwrite_a=True))
 
     def blocks(self) -> Iterator[slice]:
         """Yield slices that cover the rows."""
@@ -114,7 +122,8 @@ class Binary(Regularised):
         """Σφ″·xxᵀ."""
         found = np.zeros((self.rows.shape[1],) * 2)
         for part in self.blocks():
-            found += (self.rows[part].T * curvatures[part]) @ self.rows[part]
+            weighed = self.rows[part] * np.sqrt(curvatures[part])[:, None]
+            found += weighed.T @ weighed
         return found
 
 
@@ -183,8 +192,9 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
     for count in range(NEWTON_STEPS):
         if count >= USUAL_STEPS and least <= enough:
             break
-        direction = (rough if count < _ROUGH_STEPS else problem).newton(weights, gradient)
-        weights, value, gradient = _step(problem, weights, (value, gradient), direction)
+        if rough is problem or count < _FRESH_STEPS or count >= _ROUGH_STEPS:
+            solve = (rough if count < _ROUGH_STEPS else problem).newton(weights)
+        weights, value, gradient = _step(problem, weights, (value, gradient), solve(gradient))
         size = float(np.linalg.norm(gradient))
         if size < least:
             best, least = weights, size
