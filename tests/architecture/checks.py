@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_late", "_validate", "entropy", "attributes", "domain", "bodies", "guarantees", "samplers", "tables", "queries",
+    "errors", "_late", "_validate", "_postgres", "entropy", "attributes", "domain", "bodies", "guarantees", "samplers",
+    "tables", "queries",
     "mechanisms", "optimization", "ledger", "bounds", "plan", "compare", "processing", "answer", "release",
     "estimators", "audit", "report",
     "cli", "__init__",
@@ -25,7 +26,8 @@ MUST_NOT_KNOW = {
 LAZY = {("answer", "report"), ("compare", "report")}  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
-    **dict.fromkeys(("sqlite3", "psycopg"), "ledger/"),
+    "sqlite3": "ledger/",
+    "psycopg": "_postgres.py",
     **dict.fromkeys(("click", "rich"), "cli/"),
     "matplotlib": "report/plots.py",
     "sklearn": "estimators/",

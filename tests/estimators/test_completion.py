@@ -154,6 +154,24 @@ def test_recommendations_leave_out_what_was_rated() -> None:
     assert (np.diff(predicted) <= 0).all()
 
 
+def test_strangers_are_not_taken_for_one_another() -> None:
+    """A user whom the model does not know has rated what they rated themselves, and nothing that another one did."""
+    model = MatrixCompletion(rating_bounds=(1, 5), users=3, items=5, **LOUD).fit([[0, 0]], [1])
+    own = [["ann", 1], ["bob", 2], [" ann ", 3], [None, 4], [99, 0]], [1.0] * 5
+    assert set(model.recommend("ann", 5, own=own).tolist()) == {0, 2, 4}
+    assert set(model.recommend(99.0, 5, own=own).tolist()) == {1, 2, 3, 4}
+    for none in (None, float("nan"), "carl", [1], 10**400):
+        assert set(model.recommend(none, 5, own=own).tolist()) == {0, 1, 2, 3, 4}
+
+
+@UNITS
+@pytest.mark.parametrize("epsilon", [1e12, 1e100, 1e300])
+def test_noise_that_rounds_to_nothing_is_no_trouble(unit: str, epsilon: float) -> None:
+    for delta, rows, stars in ((0.0, X, Y), (1e-6, X, Y), (1e-6, [], [])):
+        model = clone(MODEL).set_params(unit=unit, epsilon=epsilon, delta=delta).fit(rows, stars)
+        assert np.isfinite(model.predict(X)).all()
+
+
 # -- what is private -----------------------------------------------------------------------------------
 
 
@@ -233,6 +251,11 @@ WRONG = [
     ({"rank": 2.5}, "rank"),
     ({"rank": 61}, "rank is 61 and the table has 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
+    ({"unit": "user", "max_rows": 10**400}, "max_rows is too large"),
+    ({"random_state": -1}, "seed"),
+    ({"users": [1, 2**53]}, "users is neither text nor a number below 2.53"),
+    ({"items": [1, None]}, "items is neither"),
+    ({"items": ["tea", "nan"]}, "items is neither"),
     ({"users": 0}, "users"),
     ({"users": "ann"}, "users is not a list"),
     ({"items": []}, "items is not a list"),
@@ -253,12 +276,19 @@ def test_bad_parameters_are_refused_and_nothing_is_spent(change, words: str) -> 
 
 
 def test_bad_tables_are_refused() -> None:
-    for rows in (X[:, :1], X[:, 0], np.zeros((3, 3))):
+    ragged = [[1, 2], [3]], [[1, 2], None], ["ab", "cd"], [{1, 2}, {3, 4}], 5
+    for rows in (X[:, :1], X[:, 0], np.zeros((3, 3)), *ragged):
         with pytest.raises(InvalidRequest, match="two columns"):
-            clone(MODEL).fit(rows, Y[: len(rows)])
+            clone(MODEL).fit(rows, Y[:2])
+    with pytest.raises(InvalidRequest, match="Ids of type"):
+        clone(MODEL).fit(np.zeros((2, 2), dtype="datetime64[D]"), Y[:2])
     for stars in (Y[:5], ["good"] * len(Y)):
         with pytest.raises(InvalidRequest, match="target"):
             clone(MODEL).fit(X, stars)
+    model = clone(MODEL).fit(X, Y)
+    for own in (5, ([[0, 0]],), "ab", ([[0, 0]], [1], 2)):
+        with pytest.raises(InvalidRequest, match="own is not a pair"):
+            model.predict(X, own=own)
     with pytest.raises(InvalidRequest, match="no model yet"):
         clone(MODEL).predict(X)
     with pytest.raises(InvalidRequest, match="no model yet"):

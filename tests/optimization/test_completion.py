@@ -138,6 +138,35 @@ def test_an_added_rating_moves_a_full_user_by_a_good_part_of_its_bound(count: in
     assert reached > 0.2
 
 
+def test_rounding_moves_the_factors_sums_by_what_is_counted_for_it() -> None:
+    """Two kinds of rows on opposite sides whose roundings change together when a row is added; found by search.
+
+    The directions are as long as they may be and all on one line, so their operator norm is 2.5·√r: with 2 in its place
+    the bound would be 0.371, and the sums move by 0.405.
+    """
+    n_items, rank, counts = 2**18, 8, (131_072, 120_149)
+    values = np.concatenate([np.repeat([66.0, 72.0], counts), [4096.0]]) * 2.0**-BITS
+    length = float(np.sqrt((values[:-1] ** 2).sum()))
+    method = ItemFactors.calibrate((1, n_items), rank, length, "rating", (GaussianDP(1.0), False))
+    directions = np.zeros((n_items, rank))
+    directions[:, 0] = 1.0
+    directions[counts[0] : sum(counts), 0] = -1.0
+    directions, sums = method.flat(directions), []
+    for count in (len(values) - 1, len(values)):
+        users, items = np.zeros(count, dtype=int), np.arange(count)
+        sums.append(method.sums((users, items, method.cut((users, items, values[:count]))), directions))
+    assert 0.4 < np.linalg.norm(sums[1] - sums[0]) <= method.noise.body.radius(2)
+
+
+def test_users_sums_are_whole_numbers() -> None:
+    """Of 2^−24, counts too: so neighbours' sums differ by what their rows differ by, and by no rounding."""
+    rng = np.random.default_rng(12)
+    factors = rng.standard_normal((SHAPE[1], 2))
+    model = Completed(0.0, np.zeros(SHAPE[1]), np.zeros(SHAPE[0]), factors, np.zeros((SHAPE[0], 2)))
+    steps = user_sums(table(some_rows(rng, 500)), model)[0] * 2.0**24
+    assert (steps == np.rint(steps)).all()
+
+
 @UNITS
 @ASKED
 def test_sums_do_not_depend_on_the_order_of_rows(unit: str, asked) -> None:
@@ -279,7 +308,9 @@ def test_where_there_are_no_factors_none_stand_out() -> None:
     assert sum(model.factors.shape[1] for model in counts) <= 2
 
 
-@pytest.mark.parametrize("asked", [gd.ApproxDP(1e-3, 1e-9), PURE, gd.ApproxDP(50, 1e-6)], ids=str)
+@pytest.mark.parametrize(
+    "asked", [gd.ApproxDP(1e-3, 1e-9), PURE, gd.ApproxDP(50, 1e-6), gd.ApproxDP(1e15, 1e-6), gd.PureDP(1e15)], ids=str
+)
 @UNITS
 def test_any_table_gives_a_model(unit: str, asked) -> None:
     tables = [

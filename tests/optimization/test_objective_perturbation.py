@@ -310,3 +310,21 @@ def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeyp
     assert np.linalg.norm(problem.at(found)[1]) <= 2.0 * 1e-7
     monkeypatch.setattr(Binary, "thinned", lambda self: self)
     assert minimise(problem, 1e-7) == pytest.approx(found, abs=2e-7)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_few_steps_find_the_minimum_of_clustered_rows(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few distinct rows, half of them zeros where a step's matrix looks: its matrix is then far from that of all."""
+    calls, at = [], Binary.at
+    monkeypatch.setattr(Binary, "at", lambda self, weights: calls.append(1) or at(self, weights))
+    for key in range(6):
+        rng = np.random.default_rng((7, key))
+        points = rng.standard_normal((10, 4))
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        which = rng.choice(10, size=2**15, p=rng.dirichlet(np.full(10, 0.3)))
+        rows, labels = points[which], np.where(rng.random(10) < 0.5, 1.0, -1.0)[which]
+        if kept:
+            rows[::2] = 0
+        calls.clear()
+        minimise(Binary(SmoothHinge(0.2), (rows, labels), 1.0, 3 * rng.standard_normal(4)), 1e-7)
+        assert len(calls) < 150

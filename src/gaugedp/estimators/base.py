@@ -17,6 +17,7 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 
 NEIGHBOURS = ("add_remove", "replace")
+_LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 
 class PrivateEstimator(BaseEstimator):
@@ -34,8 +35,11 @@ class PrivateEstimator(BaseEstimator):
 
     def _asked(self) -> Guarantee:
         positive(epsilon=self.epsilon)
+        if self.epsilon < _LEAST_EPSILON:
+            raise InvalidRequest(f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", "Give more.")
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
+        self._stream()  # a seed that is none is refused here, before anything is paid
         if self.delta == 0:
             return PureDP(float(self.epsilon))
         between(0, 1, delta=self.delta)
@@ -43,6 +47,10 @@ class PrivateEstimator(BaseEstimator):
 
     def _stream(self) -> Entropy:
         return system_rng() if self.random_state is None else research_rng(self.random_state)
+
+    @property
+    def _seed(self) -> int | None:
+        return None if self.random_state is None else int(self.random_state)
 
     def _pay(
         self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...], person: str | None = None
@@ -62,7 +70,7 @@ class PrivateEstimator(BaseEstimator):
                 f"The ledger protects {unit}, this fit a {mine}, by {self.neighbours}.", f"Use a ledger for {mine}s."
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
-        request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self.random_state}
+        request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
         table = self.ledger.table or "rows"
         paid = self.ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
         assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
@@ -72,7 +80,7 @@ class PrivateEstimator(BaseEstimator):
         self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
     ) -> None:
         """Set what every fit shows: `guarantee_` and `release_`."""
-        public = {"neighbours": self.neighbours, "research_seed": self.random_state, **facts}
+        public = {"neighbours": self.neighbours, "research_seed": self._seed, **facts}
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
 

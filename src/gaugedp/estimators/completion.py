@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 from gaugedp._validate import one_of, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.ids import Ids, plain, read_columns
+from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
@@ -17,7 +17,7 @@ from gaugedp.optimization.ratings import BITS, Completed, Ratings
 
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")
-MAX_ROWS = 4
+MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
 class MatrixCompletion(RegressorMixin, PrivateEstimator):
@@ -81,9 +81,10 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         ids = Ids("users", self.users, columns[0]), Ids("items", self.items, columns[1])
         method = self._method(asked, (len(ids[0]), len(ids[1])))
         shape = len(target), len(ids[0]), len(ids[1])
+        stream = self._stream()
         paid = self._pay(method.terms.guarantee, asked, shape, "user" if self.unit == "user" else None)
         self._bounds, self._users, self._items = bounds, *ids
-        self._model = method.fit(self._ratings(columns, target), self._stream())
+        self._model = method.fit(self._ratings(columns, target), stream)
         self._show()
         self._publish(self._values(), method.terms.guarantee, "exact", self._facts())
         self._settle(paid)
@@ -100,18 +101,20 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
         whole(minimum=1, n=n)
         self._fitted()
-        place, items = self._users.places(plain(np.asarray([user])))[0], np.arange(len(self._items))
-        predicted = self._predicted(np.full(len(items), place), items, own)
+        (asked, _), items = read_columns([(user, None)]), np.arange(len(self._items))
+        predicted = self._predicted(np.full(len(items), self._users.places(asked)[0]), items, own)
         left = items
         if own is not None:
-            users, rated = self._places(own[0])
-            left = np.setdiff1d(items, rated[users == place])
+            users, rated = read_columns(own[0])
+            left = np.setdiff1d(items, self._items.places(rated[same_ids(users, user)]))
         return self._items.values[left[np.argsort(-predicted[left], kind="stable")[:n]]]
 
     def _predicted(self, users: np.ndarray, items: np.ndarray, own: tuple[Any, Any] | None) -> np.ndarray:
         model = self._fitted()
         offsets, scores = model.users, model.scores
         if own is not None:
+            if not isinstance(own, tuple | list) or len(own) != 2:
+                raise InvalidRequest("own is not a pair.", "Give own=(X, y).")
             ratings = self._ratings(read_columns(own[0]), own[1])
             theirs = np.isin(np.arange(len(offsets)), ratings.users)
             by_own = model.own(ratings)
@@ -126,6 +129,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         one_of(UNITS, unit=self.unit)
         one_of(SOLVERS, solver=self.solver)
         whole(minimum=1, max_rows=self.max_rows)
+        if self.max_rows > MOST_ROWS:
+            raise InvalidRequest("max_rows is too large.", f"Give at most {MOST_ROWS:,}.")
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
         if self.unit == "user" and self.neighbours == "add_remove" and self.users is None:

@@ -149,7 +149,7 @@ class Centre:
         if isinstance(asked, ApproxDP):
             mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
             fine = moved * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the promise
-            share = min(_SHARE, (fine / _FAINT) ** 2)
+            share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
             side = mu * math.sqrt(share)
             if fine / math.sqrt(share) > _WORST:
                 return cls(None, asked)
@@ -173,7 +173,7 @@ class Centre:
         mean, square = noisy[:-1], float(noisy[-1])
         faint = float(self.noise.variances[:-1].sum()) / n_rows**2
         length = float(mean @ mean)
-        mean = mean * max(0.0, 1 - faint / max(length, faint))
+        mean = mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
         spread = math.sqrt(min(1.0, max(_SMALLEST**2, square - max(length - faint, 0.0))))
         return mean, spread
 

@@ -1,6 +1,10 @@
 """Public lists of ids, and tables of (user, item) read against them."""
 
+import math
+from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -8,68 +12,175 @@ from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 
 MOST_IDS = 2**21  # so many users' sums of products are exact
+_MOST_ROWS = 2**28  # so many rows' sums are exact
+_BEYOND = 2**53  # from here on a float does not tell whole numbers apart
 
 
 def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two columns of X: users and items, as numbers or as text."""
-    frame = hasattr(X, "iloc")
-    shape = np.shape(X) if frame else np.shape(X := np.asarray(X))
-    if shape == (0,):
-        return np.zeros(0), np.zeros(0)
+    """Return the two columns of X, users and items: of arrays and frames as they are, else every entry as it is."""
+    if hasattr(X, "iloc"):
+        _check_shape(np.shape(X))
+        return _check_type(X.iloc[:, 0].to_numpy()), _check_type(X.iloc[:, 1].to_numpy())
+    if hasattr(X, "__array__"):
+        table = np.asarray(X)
+        if table.shape == (0,):
+            return np.zeros(0), np.zeros(0)
+        _check_shape(table.shape)
+        return _check_type(table[:, 0]), _check_type(table[:, 1])
+    rows = list(X) if hasattr(X, "__iter__") else [X]
+    for row in rows:
+        if isinstance(row, str | bytes | dict | set) or not hasattr(row, "__len__") or len(row) != 2:
+            raise InvalidRequest("A row of X is not a pair.", "Give two columns: user and item.")
+    _check_shape((len(rows), 2))
+    first, second = zip(*rows, strict=True) if rows else ((), ())
+    return _as_they_are(first), _as_they_are(second)
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2 or shape[1] != 2:
         raise InvalidRequest(f"X has shape {shape}.", "Give two columns: user and item.")
-    first, second = (plain(X.iloc[:, place].to_numpy() if frame else X[:, place]) for place in (0, 1))
-    return first, second
+    if shape[0] > _MOST_ROWS:
+        raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
 
 
-def plain(column: np.ndarray) -> np.ndarray:
-    """Return numbers as they are; anything else as text, "" where it is missing."""
-    if column.dtype.kind in "iuf":
-        return column
-    if column.dtype.kind in "bUS":
-        return column.astype(str)
-    missing = np.array([value is None or type(value).__name__ in ("NAType", "NaTType") for value in column], dtype=bool)
-    text = np.array([str(value) for value in column], dtype=str)
-    return np.where(missing | (text == "nan"), "", text)
+def _check_type(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind in "mMV":
+        raise InvalidRequest(f"Ids of type {column.dtype} are not supported.", "Give numbers or text.")
+    return column
+
+
+def _as_they_are(entries: Iterable[Any]) -> np.ndarray:
+    """Return entries as objects: no type is found for all of them."""
+    listed = list(entries)
+    found = np.empty(len(listed), dtype=object)
+    for place, one in enumerate(listed):  # one by one: a list among them stays one entry
+        found[place] = one
+    return found
+
+
+def key(one: Any) -> float | str | None:
+    """Return what an id is compared by: a number, or a text without spaces around; None for what is no id.
+
+    A text that is what Python writes for a number (7, 7.0, 0.5, True) is that number. No id are: what is missing or
+    empty, NaN and infinity, numbers from 2^53 on but for their digits as text, and what is neither text nor number.
+    """
+    if isinstance(one, int | float):
+        return _of_number(one)
+    if isinstance(one, str | bytes | UUID):
+        return _of_text(one.decode(errors="backslashreplace") if isinstance(one, bytes) else str(one))
+    if isinstance(one, complex | np.complexfloating):
+        return _of_number(float(one.real)) if one.imag == 0 else None
+    if isinstance(one, np.integer | np.bool_) and not isinstance(one, np.timedelta64):
+        return _of_number(int(one))
+    if isinstance(one, np.floating) or (isinstance(one, Decimal) and one.is_finite()):
+        return _of_number(float(one))
+    return None
+
+
+def _of_number(number: float) -> float | None:
+    return float(number) if abs(number) < _BEYOND else None
+
+
+def _of_text(written: str) -> float | str | None:
+    text = written.strip().rstrip("\0")
+    try:
+        number = {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
+    except ValueError:
+        return text or None
+    if text in (repr(number), "True", "False"):
+        return _of_number(number)
+    return number if abs(number) < _BEYOND and text == f"{number:.0f}" else text
+
+
+def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+    """Return the keys of a column: numbers (n,), NaN where there is none, and texts by their rows.
+
+    Every entry is read by itself, whatever the others are. An array of numbers is turned into floats in one go: below
+    2^53 that changes no whole number, and from there on none counts.
+    """
+    kind = column.dtype.kind
+    if kind == "c":
+        column, kind = np.where(column.imag == 0, column.real, math.nan), "f"
+    if kind in "biuf":
+        with np.errstate(over="ignore"):
+            numbers = column.astype(float)
+        return np.where(np.abs(numbers) < _BEYOND, numbers, math.nan), {}
+    if kind not in "OUST":
+        return np.full(len(column), math.nan), {}
+    entries = column.tolist()
+    texts = {one: _of_text(one) for one in {one for one in entries if type(one) is str}}
+    keys = [texts[one] if type(one) is str else key(one) for one in entries]
+    numbers = np.array([one if isinstance(one, float) else math.nan for one in keys], dtype=float)
+    return numbers, {row: one for row, one in enumerate(keys) if isinstance(one, str)}
 
 
 class Ids:
     """The ids of users, or of items: a public list, the numbers 0 … n − 1, or those that occur in a table.
 
-    Numbers are compared as numbers; where either side is text, both are compared as text.
+    They are compared by `key`, and in its order: numbers, then texts. `values` shows them: as whole numbers, else as
+    numbers, else as text, where all are such; those of a list with text in it are all text.
     """
 
-    def __init__(self, name: str, given: Any, column: np.ndarray) -> None:
-        self.occurring = given is None
-        self.values = _known(name, given, column)
-        if not 0 < len(self.values) <= MOST_IDS:
+    def __init__(self, name: str, given: Any, column: np.ndarray | None = None) -> None:
+        self.occurring = given is None and column is not None
+        self.numbers, self.texts, is_text = _known(name, given, column)
+        if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
-                f"There are {len(self.values):,} {name}.",
+                f"There are {len(self):,} {name}.",
                 f"Give {name} as a list of 1 to {MOST_IDS:,} ids, or as a number.",
             )
+        self.values = _shown(self.numbers, self.texts, is_text)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.numbers) + len(self.texts)
 
     def places(self, column: np.ndarray) -> np.ndarray:
         """Return the index of each id, −1 where it is not one of these."""
-        known = self.values
-        if (known.dtype.kind == "U") != (column.dtype.kind == "U"):
-            known, column = known.astype(str), column.astype(str)
-        order = np.argsort(known, kind="stable")
-        found = order[np.minimum(np.searchsorted(known, column, sorter=order), len(known) - 1)]
-        places: np.ndarray = np.where(known[found] == column, found, -1)
+        numbers, texts = read_ids(column)
+        places = np.full(len(column), -1)
+        if len(self.numbers):
+            found = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+            places = np.where(self.numbers[found] == numbers, found, -1)
+        known = {text: place for place, text in enumerate(self.texts, len(self.numbers))} if texts else {}
+        for row, text in texts.items():
+            places[row] = known.get(text, -1)
         return places
 
 
-def _known(name: str, given: Any, column: np.ndarray) -> np.ndarray:
-    if given is None:
-        is_there = column != "" if column.dtype.kind == "U" else np.isfinite(column.astype(float))
-        return np.unique(column[is_there])
+def same_ids(column: np.ndarray, one: Any) -> np.ndarray:
+    """Return which ids of a column are `one`; none where that is no id."""
+    wanted, (numbers, texts) = key(one), read_ids(column)
+    found: np.ndarray = numbers == wanted if isinstance(wanted, float) else np.zeros(len(column), dtype=bool)
+    found[[row for row, text in texts.items() if text == wanted]] = True
+    return found
+
+
+def _known(name: str, given: Any, column: np.ndarray | None) -> tuple[np.ndarray, list[str], bool]:
+    """Return numbers and texts, each once and in order, and whether a list was given with text in it."""
+    if given is None and column is not None:
+        numbers, texts = read_ids(column)
+        return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), False
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         whole(minimum=1, **{name: given})
-        return np.arange(min(int(given), MOST_IDS + 1))
-    values = np.asarray(list(given) if hasattr(given, "__iter__") and not isinstance(given, str) else [])
-    if values.ndim != 1 or len(values) == 0:
+        return np.arange(min(int(given), MOST_IDS + 1), dtype=float), [], False
+    if hasattr(given, "__array__"):
+        listed = np.asarray(given)
+    else:
+        listed = _as_they_are(given if hasattr(given, "__iter__") and not isinstance(given, str | bytes) else [])
+    if listed.ndim != 1 or len(listed) == 0:
         raise InvalidRequest(f"{name} is not a list of ids.", f"Give {name} as a list, or as a number n for 0 … n − 1.")
-    return np.unique(plain(values))
+    numbers, texts = read_ids(listed)
+    if np.isnan(numbers).sum() > len(texts):
+        raise InvalidRequest(
+            f"An id in {name} is neither text nor a number below 2^53.", "Give whole numbers from 2^53 on as text."
+        )
+    is_text = listed.dtype.kind not in "biuf" and any(isinstance(one, str | bytes) for one in listed.tolist())
+    return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), is_text
+
+
+def _shown(numbers: np.ndarray, texts: list[str], is_text: bool) -> np.ndarray:
+    whole_ones = numbers.astype(np.int64)
+    if not texts and not is_text:
+        return whole_ones if (whole_ones == numbers).all() else numbers
+    pairs = zip(whole_ones.tolist(), numbers.tolist(), strict=True)
+    return np.array([str(one) if one == number else repr(number) for one, number in pairs] + texts)

@@ -1,25 +1,40 @@
 """The mean of clipped rows, with the noise that their geometry allows."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import between, one_of
 from gaugedp.bodies import Body, LpBall
+from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, into_box, read_bounds, read_rows
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
+from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
+from gaugedp.tables.table import Table
 
 NOISES = ("auto", "body", "cube", "gaussian", "laplace")
 _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "Laplace"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """How a fit pays, how it then looks at the rows (their exact sum and number), and how many rows a unit has."""
+
+    pay: Callable[[Guarantee], Reservation | None]
+    look: Callable[[Entropy], tuple[np.ndarray, int]]
+    size: int = 1
 
 
 class Mean(PrivateEstimator):
@@ -68,15 +83,37 @@ class Mean(PrivateEstimator):
         del y
         asked, rows = self._asked(), read_rows(X)
         self._read_geometry(rows.shape[1])
-        count = Count(asked, self.neighbours)
-        mechanism, reason = self._chosen(rows.shape[1], count.rest)
+        ball, count = self._ball(rows.shape[1]), Count(asked, self.neighbours)
+        return self._fit(
+            ball, count, Task(partial(self._pay, asked=asked, shape=rows.shape), partial(self._look, rows))
+        )
+
+    def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
+        """Estimate the mean of bounded columns over the kept rows of a table, in one look; rows stay where they are.
+
+        The bounds are those of the domain, and a missing number counts as their middle. (ε, δ)-DP for the table's unit:
+        neighbours differ by k rows added or removed at most, each of which is promised its share (TableFit).
+        """
+        from gaugedp.estimators.table_fit import group_size, row_share
+
+        asked = self._asked()
+        self._read_table(table, columns)
+        size = group_size(table.unit)
+        ball = LpBall(len(columns), math.inf, 1.0)
+        count = Count(row_share(asked, size, float(self.epsilon)), "add_remove")
+        pay = partial(self._pay_for_table, asked=asked, table=table, columns=columns)
+        return self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), size))
+
+    def _fit(self, ball: LpBall, count: Count, task: "Task") -> "Mean":
+        mechanism, reason = self._chosen(ball, count.rest)
         stream = self._stream()
         noise = mechanism.prepare(stream)
-        guarantee = count.with_rest(mechanism.guarantee)
-        paid = self._pay(guarantee, asked, rows.shape)
+        guarantee = count.with_rest(mechanism.guarantee).group(task.size)
+        paid = task.pay(guarantee)
+        exact, n_rows = task.look(stream)
         step = float(mechanism.lattice_step)
-        total = noise(np.rint(self._scaled_sum(rows) / step).astype(np.int64)) * step
-        self._show(total, count.draw(len(rows), stream), mechanism, count)
+        total = noise(np.rint(exact / step).astype(np.int64)) * step
+        self._show(total, count.draw(n_rows, stream), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
@@ -116,13 +153,43 @@ class Mean(PrivateEstimator):
         self._ball(n_columns)
         into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
 
-    def _ball(self, n_columns: int) -> Body:
+    def _read_table(self, table: Table, columns: Sequence[str]) -> None:
+        if self.bounds is not None or self.row_norm is not None or self.neighbours != table.unit.neighbours:
+            raise InvalidRequest(
+                f"The table has bounds, and neighbours={table.unit.neighbours!r}.",
+                "Give neither bounds nor row_norm, and the neighbours of the table.",
+            )
+        if not columns or len(set(columns)) < len(columns):
+            raise InvalidRequest(f"The columns are {', '.join(columns) or 'none'}.", "Name at least one, each once.")
+        one_of(NOISES, noise=self.noise)
+        facts = [table.domain.column(name) for name in columns]
+        self._box = (np.array([float(fact.low) for fact in facts]), np.array([float(fact.high) for fact in facts]))
+
+    def _pay_for_table(
+        self, guarantee: Guarantee, asked: Guarantee, table: Table, columns: Sequence[str]
+    ) -> Reservation | None:
+        if self.ledger is None:
+            return None
+        request = {"fit": type(self).__name__, "columns": list(columns), "research_seed": self._seed}
+        promise = chargeable(guarantee, asked)
+        paid = self.ledger.reserve(promise, table=table.name, unit=table.unit, request=request)
+        assert not isinstance(paid, Stored)  # no key was given
+        return paid
+
+    def _look(self, rows: np.ndarray, stream: Entropy) -> tuple[np.ndarray, int]:
+        del stream
+        return self._scaled_sum(rows), len(rows)
+
+    def _look_at_table(self, table: Table, columns: Sequence[str], stream: Entropy) -> tuple[np.ndarray, int]:
+        found = table.moments(columns, stream.bytes(16), bits=SUM_BITS, products=False)
+        return found.first * 2.0**-SUM_BITS, found.n_rows
+
+    def _ball(self, n_columns: int) -> LpBall:
         """The unit body that one clipped and scaled row is in."""
         p = math.inf if self.row_norm is None else float(self.norm)
         return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
 
-    def _chosen(self, n_columns: int, asked: Guarantee) -> tuple[AdditiveNoise, str]:
-        body = self._ball(n_columns)
+    def _chosen(self, body: LpBall, asked: Guarantee) -> tuple[AdditiveNoise, str]:
         found = [one for one in _mechanisms(body, asked) if self.noise in ("auto", *_words(one))]
         if not found:
             raise InvalidRequest(

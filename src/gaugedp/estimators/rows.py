@@ -91,6 +91,7 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """
     positive(row_norm=row_norm)
     known = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+    known = np.ascontiguousarray(known)  # so that a row's norm is summed in the same order whatever is beside it
     largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
     shrunk = known / largest
     found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)

@@ -24,6 +24,7 @@ from gaugedp.optimization.eigen_oja import Oja
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
+_PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
 Shape = tuple[int, int]  # columns, components
@@ -105,11 +106,16 @@ class SpectralEstimator(PrivateEstimator):
         solver, reason = self._solver(count.rest, shape, len(rows) if self.neighbours == "replace" else None)
         rest = _purely(count.rest) if solver == "exponential" else count.rest
         guarantee = count.with_rest(_promise(rest))
+
+        def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
+            middle = _centre(rest, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, rest)
+            return middle, _method(solver, shape, middle, self.neighbours)
+
+        planned(len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS)  # what cannot be done is refused unpaid
         paid = self._pay(guarantee, asked, rows.shape)
         stream = self._stream()
         n_rows = count.draw(len(rows), stream)
-        middle = _centre(rest, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, rest)
-        method = _method(solver, shape, middle, self.neighbours)
+        middle, method = planned(n_rows)
         unit = frame.unit(rows)
         shift, spread = middle.release(unit, n_rows, stream)
         size = 1.0
@@ -158,7 +164,8 @@ def _advised(asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, s
     """
     if not isinstance(asked, ApproxDP):
         return "exponential", "a pure promise is asked for"
-    few = asked.epsilon_value / (shape[1] * gaussian_mu(asked.epsilon_value, asked.delta_value) ** 2)
+    each = shape[1] * gaussian_mu(asked.epsilon_value, asked.delta_value) ** 2
+    few = asked.epsilon_value / each if each > 0 else math.inf
     if n_rows is not None and n_rows <= few:
         return "exponential", f"there are at most {few:.3g} rows, so that drawing from the sphere has less error"
     if shape[0] > _WIDEST:
@@ -194,7 +201,7 @@ def _centre(asked: Guarantee, n_columns: int, n_rows: float, neighbours: str) ->
         return Centre(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
     assert isinstance(asked, PureDP)
     ratio = moved**2 * size / (asked.value * n_rows * _SPREAD)
-    spent = asked.value * (math.sqrt(ratio**2 + 4 * ratio) - ratio) / 2
+    spent = asked.value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
     if moved * size / (n_rows * spent) > _WORST:
         return Centre(None, asked)
     return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))

@@ -14,7 +14,7 @@ from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings import BITS, Completed, Ratings
-from gaugedp.optimization.shrinkage import GUESS, Groups, gain
+from gaugedp.optimization.shrinkage import GUESS, TINY, Groups, gain
 
 SUM_BITS = 22
 _LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
@@ -26,6 +26,7 @@ _FEASIBLE = 25.0  # of N·μ over n·√(rank·steps): what factors need to stan
 _FEWEST = 1.5  # factors that should stand out, for any to be tried
 MOST_FACTORS = 8  # where their number is not given
 _CUT = 1.2  # of a user's usual length
+_ROOT = 5793 / 4096  # √2 and a little more, with few binary digits
 _SLACK = 2.0**-30  # what floats may add
 
 
@@ -171,7 +172,8 @@ class Completion:
     def _items(self, ratings: Ratings, share: float, rng: Entropy) -> Start:
         (n_users, n_items), times = ratings.shape, self.terms.totals_factor(ratings.shape[0], share)
         noise = self.item_noise(ratings.shape, share)
-        noisy, variance = _released(item_sums(ratings, self.terms, times), noise, rng), float(noise.variances.max())
+        variance = max(float(noise.variances.max()), TINY)
+        noisy = _released(item_sums(ratings, self.terms, times), noise, rng)
         groups = Groups(noisy[:n_items], noisy[n_items:-3], variance, variance)
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
 
@@ -216,7 +218,7 @@ class Completion:
         """Return the share of the promise for users' means with which predictions should be best."""
         if self.terms.unit == "user":
             return 0.0
-        _, spread = start.groups.means(start.mean, start.noise_in_means)
+        spread = start.groups.means(start.mean, start.noise_in_means)[1]
         users, within = np.full(shape[0], start.density), start.variance
 
         def gained(share: float) -> float:
@@ -229,8 +231,8 @@ class Completion:
 
     def _user_noise(self, n_users: int, n_factors: int, share: float) -> tuple[AdditiveNoise, float]:
         """Return the noise of `user_sums`, and its variance."""
-        noise = self.terms.noise(n_users * (2 + n_factors), 4.0 if n_factors else 2.0, share)
-        return noise, float(noise.variances.max())
+        noise = self.terms.noise(n_users * (2 + n_factors), 2 + _ROOT**2 if n_factors else 2.0, share)
+        return noise, max(float(noise.variances.max()), TINY)
 
     def _with_users(self, ratings: Ratings, found: Completed, share: float, rng: Entropy) -> Completed:
         """Return the model with users' means and scores."""
@@ -238,10 +240,9 @@ class Completion:
         noise, variance = self._user_noise(n_users, n_factors, share)
         exact, longest = user_sums(ratings, found)
         *sums, counts = _released(exact, noise, rng).reshape(-1, n_users)
-        square, within = 2.0 if n_factors else 1.0, max(found.variance, 1e-3)
-        counts /= math.sqrt(square)
+        root, within = _ROOT if n_factors else 1.0, max(found.variance, 1e-3)
         means = [
-            Groups(column * scale, counts, variance * scale**2, variance / square).means(0.0, within)[0]
+            Groups(column * scale, counts / root, variance * scale**2, variance / root**2).means(0.0, within)[0]
             for column, scale in zip(sums, [1.0, *[longest] * n_factors], strict=True)
         ]
         return replace(found, users=means[0], scores=np.stack(means[1:], 1) if n_factors else found.scores)
@@ -267,16 +268,15 @@ def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
 def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
     """Return users' sums of residuals, of residuals times factors over the longest ‖factors_i‖, and counts; and it.
 
-    Shape ((2 + k)·m,). Counts are multiplied by √2 where there are factors. A row's part has ℓ₂ norm at most √2 (2 with
-    factors), ℓ₁ norm at most 2 without, and parts of two rows have no negative inner product.
+    Shape ((2 + k)·m,). Counts are multiplied by κ = 5793/4096 > √2 where there are factors. A row's part has squared
+    norm at most 2 (2 + κ² with factors), ℓ₁ norm at most 2 without; parts of two rows have no negative inner product.
+    All terms are whole multiples of 2^−24, so sums of 2^28 rows are exact.
     """
-    n_users, ones = ratings.shape[0], np.ones(len(ratings.users))
     longest = max(float(np.linalg.norm(model.factors, axis=1).max(initial=0.0)), 1e-9)
     sides = np.trunc(model.factors / longest * 2.0**BITS) * 2.0**-BITS
-    residuals, root = ratings.residuals(model), math.sqrt(2.0 if sides.shape[1] else 1.0)
-    columns = [residuals, *(residuals * side[ratings.items] for side in sides.T)]
-    sums = [_sums(ratings.users, column, n_users) for column in columns]
-    return np.concatenate([*sums, _sums(ratings.users, ones, n_users) * root]), longest
+    residuals, root = ratings.residuals(model), _ROOT if sides.shape[1] else 1.0
+    columns = [residuals, *(residuals * side[ratings.items] for side in sides.T), np.full(len(residuals), root)]
+    return np.concatenate([_sums(ratings.users, column, ratings.shape[0]) for column in columns]), longest
 
 
 def _with_items(start: Start, shape: tuple[int, int]) -> Completed:

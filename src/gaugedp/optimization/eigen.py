@@ -128,6 +128,6 @@ def without_noise(values: np.ndarray, variance: float) -> np.ndarray:
     noisy spectrum's own Stieltjes transform); where gaps are below the noise they are kept from 0. Post-processing.
     """
     gaps = values[:, None] - values
-    pushed = (gaps / (gaps**2 + variance)).sum(axis=1) * variance
+    pushed = (gaps / (gaps**2 + max(variance, 1e-300))).sum(axis=1) * variance
     found: np.ndarray = np.maximum(values - pushed, 0.0)
     return found

@@ -9,6 +9,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.mechanisms import Gaussian
+from gaugedp.optimization.shrinkage import TINY
 from gaugedp.samplers.continuous import normals
 
 ITERATIONS = 4
@@ -117,7 +118,7 @@ class ItemFactors:
     def _shrunk(self, noisy: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of W over their numbers of ratings, shrunk, and the variance of their entries by chance."""
         mean = max(float(sizes.sum()) / self.shape[0], 1.0)
-        variances = float(self.noise.variances.max()) + sizes / (mean * self.rank)
+        variances = max(float(self.noise.variances.max()), TINY) + sizes / (mean * self.rank)
         squares = float((sizes**2).sum())
         excess = float((noisy**2).sum()) / self.rank - float(variances.sum())
         spread = max(excess, 1e-3 * float(variances.sum())) / max(squares, 1e-9)
@@ -159,6 +160,7 @@ def _entry_moves(n_items: int, rank: int, length: float) -> float:
     if length < 1:
         return math.inf
     reach = _REACH["rating"] * math.sqrt(rank / n_items)
-    rounding = 2 * math.sqrt(n_items) * 2.0**-_ROW_BITS  # of x, on every item
-    scores = rounding / reach + math.sqrt(rank) * 2.0**-_SCORE_BITS
+    rounding = math.sqrt(n_items) * 2.0**-_ROW_BITS  # of x, on every item
+    longest = _LONGEST * math.sqrt(rank)  # the Frobenius norm of V, so its operator norm
+    scores = rounding * longest / reach + math.sqrt(rank) * 2.0**-_SCORE_BITS
     return (1 + _LONGEST / _REACH["rating"]) / length + 1 / length**2 + rounding + scores

@@ -83,8 +83,8 @@ class MatrixDescent(FullBatch):
     def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the mean of the later half of the steps."""
         point, total, kept = np.zeros(self.region.shape), np.zeros(self.region.shape), 0
-        for t, noise in enumerate(self.noise.pool(self.n_steps, rng)):
-            noisy = self._noisy(task.gradient(point), noise)
+        for t in range(self.n_steps):
+            noisy = self._noisy(task.gradient(point), self.noise.prepare(rng))
             point = self.region.projection(point - self.length / n_rows * noisy)
             if 2 * t >= self.n_steps - 1:
                 total, kept = total + point, kept + 1
@@ -113,8 +113,8 @@ class MatrixFrankWolfe(FullBatch):
         """Return the last point."""
         del n_rows  # the direction does not depend on it
         point = np.zeros(self.region.shape)
-        for t, noise in enumerate(self.noise.pool(self.n_steps, rng)):
-            vertex = self.region.vertex(self._noisy(task.gradient(point), noise))
+        for t in range(self.n_steps):
+            vertex = self.region.vertex(self._noisy(task.gradient(point), self.noise.prepare(rng)))
             point = point + 2 / (t + 2) * (vertex.matrix - point)
         return point
 

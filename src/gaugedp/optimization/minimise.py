@@ -13,8 +13,8 @@ from gaugedp.optimization.losses import Loss, Softmax
 
 Newton = Callable[[np.ndarray], np.ndarray]
 
-NEWTON_STEPS, USUAL_STEPS = 24, 10  # no more than these, and no fewer: all that most data need
-_ROUGH_STEPS, _FRESH_STEPS = 18, 7  # that take their matrix from some of many rows, and that make it anew
+NEWTON_STEPS, USUAL_STEPS = 400, 10  # no more than these, and no fewer: all that most data need
+_FRESH_STEPS = 7  # that make a rough matrix anew
 _ENOUGH_ROWS = 16  # a coordinate, and at least 2^14: their matrix is near that of all
 _BLOCK = 2**12  # rows whose products are summed at once: bounds how far rounding can go
 _LARGEST_MATRIX = 1500
@@ -180,29 +180,35 @@ class Multiclass(Regularised):
 def minimise(problem: Regularised, distance: float) -> np.ndarray:
     """Return a point at most `distance` from the minimum of F.
 
-    Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the point returned is a certificate. There are
-    `NEWTON_STEPS` steps, each halved until F falls as Armijo asks, whatever the data; then, where the certificate is
-    not met, steps of 1/(nβ + λ) along the gradient, which come nearer by a fixed factor each, until it is. Half of the
-    bound is left to the rounding of the gradient. docs/theory/objective_perturbation.md
+    Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the point returned is a certificate. Newton steps,
+    each halved until F falls as Armijo asks, are taken until it is met, and `USUAL_STEPS` whatever the data. Of many
+    rows some serve for a step's matrix, as long as every step halves the gradient. Should `NEWTON_STEPS` not do, steps
+    of 1/(nβ + λ) along the gradient come nearer by a fixed factor each. Half of the bound is left to the rounding of
+    the gradient. docs/theory/objective_perturbation.md
     """
-    weights, rough = np.zeros_like(problem.linear), problem.thinned()
-    enough = problem.strength * distance / 2
+    weights, enough = np.zeros_like(problem.linear), problem.strength * distance / 2
     value, gradient = problem.at(weights)
-    best, least = weights, float(np.linalg.norm(gradient))
+    model, size, solve = problem.thinned(), float(np.linalg.norm(gradient)), None
     for count in range(NEWTON_STEPS):
-        if count >= USUAL_STEPS and least <= enough:
+        if count >= USUAL_STEPS and size <= enough:
             break
-        if rough is problem or count < _FRESH_STEPS or count >= _ROUGH_STEPS:
-            solve = (rough if count < _ROUGH_STEPS else problem).newton(weights)
+        if solve is None or model is problem or count < _FRESH_STEPS:
+            solve = model.newton(weights)
         weights, value, gradient = _step(problem, weights, (value, gradient), solve(gradient))
-        size = float(np.linalg.norm(gradient))
-        if size < least:
-            best, least = weights, size
+        before, size = size, float(np.linalg.norm(gradient))
+        if model is not problem and size > max(enough, before / 2):
+            model, solve = problem, None
+    return _descended(problem, weights, (gradient, enough))
+
+
+def _descended(problem: Regularised, weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:
+    """Return a point where the gradient is short enough, by steps along it: none where it is."""
+    gradient, enough = here
     length = 1 / (len(problem.rows) * problem.smoothness + problem.strength)
-    while least > enough:
-        best = best - length * problem.at(best)[1]
-        least = float(np.linalg.norm(problem.at(best)[1]))
-    return best
+    while np.linalg.norm(gradient) > enough:
+        weights = weights - length * gradient
+        gradient = problem.at(weights)[1]
+    return weights
 
 
 def _step(

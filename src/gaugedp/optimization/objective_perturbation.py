@@ -26,7 +26,7 @@ _TANGENTS = np.linspace(0.5, 1.0, 11)
 _ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _FARTHEST = 64.0  # coefficients are clipped to this many radii
 _LONGEST = 40.0  # usual lengths that b never passes
-_UNIT = 2.0**-53
+_UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with less, rows that are all alike have no minimum in floats
 _FINEST = 2.0**-30  # of the radius: no minimum is looked for more finely
 
 
@@ -242,7 +242,7 @@ def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> flo
     epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
     least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
-    return max(length / problem.radius, least * bend / epsilon)
+    return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)
 
 
 def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> float:

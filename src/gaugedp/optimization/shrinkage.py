@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_TINY = 1e-12
+TINY = 1e-12  # the least variance of noise that counts: that of rounded noise may be 0
 GUESS = 20.0  # means are guessed to vary by this part of the variance of values, inverted, and by twice that around it
 
 
@@ -30,7 +30,7 @@ class Groups:
         """The counts, drawn to their mean as the noise asks, never below 0."""
         mean = max(float(self.counts.mean()), 0.0)
         spread = max(float(self.counts.var()) - self.count_variance, 0.0)
-        kept = spread / (spread + self.count_variance + _TINY)
+        kept = spread / (spread + self.count_variance + TINY)
         found: np.ndarray = np.maximum(mean + kept * (self.counts - mean), 0.0)
         return found
 
@@ -44,12 +44,12 @@ class Groups:
         sizes = self.sizes
         off = self.sums - centre * self.counts
         noise = self.variance + centre * centre * self.count_variance
-        squares = max(float((self.counts**2).sum()) - len(sizes) * self.count_variance, float((sizes**2).sum()), _TINY)
+        squares = max(float((self.counts**2).sum()) - len(sizes) * self.count_variance, float((sizes**2).sum()), TINY)
         found = float((off**2).sum() - (sizes * within + noise).sum()) / squares
         doubt = (2 * noise * math.sqrt(len(sizes)) / squares) ** 2
         guess, width = within / GUESS, (2 * within / GUESS) ** 2
         spread = min(max((found * width + guess * doubt) / (width + doubt), 0.0), 1.0)
-        return sizes * spread * off / (sizes**2 * spread + sizes * within + noise + _TINY), spread
+        return sizes * spread * off / (sizes**2 * spread + sizes * within + noise + TINY), spread
 
 
 def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float:
@@ -58,5 +58,5 @@ def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float
     n²τ⁴/(n²τ² + n·within + noise), averaged over values: groups of n values whose means have variance τ² = `spread`.
     """
     total = float(sizes.sum())
-    each = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + _TINY)
-    return float((sizes * each).sum()) / max(total, _TINY)
+    each = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + TINY)
+    return float((sizes * each).sum()) / max(total, TINY)

@@ -108,6 +108,7 @@ class StochasticFrankWolfe:
         steepness = 1 + scale.swing * scale.smoothness if growth is None else growth
         positive(growth=steepness)
         running = stream(noise, 1 + schedule.n_later, 1 - schedule.rate)
+        running.check(scale.region.n_coordinates)
         return cls(scale.region, schedule, steepness, scale.replaced, running, promise)
 
     @property

@@ -11,6 +11,8 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.mechanisms import Gaussian
 
+_ROUNDING = 2.0**-24  # of a coordinate of either of two matrices, whose entries are at most 2^28, times √2 in floats
+
 
 def coordinates(square: np.ndarray) -> np.ndarray:
     """Return the upper triangle of a symmetric (d, d), row after row, entries beside the diagonal times √2.
@@ -38,6 +40,8 @@ def _stretch(upper: tuple[np.ndarray, ...]) -> np.ndarray:
 class SymmetricNoise:
     """Gaussian noise for a symmetric matrix that moves by at most `moved` in the Frobenius norm, on a lattice.
 
+    Entries are at most 2^28: sums over so many rows of norm 1.
+
     With s = moved/μ its deviation is s on the diagonal and s/√2 beside it, so that its law does not depend on the basis
     (the Gaussian orthogonal ensemble).
 
@@ -52,7 +56,8 @@ class SymmetricNoise:
         """Return the noise for (d, d) matrices, d = `n_columns`."""
         whole(minimum=1, n_columns=n_columns)
         positive(moved=moved)
-        return cls(Gaussian.calibrate(LpBall(n_columns * (n_columns + 1) // 2, 2, moved), promise))
+        size = n_columns * (n_columns + 1) // 2
+        return cls(Gaussian.calibrate(LpBall(size, 2, moved + _ROUNDING * math.sqrt(size)), promise))
 
     @property
     def guarantee(self) -> GaussianDP:

@@ -1,0 +1,70 @@
+"""A seed is for research: a bad one is refused before anything is paid, a good one is stamped on what it touched."""
+
+import json
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from gaugedp import estimators
+from gaugedp.errors import InvalidRequest
+
+TARGET = {"target_bounds": (-1, 1)}
+MODELS = {
+    "PCA": {"row_norm": 1.0},
+    "TopEigenvector": {"row_norm": 1.0},
+    "Lasso": {"bounds": (-1, 1), **TARGET},
+    "LinearRegression": {"row_norm": 1.0, **TARGET},
+    "LinearSVC": {"row_norm": 1.0, "classes": [0, 1]},
+    "LogisticRegression": {"row_norm": 1.0, "classes": [0, 1]},
+    "MatrixCompletion": {"rating_bounds": (0, 1), "users": 3, "items": 3},
+    "Mean": {"bounds": (-1, 1)},
+    "SparseMean": {"bounds": (-1, 1), "sparsity": 1},
+    "SparseRegression": {"bounds": (-1, 1), "sparsity": 1, **TARGET},
+    "TraceRegression": {"row_norm": 1.0, **TARGET},
+}
+OTHERS = {"TooFewRows", "sub_gaussian_bounds"}
+
+
+def test_every_estimator_is_here() -> None:
+    assert set(MODELS) == set(estimators.__all__) - OTHERS
+
+
+def fitted(name: str, seed: object) -> tuple[object, gd.Ledger]:
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(100.0, 0.5))
+    model = getattr(estimators, name)(epsilon=1.0, delta=1e-6, random_state=seed, ledger=ledger, **MODELS[name])
+    return model, ledger
+
+
+@pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_bad_seed_costs_nothing_and_a_good_one_is_stamped(name: str) -> None:
+    for seed in (-1, 1.5, "a", 2**300):
+        model, ledger = fitted(name, seed)
+        with pytest.raises(InvalidRequest, match="Nothing was read and nothing was spent"):
+            model.fit(np.zeros((20, 2)), np.zeros(20))
+        assert [entry.kind for entry in ledger.entries()] == ["open"]
+    model, ledger = fitted(name, np.int64(3))
+    model.fit(np.zeros((20, 2)), np.zeros(20))
+    assert len(ledger.entries()) > 1
+    assert json.loads(model.release_.to_json())["facts"]["research_seed"] == 3
+
+
+@pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
+@pytest.mark.parametrize("epsilon", [1e-300, 1.1e-6, 1e12, 1e300])
+@pytest.mark.parametrize(
+    "name", ["PCA", "TopEigenvector", "LinearRegression", "LinearSVC", "LogisticRegression", "Mean"]
+)
+def test_absurd_promises_end_in_a_fit_or_in_words(name: str, epsilon: float) -> None:
+    """Also for rows that are all zeros: what is refused is refused before anything is paid."""
+    for delta in (0.0, 1e-300, 1e-6):
+        ledger = gd.Ledger.in_memory(gd.ApproxDP(1e6, 0.5))
+        public = {"random_state": 1, "ledger": None if epsilon > 1 else ledger, **MODELS[name]}
+        model = getattr(estimators, name)(epsilon=epsilon, delta=delta, **public)
+        for rows in (np.zeros((20, 3)), np.eye(20, 3)):
+            try:
+                model.fit(rows, np.arange(20) % 2)
+            except InvalidRequest:
+                assert [entry.kind for entry in ledger.entries()] == ["open"]
