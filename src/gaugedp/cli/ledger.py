@@ -1,6 +1,7 @@
 """`gaugedp ledger`: open, show, verify."""
 
 import json
+import re
 from typing import Any
 
 import click
@@ -24,7 +25,7 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
-    click.echo(f"{path}: budget {account.budget!r}, {account.remaining!r} left.")
+    click.echo(f"{without_password(path)}: budget {account.budget!r}, {account.remaining!r} left.")
 
 
 @ledger.command()
@@ -59,6 +60,11 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
     else:
         click.echo("\n".join(report.problems) or f"{report.entries} entries, all in order. Tip: {report.tip}")
     return 0 if report.ok else _REFUSED
+
+
+def without_password(path: str) -> str:
+    """Return an address without what stands before its @, and any other path as it is."""
+    return re.sub(r"://[^@/]*@", "://", path)
 
 
 def _odometer(account: Ledger, delta: float) -> str:

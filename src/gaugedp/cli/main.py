@@ -1,4 +1,4 @@
-"""`gaugedp`: plan, release, fit, ledger, audit, doctor."""
+"""`gaugedp`: plan, release, fit, ledger, audit, doctor, explore."""
 
 import io
 import sys
@@ -7,6 +7,7 @@ import click
 
 from gaugedp.cli.audit import audit
 from gaugedp.cli.doctor import doctor
+from gaugedp.cli.explore import explore
 from gaugedp.cli.fit import fit
 from gaugedp.cli.ledger import ledger
 from gaugedp.cli.plan import plan
@@ -33,6 +34,7 @@ cli.add_command(fit)
 cli.add_command(ledger)
 cli.add_command(audit)
 cli.add_command(doctor)
+cli.add_command(explore)
 
 
 def main(arguments: list[str] | None = None) -> None:

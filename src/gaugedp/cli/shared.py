@@ -39,13 +39,15 @@ class Stage:
     def show(self, name: str) -> None:
         """Note that a stage begins, and say so on standard error."""
         self.begin(name)
+        self._told = 0.0
         click.echo(f"{_WORDS[name]} ...", err=True)
 
     def draw(self, share: float) -> None:
-        """Say on standard error how much of the noise is drawn, at each quarter of what takes long."""
+        """Say on standard error how much of the noise is drawn or of the look is done, at each quarter."""
         if share < 1 and share >= self._told + 0.25:
             self._told = share
-            click.echo(f"Drawing the noise: {share:.0%}", err=True)
+            what = "Counting the rows" if self.name == "look" else "Drawing the noise"
+            click.echo(f"{what}: {share:.0%}", err=True)
 
     def follow(self, name: str) -> None:
         """Show the stages of a release whose plan is made."""

@@ -1,4 +1,4 @@
-"""The report: one page that needs no network and no script, from a release alone."""
+"""The report: one page that needs no network, and no script but the explorer's, from a release alone."""
 
 import json
 import shlex
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaugedp.guarantees import Guarantee, from_dict
-from gaugedp.report import words
+from gaugedp.report import explorer_page, words
 from gaugedp.report.account import account
 from gaugedp.report.answers import answers
 from gaugedp.report.figures import plain, short
@@ -37,8 +37,8 @@ _CANDIDATES = (
 )
 
 
-def render(release: "Release") -> str:
-    """Return the page. The same release gives the same bytes."""
+def render(release: "Release", explorer: Html | None = None) -> str:
+    """Return the page, with an `explorer_page.section` where one is given. The same parts give the same bytes."""
     check_installed()
     facts = release.facts
     body = [
@@ -49,16 +49,18 @@ def render(release: "Release") -> str:
             _three_facts(release),
             answers(release),
             _compared(facts),
+            explorer or "",
             _protected(facts),
             _again(release),
         ),
         tag("footer", tag("p", f"Written by gaugedp {_version()}. Made from a release; no row was read for it.")),
     ]
     title = tag("title", f"{_question(facts)} – {facts['table']}")
+    extra = [] if explorer is None else [explorer_page.policy(), explorer_page.looks()]
     metas = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     schemes = '<meta name="color-scheme" content="light dark">'
     style = Html(f"<style>{CSS}</style>")
-    page = tag("html", tag("head", Html(metas + schemes), title, style), tag("body", *body), lang="en")
+    page = tag("html", tag("head", Html(metas + schemes), title, style, *extra), tag("body", *body), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 
 

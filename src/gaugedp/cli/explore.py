@@ -1,0 +1,95 @@
+"""`gaugedp explore`: what a question would cost at every epsilon and delta, as one page, without any data."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gaugedp.answer import Release
+from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
+from gaugedp.cli.write import write_beside
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries import query
+from gaugedp.queries.base import Query
+
+if TYPE_CHECKING:
+    from gaugedp.report.explorer import Explored
+
+
+@click.command()
+@question_options
+@click.option("--out", required=True, metavar="FILE", help="Where to write the page: HTML that needs no network.")
+@click.option("--epsilon", default="1", metavar="NUMBER", help="Where the page opens; 1 where nothing is given.")
+@click.option("--delta", default="0", metavar="NUMBER", help="Where the page opens; 0 where nothing is given.")
+@click.option("--seconds", default="40", metavar="NUMBER", help="When to stop computing finer curves.")
+@click.option("--release", "released", metavar="FILE", help="A saved release: write its report with this page in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was computed as JSON.")
+def explore(
+    domain_path: str, text: str, out: str, epsilon: str, delta: str, seconds: str, released: str | None, as_json: bool
+) -> None:
+    """Write a page to try epsilon and delta on: errors, bounds, and what they mean. No data is touched."""
+    from gaugedp.report.explorer import check_start
+
+    domain, unit = load(domain_path)
+    question = query(domain, text)
+    start = (number("epsilon", epsilon), number("delta", delta))
+    check_start(start)
+    limit = number("seconds", seconds)
+    if not limit >= 0:
+        raise InvalidRequest(f"seconds is {seconds!r}.", "Give seconds as a number of at least 0.")
+    check_apart({"domain file": domain_path, **({"release": released} if released else {})}, {"out": out})
+    check_writable(out)
+    found = _write(Path(out), (question, unit, start, limit), _read(released, question))
+    if as_json:
+        click.echo(json.dumps(found.to_dict()))
+    else:
+        click.echo(f"{len(found.points)} points are in {out}. Open it in a browser; it needs no network.")
+
+
+def _read(path: str | None, question: Query) -> Release | None:
+    if path is None:
+        return None
+    from gaugedp.report.explorer import check_released
+
+    try:
+        release = Release.from_json(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidRequest(f"{path!r} cannot be read.", "Give what `gaugedp release --save` wrote.") from None
+    check_released(release, question)
+    return release
+
+
+def _write(
+    out: Path, asked: tuple[Query, PrivacyUnit, tuple[float, float], float], release: Release | None
+) -> "Explored":
+    from gaugedp.report.explorer import save_explorer, save_report
+
+    question, unit, start, seconds = asked
+    found: list[Explored] = []
+    told = _Told()
+
+    def write(path: Path) -> None:
+        if release is None:
+            found.append(save_explorer(question, unit, path, start, seconds, told))
+        else:
+            found.append(save_report(release, question, path, seconds, told))
+
+    write_beside(out, write)
+    if told.share < 1:
+        click.echo("The time was up: a larger --seconds gives finer curves.", err=True)
+    return found[0]
+
+
+class _Told:
+    """Says on standard error how much is computed, at each tenth."""
+
+    def __init__(self) -> None:
+        self.share, self._next = 0.0, 0.1
+
+    def __call__(self, share: float) -> None:
+        self.share = share
+        if share >= self._next - 1e-9 or share == 1:
+            self._next = share + 0.1
+            click.echo(f"Computing the curves: {share:.0%}", err=True)

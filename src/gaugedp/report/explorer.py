@@ -1,0 +1,243 @@
+"""The explorer: errors against ε and δ on one page that needs no network, computed from public facts alone."""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaugedp._validate import between, finite, positive
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.plan import Plan, plan
+from gaugedp.queries.base import Query
+from gaugedp.report import explorer_page, html
+from gaugedp.report.plots import check_installed
+
+if TYPE_CHECKING:
+    from gaugedp.answer import Release
+
+_TENTH = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)  # ten to a decade, rounded for people
+EPSILONS = tuple(
+    float(f"{digits:g}e{power}") for power in range(-3, 2) for digits in _TENTH if 0.0018 < digits * 10.0**power < 22
+)
+DELTAS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
+SECONDS = 40.0
+_STRIDES = (8, 4, 2, 1)
+_LEAST_STRIDE = 2  # with δ > 0, where plans take longest
+_FEWEST = 2  # values of ε between which something can be read off
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a plan says at one (ε, δ): errors and exactness by mechanism, the chosen one, its widths by measure.
+
+    `lower_bounds` holds Plan.lower_bound and Plan.real_lower_bound at δ = 0, and (0, 0) elsewhere.
+    """
+
+    epsilon: float
+    delta: float
+    errors: dict[str, float]
+    exactness: dict[str, str]
+    chosen: str
+    widths: tuple[float, ...]
+    lower_bounds: tuple[float, float]
+
+    @property
+    def error(self) -> float:
+        """The expected error of the chosen mechanism."""
+        return self.errors[self.chosen]
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The plans of a question on a grid of ε and δ, as numbers. Made of public facts alone."""
+
+    query: Query
+    unit: PrivacyUnit
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+    points: tuple[Point, ...]
+    measures: tuple[str, ...]
+    in_rows: bool
+
+    @property
+    def mechanisms(self) -> dict[str, str]:
+        """Every mechanism that was a candidate somewhere, with its exactness."""
+        found: dict[str, set[str]] = {}
+        for point in self.points:
+            for name, kind in point.exactness.items():
+                found.setdefault(name, set()).add(kind)
+        return {name: " or ".join(sorted(kinds)) for name, kinds in found.items()}
+
+    def curve(self, delta: float) -> list[Point]:
+        """Return the points at one δ, in rising ε."""
+        return sorted((point for point in self.points if point.delta == delta), key=lambda point: point.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that the page shows as JSON can hold it, numbers rounded to six digits."""
+        names = list(self.mechanisms)
+        pure = self.curve(0.0)
+        bounds = {
+            key: [_six(point.lower_bounds[i]) or None for point in pure] for i, key in enumerate(("whole", "real"))
+        }
+        return {
+            "query": self.query.text,
+            "epsilons": self.epsilons,
+            "deltas": self.deltas,
+            "mechanisms": names,
+            "exactness": list(self.mechanisms.values()),
+            "measures": self.measures,
+            "in_rows": self.in_rows,
+            "bounds": {"at": [self.epsilons.index(point.epsilon) for point in pure], **bounds},
+            "curves": [self._curve_facts(delta, names) for delta in self.deltas],
+        }
+
+    def _curve_facts(self, delta: float, names: list[str]) -> dict[str, Any]:
+        points = self.curve(delta)
+        return {
+            "delta": delta,
+            "at": [self.epsilons.index(point.epsilon) for point in points],
+            "chosen": [names.index(point.chosen) for point in points],
+            "error": [_six(point.error) for point in points],
+            "errors": [[_six(point.errors.get(name)) for point in points] for name in names],
+            "widths": [[_six(point.widths[i]) for point in points] for i in range(len(self.measures))],
+        }
+
+
+def explore(
+    query: Query,
+    unit: PrivacyUnit,
+    grid: tuple[Sequence[float], Sequence[float]] = (EPSILONS, DELTAS),
+    seconds: float = SECONDS,
+    on_progress: Callable[[float], object] = str,
+) -> Explored:
+    """Return the plans of a question on a grid of (epsilons, deltas); δ = 0 is always among them. No data is touched.
+
+    Points come from coarse to fine: every 8th ε for each δ, then every 4th, every 2nd, and at δ = 0 every one, counted
+    from the one nearest to 1, and both ends. After `seconds` no further one is begun, but the first round is always
+    made. `on_progress` is told the share that is done.
+    Refused: fewer than two ε; what `plan` refuses at every point.
+    """
+    epsilons, deltas = _checked(grid)
+    rounds = _rounds(epsilons, len(deltas))
+    first, end = len(rounds[0]), time.monotonic() + seconds
+    wanted = [place for one in rounds for place in one]
+    made: list[Plan] = []
+    points = []
+    for number, (at, which) in enumerate(wanted):
+        if number >= first and time.monotonic() > end:
+            break
+        with contextlib.suppress(InvalidRequest):  # such as noise beyond 64 bits where ε is small
+            one = plan(query, unit, epsilon=epsilons[at], delta=deltas[which] or None)
+            points.append(_point(one, epsilons[at], deltas[which]))
+            made = made or [one]
+        on_progress((number + 1) / len(wanted))
+    if not made:
+        plan(query, unit, epsilon=epsilons[-1])  # says why not
+        raise InvalidRequest("No epsilon of the grid can be planned for.", "Give larger ones.")
+    return Explored(query, unit, epsilons, deltas, tuple(points), _measures(made[0]), made[0].mechanism.in_rows)
+
+
+def save_explorer(
+    query: Query,
+    unit: PrivacyUnit,
+    path: str | Path,
+    start: tuple[float, float] = (1.0, 0.0),
+    seconds: float = SECONDS,
+    on_progress: Callable[[float], object] = str,
+) -> Explored:
+    """Explore a question and write the page, which opens at `start` = (ε, δ). Return what it shows."""
+    check_start(start)
+    explored = explore(query, unit, seconds=seconds, on_progress=on_progress)
+    Path(path).write_text(explorer_page.page(explored, start), encoding="utf-8")
+    return explored
+
+
+def save_report(
+    release: "Release",
+    query: Query,
+    path: str | Path,
+    seconds: float = SECONDS,
+    on_progress: Callable[[float], object] = str,
+) -> Explored:
+    """Write the report of a release with the explorer of its question inside. Return what the explorer shows.
+
+    It opens at the ε and δ that were asked for. Refused: a `query` that is not the release's; a missing matplotlib.
+    """
+    check_installed()
+    check_released(release, query)
+    explored = explore(query, PrivacyUnit.of(release.facts["unit"]), seconds=seconds, on_progress=on_progress)
+    asked = release.facts["asked"]
+    start = nearest(explored, float(asked.get("epsilon", 1.0)), float(asked.get("delta", 0.0)))
+    Path(path).write_text(html.render(release, explorer_page.section(explored, start)), encoding="utf-8")
+    return explored
+
+
+def check_start(start: tuple[float, float]) -> None:
+    """Refuse a start that lies outside the grid."""
+    finite(epsilon=start[0], delta=start[1])
+    if not EPSILONS[0] <= start[0] <= EPSILONS[-1]:
+        raise InvalidRequest(f"epsilon is {start[0]!r}.", f"Start between {EPSILONS[0]:g} and {EPSILONS[-1]:g}.")
+    if start[1] != 0 and not DELTAS[1] <= start[1] <= DELTAS[-1]:
+        raise InvalidRequest(f"delta is {start[1]!r}.", f"Start at 0, or between {DELTAS[1]:g} and {DELTAS[-1]:g}.")
+
+
+def check_released(release: "Release", query: Query) -> None:
+    """Refuse a question that is not the release's."""
+    if release.facts["digest"] != query.digest():
+        raise InvalidRequest("The release answers another question.", "Give the question that was released.")
+
+
+def nearest(explored: Explored, epsilon: float, delta: float) -> tuple[float, float]:
+    """Return the point of the grid's range that is nearest to (ε, δ); a δ below the least positive one becomes 0."""
+    low, high = explored.epsilons[0], explored.epsilons[-1]
+    inside = len(explored.deltas) > 1 and delta >= explored.deltas[1]
+    return min(max(epsilon, low), high), min(delta, explored.deltas[-1]) if inside else 0.0
+
+
+def _checked(grid: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    epsilons, deltas = sorted({float(value) for value in grid[0]}), sorted({0.0, *map(float, grid[1])})
+    if len(epsilons) < _FEWEST:
+        raise InvalidRequest("There are fewer than two epsilons.", "Give at least two.")
+    for value in epsilons:
+        positive(epsilon=value)
+    for value in deltas[1:]:
+        between(0, 1, delta=value)
+    return tuple(epsilons), tuple(deltas)
+
+
+def _rounds(epsilons: Sequence[float], n_deltas: int) -> list[list[tuple[int, int]]]:
+    """Return places (ε, δ) from coarse to fine, each once; the ends, and the ε nearest to 1, are in the first round."""
+    last, middle = len(epsilons) - 1, min(range(len(epsilons)), key=lambda at: abs(math.log(epsilons[at])))
+    done: set[tuple[int, int]] = set()
+    rounds = []
+    for stride in _STRIDES:
+        ats = [at for at in range(last + 1) if at in (0, last) or (at - middle) % stride == 0]
+        wanted = [(at, which) for which in range(n_deltas) for at in ats if which == 0 or stride >= _LEAST_STRIDE]
+        rounds.append([place for place in wanted if place not in done])
+        done.update(wanted)
+    return rounds
+
+
+def _point(made: Plan, epsilon: float, delta: float) -> Point:
+    errors: dict[str, float] = {}
+    for one in made.candidates:
+        errors[one.mechanism.name] = min(one.error, errors.get(one.mechanism.name, one.error))
+    chosen = made.mechanism.name
+    kinds = {one.mechanism.name: one.mechanism.exactness for one in made.candidates}
+    widths = tuple(width for term in made.terms() for width in term["interval_95"])
+    bounds = (float(made.lower_bound), float(made.real_lower_bound)) if delta == 0 else (0.0, 0.0)
+    return Point(epsilon, delta, {**errors, chosen: made.error}, kinds, chosen, widths, bounds)
+
+
+def _measures(made: Plan) -> tuple[str, ...]:
+    """Return a name for each width of `Plan.terms`."""
+    parts = {1: ("",), 2: (": its centred sum", ": its count")}
+    return tuple(f"{term['query']}{part}" for term in made.terms() for part in parts[len(term["interval_95"])])
+
+
+def _six(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")

@@ -1,0 +1,234 @@
+"""How the explorer stands on a page: its parts as HTML, its numbers as JSON, its script, and the policy around them."""
+
+import base64
+import hashlib
+import json
+import shlex
+import sys
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from gaugedp.report.explorer_words import Start, protected, sentences, small, with_delta
+from gaugedp.report.figures import plain, short
+from gaugedp.report.layout import MARKS
+from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.plots import COLOURS
+from gaugedp.report.style import CSS
+
+if TYPE_CHECKING:
+    from gaugedp.report.explorer import Explored, Point
+
+_MOST_TERMS = 24  # measures that the page offers
+_FIRST_CELLS = 6
+_NO_NUMBER = "–"
+_MEANING = (
+    "The expected error is the typical length of the noise over all released numbers; one row of a sum counts like one "
+    "row of a count. Every mechanism here keeps the promise of the chosen ε and δ. "
+)
+_MEANING_IN_ROWS = "The expected error is the length, over all quantiles, of how far ranks are off in rows, at most. "
+_COMPUTED = (
+    "Numbers are computed at the points of the table. Between them they are interpolated on logarithmic axes, and the "
+    "page says so. The number of a lower bound is never interpolated: it is the proved one of the next larger ε in the "
+    "table."
+)
+_BOUNDED = (
+    "The lower bounds hold for mechanisms with δ = 0. The dashed one is proved for counts in whole numbers, the dotted "
+    "one for data in real numbers: mechanisms on whole numbers may pass below the dotted one. Between proved points "
+    "the lines are drawn for the eye."
+)
+_NO_SCRIPT = (
+    "The sliders and the chart need a script, which did not run here. The table below has every computed number."
+)
+
+
+def page(explored: "Explored", start: Start) -> str:
+    """Return the explorer as a page of its own. The same points and start give the same bytes."""
+    text = explored.query.text
+    lead = f"What an answer would cost, and how wrong it would be. Protected: {explored.unit}."
+    header = tag("header", tag("p", "Explorer", class_="kicker"), tag("h1", text), tag("p", lead, class_="lead"))
+    footer = tag(
+        "footer", tag("p", f"Written by gaugedp {_version()}. Made from public facts; no row was read for it.")
+    )
+    metas = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    schemes = '<meta name="color-scheme" content="light dark">'
+    title, style = tag("title", f"Explorer – {text[:120]}"), Html(f"<style>{CSS}</style>")
+    top = tag("head", Html('<meta charset="utf-8">'), policy(), Html(metas + schemes), title, style, looks())
+    body = tag("body", header, tag("main", section(explored, start)), footer)
+    return f"<!DOCTYPE html>\n{tag('html', top, body, lang='en')}\n"
+
+
+def policy() -> Html:
+    """Return the policy of a page with the explorer: nothing is loaded or sent, and no script but its own runs."""
+    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
+    rules = ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'")
+    content = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
+    return Html(f'<meta http-equiv="Content-Security-Policy" content="{content}">')
+
+
+def looks() -> Html:
+    """Return the style that the section needs in the head of its page."""
+    colours = "".join(f".explorer .c{i}{{color:{colour}}}" for i, colour in enumerate(COLOURS))
+    return Html(f"<style>{_file('explorer.css')}{colours}</style>")
+
+
+def section(explored: "Explored", start: Start) -> Html:
+    """Return the explorer for the inside of a page whose head has `policy` and `looks`."""
+    return tag(
+        "section",
+        tag("h2", "Explore other choices"),
+        tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
+        tag("div", _controls(explored), _chart(explored), _wanted(explored), class_="bench live"),
+        tag("h3", "What it means for the protected"),
+        protected(explored.unit.to_dict(), start),
+        _terms(explored),
+        _commands(explored, start),
+        tag("h3", "What was computed"),
+        tag("p", _COMPUTED, class_="small"),
+        _grid(explored),
+        _data(explored, start),
+        Html(f"<script>{_script()}</script>"),
+        class_="explorer",
+        id="explorer",
+    )
+
+
+def _controls(explored: "Explored") -> Html:
+    slider = {"type": "range", "min": "0", "step": "1"}
+    rows = ", in rows" if explored.in_rows else ""
+    return tag(
+        "div",
+        tag("label", "ε, the privacy loss", for_="explorer-epsilon"),
+        tag(
+            "div", _input(id="explorer-epsilon", **slider), _number("explorer-number", "ε as a number"), class_="slide"
+        ),
+        tag("label", "δ, the slack", for_="explorer-delta"),
+        tag("div", _input(id="explorer-delta", **slider), tag("output", id="explorer-slack"), class_="slide"),
+        tag("h4", f"Expected error of all answers together{rows}"),
+        tag(
+            "div",
+            *(tag("p", id=f"explorer-{name}", class_=kind) for name, kind in _READINGS),
+            aria_live="polite",
+        ),
+        class_="controls fact",
+    )
+
+
+_READINGS = (("error", "value"), ("taken", ""), ("bound", "small"), ("how", "small"))
+
+
+def _chart(explored: "Explored") -> Html:
+    bounded = any(max(point.lower_bounds) > 0 for point in explored.points)
+    meaning = _MEANING_IN_ROWS if explored.in_rows else _MEANING
+    rows = [(_named(i, name), "", kind) for i, (name, kind) in enumerate(explored.mechanisms.items())]
+    heads = ("mechanism", "error", "exactness")
+    return tag(
+        "figure",
+        tag("figcaption", "Expected error against ε, both on logarithmic axes. Click into it, or move the sliders."),
+        tag("div", tag("svg", aria_hidden="true"), id="explorer-chart", class_="paper"),
+        table("At the chosen ε and δ. –: no candidate there", heads, rows, class_="numbers mechanisms"),
+        tag("p", meaning + (_BOUNDED if bounded else "No lower bound is known for this question."), class_="small"),
+    )
+
+
+def _named(index: int, name: str) -> Html:
+    look = index % len(MARKS)
+    return join([tag("span", MARKS[look], class_=f"mark c{look}", aria_hidden="true"), f" {name}"])
+
+
+def _wanted(explored: "Explored") -> Html:
+    whole = tag("option", "all answers: expected error", value="")
+    each = [
+        tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))
+        for i, name in enumerate(explored.measures[:_MOST_TERMS])
+    ]
+    return tag(
+        "div",
+        tag("h3", "From a wanted error to ε"),
+        tag(
+            "p",
+            tag("label", "What is measured ", tag("select", whole, *each, id="explorer-measure")),
+            tag("label", "It may be at most ", _number("explorer-wanted", "the largest error")),
+            class_="asked",
+        ),
+        tag("p", id="explorer-needed", aria_live="polite"),
+        tag("button", "Go to this ε", type="button", id="explorer-go"),
+        class_="wanted fact",
+    )
+
+
+def _terms(explored: "Explored") -> Html:
+    shown = explored.measures[:_MOST_TERMS]
+    rest = len(explored.measures) - len(shown)
+    caption = "The widest 95\u00a0% interval by the mechanism that is taken: the released number ± this"
+    widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(name, "") for name in shown])
+    more = f" {rest:,} more are left out here; gaugedp plan prints them." if rest > 0 else ""
+    cells = [cell for _, cell in explored.query.labels]
+    names = ", ".join(filter(None, cells[:_FIRST_CELLS])) + (", …" if len(cells) > _FIRST_CELLS else "")
+    end = "" if names.endswith("…") else "."
+    count = f"{plain(len(cells))} answer{'s' * (len(cells) != 1)}{': ' * bool(names)}{names}{end}{more}"
+    title = tag("h3", "How far an answer may be off")
+    return tag("div", title, tag("p", count, class_="small"), widths, class_="live", id="explorer-terms")
+
+
+def _commands(explored: "Explored", start: Start) -> Html:
+    if "matrix(" in explored.query.text:
+        return Html("")
+    asked = f"--domain domain.toml --query {shlex.quote(explored.query.text)} --epsilon "
+    number = tag("span", f"{start[0]:.6g}", data_say="digits")
+    slack = with_delta([" --delta ", tag("span", f"{start[1]:.6g}".replace("e-0", "e-"), data_say="slack")], start)
+    lines = (
+        ["gaugedp plan ", asked, number, slack],
+        ["gaugedp release TABLE ", asked, number, slack, " --ledger LEDGER"],
+    )
+    shown = [tag("pre", tag("code", *line), tabindex="0") for line in lines]
+    return join([tag("h3", "On the command line"), *shown])
+
+
+def _grid(explored: "Explored") -> Html:
+    """Return every computed point: a table for each δ, open until the script runs."""
+    summary = tag("summary", f"Table: all {plain(len(explored.points))} computed points")
+    return tag("details", summary, *(_curve(explored, delta) for delta in explored.deltas), open="open")
+
+
+def _curve(explored: "Explored", delta: float) -> Html:
+    names, points = list(explored.mechanisms), explored.curve(delta)
+    thin = len(points) < len(explored.epsilons)
+    few = f", computed at {len(points)} of {len(explored.epsilons)} values of ε" if thin else ""
+    bounded = any(max(point.lower_bounds) > 0 for point in points)
+    heads = ["ε", *names, "taken", *["bound, whole numbers", "bound, real numbers"] * bounded, "guessed right, at most"]
+    return table(f"Expected errors at δ = {small(delta)}{few}", heads, (_line(one, names, bounded) for one in points))
+
+
+def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:
+    errors = [short(point.errors[name]) if name in point.errors else _NO_NUMBER for name in names]
+    bounds = [short(bound) if bound > 0 else _NO_NUMBER for bound in point.lower_bounds] * bounded
+    return [small(point.epsilon), *errors, point.chosen, *bounds, sentences(point.epsilon, point.delta)["guess"]]
+
+
+def _data(explored: "Explored", start: Start) -> Html:
+    """Return the numbers as JSON that no text in it can end."""
+    facts = {**explored.to_dict(), "start": {"epsilon": start[0], "delta": start[1]}, "colours": COLOURS}
+    text = json.dumps(facts, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return Html(f'<script type="application/json" id="explorer-data">{text}</script>')
+
+
+def _number(name: str, label: str) -> Html:
+    return _input(id=name, type="text", inputmode="decimal", autocomplete="off", size="8", aria_label=label)
+
+
+def _input(**attributes: str) -> Html:
+    return Html(tag("input", **attributes).removesuffix("</input>"))
+
+
+def _script() -> str:
+    return _file("explorer_words.js") + _file("explorer.js")
+
+
+def _file(name: str) -> str:
+    return files("gaugedp.report").joinpath(name).read_text("utf-8")
+
+
+def _version() -> str:
+    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

@@ -1,0 +1,130 @@
+"""What a choice of ε and δ means for the protected: sentences whose numbers the explorer's script replaces."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gaugedp.guarantees import ApproxDP, PureDP
+from gaugedp.report import words
+from gaugedp.report.figures import factor_up, percent_up, scientific
+from gaugedp.report.markup import Html, join, listing, tag
+
+Start = tuple[float, float]
+
+_BELIEFS, _BELIEF = (0.01, 0.1, 0.5, 0.9), 0.1
+_MISTAKEN = 0.01  # share of wrong hits in the sentence about a search
+_DELTA = (
+    "A promise with δ does not rule out that each unit is shown in the clear with probability δ. Choose δ far below 1 "
+    "over the number of units."
+)
+
+
+def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str, str]:
+    """Return the numbers of the sentences by name, each rounded to the careful side.
+
+    For an (ε, δ) promise between two neighbours: an even guess is right with probability at most (e^ε + δ)/(1 + e^ε);
+    a set of probability a on one side has at most min(e^ε·a + δ, 1 − e^−ε·(1 − a − δ)) on the other; at δ = 0 a
+    belief p ends between p/(p + (1 − p)·e^ε) and e^ε·p/(1 − p + e^ε·p); with δ the odds for what is true grow more
+    than 2·e^ε times with probability at most 2δ. The proofs are in docs/how-to/explore.md.
+    """
+    fade, against = math.exp(-epsilon), 1 - belief
+    found = min(_MISTAKEN / fade + delta, 1 - fade * (1 - _MISTAKEN - delta))
+    most = belief / (belief + against * (fade / 2 if delta else fade))
+    return {
+        "epsilon": small(epsilon),
+        "delta": small(delta),
+        "factor": factor_up(epsilon),
+        "guess": percent_up((1 + delta * fade) / (1 + fade)),
+        "found": percent_up(found),
+        "most": percent_up(most),
+        "least": percent_down(belief * fade / (belief * fade + against)),
+        "except": small(2 * delta),
+        "twice": f"ε = {small(2 * epsilon)}" + (f", δ = {small(2 * delta)}" if delta else ""),
+    }
+
+
+def protected(unit: Mapping[str, Any], start: Start) -> Html:
+    """Return what the promise at `start` says, in a list."""
+    said = sentences(*start)
+    slack = with_delta([", ", say(said, "delta", "δ = ")], start)
+    return tag(
+        "div",
+        tag("p", words.neighbours(unit)),
+        tag("p", "At ", say(said, "epsilon", "ε = "), slack, ":"),
+        listing(_statements(unit, said, start)),
+        id="explorer-protected",
+    )
+
+
+def say(said: Mapping[str, str], name: str, before: str = "") -> Html:
+    """Return a number that the script replaces."""
+    return tag("b", f"{before}{said[name]}", data_say=name, **({"data_before": before} if before else {}))
+
+
+def with_delta(parts: list[str], start: Start) -> Html:
+    """Return what is shown where δ > 0 only."""
+    return _when("delta", parts, start[1] > 0)
+
+
+def small(value: float) -> str:
+    """Return ε or δ as people write it."""
+    return scientific(value) if 0 < value < 1e-3 else f"{value:.6g}"
+
+
+def percent_down(share: float) -> str:
+    """Return a percentage, rounded down to a tenth."""
+    return f"{max(0.0, math.floor(share * 1000 + 1e-9) / 10):g}\u00a0%"
+
+
+def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) -> Iterator[Html]:
+    yield join(
+        [
+            f"Whatever the data: if {words.difference(unit)}, the probability of any set of outputs grows at most e",
+            tag("sup", "ε"),
+            " ≈ ",
+            say(said, "factor"),
+            " times",
+            with_delta([", and by ", say(said, "delta"), " on top"], start),
+            ".",
+        ]
+    )
+    before, _, after = words.best_guess(ApproxDP(*start) if start[1] else PureDP(start[0]), unit).partition(
+        said["guess"]
+    )
+    yield join([before, say(said, "guess"), after])
+    yield join([*_belief(unit), *_ends(said, start)])
+    yield join(_search(unit, said))
+    yield join(["Two such releases about the same table keep together this promise: ", say(said, "twice"), "."])
+    yield with_delta([_DELTA], start)
+
+
+def _belief(unit: Mapping[str, Any]) -> list[str]:
+    options = [
+        tag("option", percent_up(one), value=str(one), **({"selected": "selected"} if one == _BELIEF else {}))
+        for one in _BELIEFS
+    ]
+    chosen = tag("select", *options, id="explorer-belief", aria_label="Belief before the release")
+    about = "a given row" if unit.get("column") is None else f"a given {unit['column']}"
+    what = f"{about} says this and not that" if unit["neighbours"] == "replace" else f"{about} is in the table"
+    return ["Somebody who knows everything else believes, with ", chosen, f", that {what}. "]
+
+
+def _ends(said: Mapping[str, str], start: Start) -> list[Html]:
+    pure = ["Whatever is released, this belief ends between ", say(said, "least"), " and ", say(said, "most"), "."]
+    loose = ["If that is so, this belief ends at ", say(said, "most"), " at most, except with probability "]
+    rest = [say(said, "except"), " or less, over the noise."]
+    return [_when("pure", pure, start[1] == 0), with_delta([*loose, *rest], start)]
+
+
+def _search(unit: Mapping[str, Any], said: Mapping[str, str]) -> list[str]:
+    number = say(said, "found")
+    if unit["neighbours"] == "replace":
+        start = "A test of whether a unit says this or that, which says “that” wrongly in at most 1\u00a0% of cases, "
+        return [start, "says it rightly in at most ", number, "."]
+    about = "rows" if unit.get("column") is None else "units"
+    start = f"A search that points at no more than 1\u00a0% of those {about} that are not in the table "
+    return [start, "points at no more than ", number, " of those that are."]
+
+
+def _when(kind: str, parts: list[str], shown: bool) -> Html:
+    return tag("span", *parts, data_when=kind, **({} if shown else {"hidden": "hidden"}))

@@ -1,0 +1,106 @@
+"""`gaugedp explore` writes one page from the domain file and the question alone, and nothing where it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gaugedp as gd
+from gaugedp.report.explorer import EPSILONS
+from gaugedp.report.figures import short
+from tests.cli.kit import CENTS, NOTE, Desk, check_sentence, check_silence
+from tests.forking import Done
+
+FEW = 35  # points of the first round: 7 values of ε for 5 of δ
+
+
+def explored(desk: Desk, *more: str, text: str = "SEX") -> Done:
+    asked = ["--domain", "domain.toml", "--query", text, "--out", "page.html", "--seconds", "0"]
+    return desk.gaugedp("explore", *asked, *more)
+
+
+def test_a_page_and_progress(desk: Desk) -> None:
+    before = desk.files()
+    done = explored(desk, text="SEX; mean(PAY) by SEX")
+    assert done.code == 0
+    assert done.out.startswith(f"{FEW} points are in page.html.")
+    assert "Computing the curves:" in done.err
+    assert "The time was up" in done.err
+    after = desk.files()
+    page = after.pop("page.html").decode()
+    assert after == before
+    assert page.startswith("<!DOCTYPE html>")
+    assert "mean(PAY) by SEX: its count" in page
+    for secret in (NOTE, CENTS):
+        assert secret not in page
+    check_silence(done)
+
+
+def test_no_table_is_needed(desk: Desk) -> None:
+    for name in ("people.csv", "people.ledger", "answers.csv"):
+        (desk.folder / name).unlink()
+    assert explored(desk).code == 0
+
+
+def test_the_same_question_gives_the_same_page(desk: Desk) -> None:
+    explored(desk)
+    first = (desk.folder / "page.html").read_bytes()
+    explored(desk)
+    assert (desk.folder / "page.html").read_bytes() == first
+
+
+def test_json_is_what_the_plan_says(desk: Desk) -> None:
+    facts = json.loads(explored(desk, "--json").out)
+    domain = gd.Domain.load(desk.folder / "domain.toml")
+    for curve in facts["curves"]:
+        for at, error in zip(curve["at"], curve["error"], strict=True):
+            made = gd.plan(
+                gd.query(domain, "SEX"), gd.PrivacyUnit(), epsilon=EPSILONS[at], delta=curve["delta"] or None
+            )
+            assert error == float(f"{made.error:.6g}")
+    assert sum(len(curve["at"]) for curve in facts["curves"]) == FEW
+
+
+def test_where_it_opens(desk: Desk) -> None:
+    explored(desk, "--epsilon", "0.5", "--delta", "1e-6")
+    assert '"start":{"epsilon":0.5,"delta":1e-06}' in (desk.folder / "page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--query", "AGEE"], "AGEE"),
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "x"], "epsilon"),
+        (["--delta", "0.5"], "delta"),
+        (["--seconds", "-1"], "seconds"),
+        (["--seconds", "nan"], "seconds"),
+        (["--out", "domain.toml"], "domain file"),
+        (["--out", "nowhere/page.html"], "nowhere"),
+        (["--out", "."], "'.'"),
+        (["--release", "people.csv"], "not a release"),
+        (["--release", "nowhere.json"], "nowhere.json"),
+    ],
+)
+def test_refusals_write_nothing(desk: Desk, more: list[str], words: str) -> None:
+    before = desk.files()
+    check_sentence(explored(desk, *more), 2, words)
+    assert desk.files() == before
+
+
+def test_the_report_of_a_saved_release(desk: Desk) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+    assert desk.release("people.csv", "--save", "saved.json").code == 0
+    saved = gd.Release.from_json((desk.folder / "saved.json").read_text("utf-8"))
+    done = explored(desk, "--release", "saved.json")
+    assert done.code == 0, done.err
+    page = (desk.folder / "page.html").read_text("utf-8")
+    assert 'id="explorer"' in page
+    assert saved.facts["digest"] in page
+    assert short(float(saved.values[0])).split(".")[0] in page
+
+
+def test_a_release_of_another_question_is_refused(desk: Desk) -> None:
+    assert desk.release("people.csv", "--save", "saved.json").code == 0
+    check_sentence(explored(desk, "--release", "saved.json", text="AGE"), 2, "another question")
+    assert not Path("page.html").exists()
