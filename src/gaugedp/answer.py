@@ -19,6 +19,7 @@ from gaugedp.queries.estimates import Estimate, all_answers, split
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
+EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
 
 Runs = list[list[Any]]
@@ -146,6 +147,7 @@ class Release:
             facts = json.loads(text)
             if facts.pop("format") != FORMAT:
                 raise KeyError("format")
+            _check_lengths(facts)
             release = cls(
                 np.array(facts.pop("numbers"), dtype=object),
                 [(str(query), str(cell)) for query, cell in facts.pop("labels")],
@@ -153,9 +155,8 @@ class Release:
                 from_dict(facts.pop("guarantee")),
                 {"format": FORMAT, **facts},
             )
-            release.interval()
-            release._check_processing()
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            release._check_shown()
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not a release.", "Use what `to_json` wrote.") from None
         return release
 
@@ -187,6 +188,17 @@ class Release:
     def _shown(self) -> np.ndarray:
         return np.array(self.facts["processing"]["values"], dtype=float) if self.processing else self._released
 
+    def _check_shown(self) -> None:
+        """Fail where anything that is shown of a release could not be."""
+        highest = min((one.ends for one in self.estimates if one.ends), default=LEVELS[-2])
+        for level in (level for level in LEVELS if level <= max(highest, 0.95)):
+            ends = np.array([self.interval(level), self.interval(level, simultaneous=True)])
+            if not np.isfinite(ends).all() or ends.shape[-1] != len(self.labels):
+                raise ValueError
+        self._check_processing()
+        if not np.isfinite(self.values).all() or self.exactness not in EXACTNESS or not isinstance(repr(self), str):
+            raise ValueError
+
     def _check_processing(self) -> None:
         if not set(self.processing) <= set(STEPS):
             raise ValueError
@@ -217,6 +229,16 @@ class Release:
         processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
         count = len(self.labels)
         return f"Release({self.facts['query']!r}, {count} answers, {self.guarantee!r}, {self.exactness}{processed})"
+
+
+def _check_lengths(facts: Mapping[str, Any]) -> None:
+    """Fail where runs are longer than the numbers that they speak of: they would fill the memory."""
+    widths = facts["widths"] or {}
+    runs = [facts["steps"], *(levels for kind in widths.values() for levels in kind.values())]
+    if any(count < 0 for each in runs for count, _ in each):
+        raise ValueError
+    if any(sum(count for count, _ in each) > len(facts["numbers"]) for each in runs):
+        raise ValueError
 
 
 def fold(values: Any) -> Runs:

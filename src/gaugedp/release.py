@@ -17,7 +17,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
 from gaugedp.plan import Plan, fits, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
-from gaugedp.tables.table import Table
+from gaugedp.tables.table import Table, can_resume, reporting
 
 __all__ = ["LEVELS", "Release", "release"]
 
@@ -48,7 +48,11 @@ def release(
     delta, rho or mu. `rng` is for research only. `processing` names steps of `Release.processed`, off by default;
     they cost nothing, the ledger keeps the raw answer, and the same key may be asked for with other steps.
     `noise` is what `mechanism.pool` drew ahead, for this mechanism or the plan's. `on_stage` is told "plan", "pay",
-    "look" and "store" as they begin, `on_progress` the share of the noise that is drawn.
+    "look" and "store" as they begin, `on_progress` the share of the noise that is drawn, and of the look that is done.
+
+    A table with a folder for unfinished looks (`Table.in_buckets`) finishes a release that was killed after it was
+    paid: the same request with the same `key` is not paid again. Nothing of the killed one was shown, and its
+    reservation can be settled once, so that one answer, with noise of its own, is shown for what was paid.
 
     Refused, with nothing read or spent: an unknown step, what the domain does not know, a mechanism whose body does not
     hold this question's, what the ledger does not allow.
@@ -68,12 +72,13 @@ def release(
         unit=table.unit,
         request=_request(made, seed),
         key=key,
+        resume=can_resume(table),
     )
     if isinstance(paid, Stored):
         return Release.from_json(paid.released.decode()).processed(*steps, query=query)
     on_stage("look")
     facts["account"] = _account(ledger, paid)
-    numbers = prepared(query.evaluate(table, row_key))
+    numbers = prepared(query.evaluate(reporting(table, on_progress), row_key))
     on_stage("store")
     answer = Release(numbers, query.labels, query.estimates, made.mechanism.guarantee, facts)
     ledger.settle(paid, answer.to_json().encode())

@@ -15,6 +15,11 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger, Reservation
 
+with contextlib.suppress(ImportError):  # before the forks, which are killed within a tenth of a second
+    import psycopg  # noqa: F401
+
+    import gaugedp.ledger.postgres  # noqa: F401
+
 CHARGE = PureDP(0.001)
 
 

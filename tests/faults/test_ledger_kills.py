@@ -13,20 +13,23 @@ from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger, Stored
 from tests.faults.crew import Worker, crew
 from tests.faults.ledger_worker import CHARGE
-from tests.ledger.kit import UNIT
+from tests.faults.places import place, postgres
+from tests.ledger.kit import UNIT, Place
+
+__all__ = ["place", "postgres"]
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 LONGEST = 50  # seconds; a slow disk ends the long run early
 
 
 def _kill_one(worker: Worker, running: list[int], moments: random.Random) -> None:
-    time.sleep(moments.random() * 0.12)
+    time.sleep(moments.random() * 0.25)
     victim = running.pop(moments.randrange(len(running)))
     os.kill(victim, signal.SIGKILL)
     assert worker.ask("wait", victim) == "gone"
 
 
-def _kills(path: Path, log: Path, count: int) -> int:
+def _kills(path: Place, log: Path, count: int) -> int:
     """Keep two workers spending, kill one of them `count` times, then both; return how many were killed."""
     moments, start, killed = random.Random(20), time.monotonic(), 0
     with crew(1) as (worker,):
@@ -40,7 +43,7 @@ def _kills(path: Path, log: Path, count: int) -> int:
     return killed
 
 
-def _check(path: Path, log: Path) -> None:
+def _check(path: Place, log: Path) -> None:
     """Nothing acknowledged is lost, everything adds up, and what was not settled stays spent."""
     ledger = Ledger.open(path)
     lines = [line.split() for line in log.read_text().splitlines()]
@@ -66,11 +69,11 @@ def _again(ledger: Ledger, key: str) -> object:
     return ledger.reserve([CHARGE], table="people", unit=UNIT, request={"query": "SEX"}, key=key)
 
 
-def test_twenty_kills(tmp_path: Path) -> None:
-    path, log = tmp_path / "people.ledger", tmp_path / "acknowledged"
-    Ledger.open(path, PureDP(1000))
-    assert _kills(path, log, 20) == 20
-    _check(path, log)
+def test_twenty_kills(place: Place, tmp_path: Path) -> None:
+    log = tmp_path / "acknowledged"
+    Ledger.open(place, PureDP(1000))
+    assert _kills(place, log, 20) == 20
+    _check(place, log)
 
 
 @pytest.mark.slow

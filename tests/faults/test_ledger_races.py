@@ -11,7 +11,10 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from tests.faults.crew import Worker, crew
-from tests.ledger.kit import SECRET, ask, paid, refused
+from tests.faults.places import place, postgres
+from tests.ledger.kit import SECRET, Place, ask, paid, refused
+
+__all__ = ["place", "postgres"]
 
 
 def _race(workers: list[Worker], folder: Path, number: int) -> None:
@@ -42,8 +45,8 @@ def test_two_processes_never_exceed_the_budget_in_fifty_runs() -> None:
             _race(workers, Path(folder), number)
 
 
-def test_threads_share_one_ledger(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "people.ledger", PureDP(0.05))
+def test_threads_share_one_ledger(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(0.05))
     granted: list[str] = []
 
     def spend() -> None:
@@ -64,8 +67,8 @@ def test_threads_share_one_ledger(tmp_path: Path) -> None:
     assert (ledger.remaining, ledger.verify().ok, ledger.verify().unsettled) == (PureDP(0), True, ())
 
 
-def test_one_key_in_many_threads_is_paid_once(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "people.ledger", PureDP(1))
+def test_one_key_in_many_threads_is_paid_once(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(1))
     outcomes: list[str] = []
 
     def spend() -> None:
@@ -113,8 +116,8 @@ def test_a_creator_that_comes_late_overwrites_nothing(tmp_path: Path, monkeypatc
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_in_the_middle_of_other_threads_spends_on(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "people.ledger", PureDP(10))
+def test_a_fork_in_the_middle_of_other_threads_spends_on(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(10))
     done = threading.Event()
     kept: list[str] = []
 

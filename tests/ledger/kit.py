@@ -1,17 +1,19 @@
 """What the ledger's tests share: one unit, one way of asking, and what every refusal must keep."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gaugedp._postgres import Address, is_address
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import GaugedpError, LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger import Ledger, Reservation, Stored
 
+Place = Path | str  # of a file, or the address of a ledger on a server
 UNIT = PrivacyUnit()
 SECRET = b"SECRET-marker-41"
 
@@ -37,12 +39,35 @@ def paid(ledger: Ledger, promise: Guarantee | float = 0.1, key: str | None = Non
     return reservation
 
 
-def filled(path: Path, count: int = 3, budget: Guarantee | None = None) -> Ledger:
+def filled(path: Place, count: int = 3, budget: Guarantee | None = None) -> Ledger:
     """Return a ledger with `count` settled reservations: entries 1 (open), 2 (bind), 3, 4, 5, 6, …"""
     ledger = Ledger.open(path, budget or PureDP(2))
     for number in range(count):
         ledger.settle(paid(ledger, 0.1, f"key-{number}"), SECRET)
     return ledger
+
+
+def shown(place: Place) -> str:
+    """What messages call the ledger."""
+    return f"postgresql:///postgres?{str(place).rpartition('&')[2]}" if is_address(place) else str(place)
+
+
+def kept(place: Place) -> object:
+    """Everything that is stored at the place."""
+    return tables_of(str(place)) if is_address(place) else folder_bytes(Path(place))
+
+
+def tables_of(url: str) -> list[tuple[Any, ...]] | None:
+    """The rows of a ledger on a server, the head last; None where there is no ledger."""
+    import psycopg
+
+    address, said = Address.parse(url, "ledger")
+    try:
+        with closing(address.connect(10)) as connection:
+            entries = connection.execute(f"SELECT * FROM {said}.entry ORDER BY number").fetchall()
+            return [*entries, *connection.execute(f"SELECT * FROM {said}.head").fetchall()]
+    except psycopg.errors.UndefinedTable:
+        return None
 
 
 def folder_bytes(path: Path) -> dict[str, bytes]:
@@ -51,17 +76,19 @@ def folder_bytes(path: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def refused(*words: str, path: Path | None = None, kind: type[GaugedpError] = LedgerRefused) -> Iterator[None]:
-    """Insist on a refusal that says all `words`, shows neither releases nor the store, and changes no file."""
-    before = None if path is None else folder_bytes(path)
+def refused(
+    *words: str, path: Place | None = None, kind: type[GaugedpError] = LedgerRefused
+) -> Iterator[pytest.ExceptionInfo[GaugedpError]]:
+    """Insist on a refusal that says all `words`, shows no release and no engine, and changes nothing at `path`."""
+    before = None if path is None else kept(path)
     with pytest.raises(kind) as caught:
-        yield
+        yield caught
     message = str(caught.value)
     assert type(caught.value) is kind
     assert all(word in message for word in words), message
     assert SECRET.decode() not in message
-    assert "sqlite" not in message.lower()
+    assert not any(engine in message.lower() for engine in ("sqlite", "psycopg", "libpq"))
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert message.endswith(("Nothing was read and nothing was spent.", "stays spent; no answer was shown."))
-    assert path is None or folder_bytes(path) == before
+    assert path is None or kept(path) == before

@@ -4,6 +4,7 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -13,6 +14,7 @@ from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.guarantees.rounding import up_decimal
 from gaugedp.ledger import Ledger, Reservation, Stored
 from tests.ledger.kit import UNIT
+from tests.postgres import missing, shared_server
 
 KEYS = st.sampled_from("abcdef")
 PRICES = st.sampled_from(["0", "0.1", "0.2", "0.3", "0.7", "1e-9", "1e-30", "3"])
@@ -92,7 +94,23 @@ class FileHistory(History):
         self.folder.cleanup()
 
 
+class ServerHistory(History):
+    """The same on a server."""
+
+    def start(self) -> Ledger:
+        reason = missing()
+        if reason is not None:
+            pytest.skip(reason)
+        self.url = shared_server().new_ledger()
+        return Ledger.open(self.url, PureDP(1))
+
+    def again(self) -> Ledger:
+        return Ledger.open(self.url)
+
+
 TestHistory = History.TestCase
 TestHistory.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestFileHistory = FileHistory.TestCase
 TestFileHistory.settings = settings(max_examples=8, stateful_step_count=15, deadline=None)
+TestServerHistory = ServerHistory.TestCase
+TestServerHistory.settings = settings(max_examples=3, stateful_step_count=12, deadline=None)

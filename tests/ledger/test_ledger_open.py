@@ -13,7 +13,7 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
 from gaugedp.ledger import Ledger
-from tests.ledger.kit import SECRET, UNIT, ask, filled, paid, refused
+from tests.ledger.kit import SECRET, UNIT, Place, ask, filled, paid, refused
 
 
 def test_a_new_ledger_is_one_file_with_nothing_spent(path: Path) -> None:
@@ -24,9 +24,9 @@ def test_a_new_ledger_is_one_file_with_nothing_spent(path: Path) -> None:
     assert os.listdir(path.parent) == ["people.ledger"]
 
 
-def test_it_is_found_again_with_the_budget_and_without(path: Path) -> None:
-    tip = filled(path).tip
-    for again in (Ledger.open(path), Ledger.open(str(path), PureDP(2)), Ledger.open(path, PureDP(2.0))):
+def test_it_is_found_again_with_the_budget_and_without(place: Place) -> None:
+    tip = filled(place).tip
+    for again in (Ledger.open(place), Ledger.open(str(place), PureDP(2)), Ledger.open(place, PureDP(2.0))):
         assert (again.tip, again.spent, again.table, again.unit) == (tip, PureDP(0.3), "people", UNIT)
 
 
@@ -46,11 +46,11 @@ def test_an_absent_ledger_needs_a_budget(path: Path) -> None:
         Ledger.open(":memory:")
 
 
-def test_another_budget_is_refused(path: Path) -> None:
-    filled(path)
+def test_another_budget_is_refused(place: Place) -> None:
+    filled(place)
     for other in (PureDP(3), PureDP(1), ApproxDP(2, 1e-6), ZCDP(2)):
-        with refused("budget of PureDP(2)", repr(other), path=path):
-            Ledger.open(path, other)
+        with refused("budget of PureDP(2)", repr(other), path=place):
+            Ledger.open(place, other)
 
 
 def test_what_is_no_budget_is_refused_before_a_file_appears(path: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_is_no_budget_is_refused_before_a_file_appears(path: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize("wrong", ["", "a\0b", "postgresql://user:word@host/x"])
+@pytest.mark.parametrize("wrong", ["", "a\0b", "mysql://user:word@host/x", "postgresql://user:word@%zz/x"])
 def test_a_path_that_is_no_path_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         Ledger.open(wrong, PureDP(1))
@@ -92,18 +92,18 @@ def test_a_relative_path_stays_where_it_was(path: Path, monkeypatch: pytest.Monk
 # -- table and unit --------------------------------------------------------------------------------
 
 
-def test_table_and_unit_bind_at_creation(path: Path) -> None:
+def test_table_and_unit_bind_at_creation(place: Place) -> None:
     unit = PrivacyUnit("pid", "replace", 3)
-    ledger = Ledger.open(path, PureDP(1), table="people", unit=unit)
+    ledger = Ledger.open(place, PureDP(1), table="people", unit=unit)
     assert (ledger.table, ledger.unit) == ("people", unit)
     assert [entry.kind for entry in ledger.entries()] == ["open", "bind"]
-    assert Ledger.open(path, table="people", unit=unit).entries() == ledger.entries()
+    assert Ledger.open(place, table="people", unit=unit).entries() == ledger.entries()
 
 
-def test_they_bind_an_existing_ledger_one_by_one(path: Path) -> None:
-    Ledger.open(path, PureDP(1))
-    assert Ledger.open(path, table="people").table == "people"
-    ledger = Ledger.open(path, unit=UNIT)
+def test_they_bind_an_existing_ledger_one_by_one(place: Place) -> None:
+    Ledger.open(place, PureDP(1))
+    assert Ledger.open(place, table="people").table == "people"
+    ledger = Ledger.open(place, unit=UNIT)
     assert (ledger.table, ledger.unit) == ("people", UNIT)
     assert [entry.kind for entry in ledger.entries()] == ["open", "bind", "bind"]
     assert ledger.verify().ok
@@ -130,21 +130,21 @@ def test_a_refused_reservation_does_not_bind(ledger: Ledger) -> None:
         PrivacyUnit(),
     ],
 )
-def test_another_unit_is_refused_and_both_are_named(path: Path, other: PrivacyUnit) -> None:
+def test_another_unit_is_refused_and_both_are_named(place: Place, other: PrivacyUnit) -> None:
     unit = PrivacyUnit("pid", "add_remove", 3)
-    ledger = Ledger.open(path, PureDP(1), table="people", unit=unit)
-    with refused(f"{unit}", f"{other}", path=path):
+    ledger = Ledger.open(place, PureDP(1), table="people", unit=unit)
+    with refused(f"{unit}", f"{other}", path=place):
         ask(ledger, unit=other)
-    with refused(f"{unit}", f"{other}", path=path):
-        Ledger.open(path, unit=other)
+    with refused(f"{unit}", f"{other}", path=place):
+        Ledger.open(place, unit=other)
 
 
-def test_another_table_is_refused_and_both_are_named(path: Path) -> None:
-    ledger = filled(path)
-    with refused("'people'", "'jobs'", path=path):
+def test_another_table_is_refused_and_both_are_named(place: Place) -> None:
+    ledger = filled(place)
+    with refused("'people'", "'jobs'", path=place):
         ask(ledger, table="jobs")
-    with refused("'people'", "'jobs'", path=path):
-        Ledger.open(path, table="jobs")
+    with refused("'people'", "'jobs'", path=place):
+        Ledger.open(place, table="jobs")
 
 
 @pytest.mark.parametrize("table", ["", 7, None, "x" * 1001, "a\0", "\ud800"])
@@ -198,8 +198,8 @@ def test_an_in_memory_ledger_is_not_pickled() -> None:
         pickle.dumps(Ledger.in_memory(PureDP(1)))
 
 
-def test_it_is_sent_to_other_processes(path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(1), table="people", unit=UNIT)
+def test_it_is_sent_to_other_processes(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(1), table="people", unit=UNIT)
     program = (
         "import pickle, sys\n"
         "from gaugedp.guarantees import PureDP\n"

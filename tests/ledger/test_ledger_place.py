@@ -41,7 +41,9 @@ def test_the_nearest_and_latest_mount_counts(path: str, kind: str | None) -> Non
     assert place.network_kind(Path(path), MOUNTS) == kind
 
 
-@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "sshfs", "fuse.s3fs", "ceph"])
+@pytest.mark.parametrize(
+    "kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "sshfs", "fuse.s3fs", "ceph", "fuse.ceph-fuse"]
+)
 def test_network_kinds(kind: str) -> None:
     assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") == kind.removeprefix("fuse.")
 

@@ -11,7 +11,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.budget import UNITS
 from gaugedp.ledger import Entry, Ledger, Reservation, Stored, chain
-from tests.ledger.kit import SECRET, UNIT, ask, filled, paid, refused
+from tests.ledger.kit import SECRET, UNIT, Place, ask, filled, paid, refused, shown
 
 
 def test_a_reservation_is_spent_at_once(ledger: Ledger) -> None:
@@ -20,24 +20,24 @@ def test_a_reservation_is_spent_at_once(ledger: Ledger) -> None:
     assert (ledger.spent, ledger.remaining) == (PureDP(0.5), PureDP(1.5))
 
 
-def test_ten_tenths_fit_and_nothing_more(path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(1.0))
+def test_ten_tenths_fit_and_nothing_more(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(1.0))
     for _ in range(10):
         assert ledger.affords(PureDP(0.1))
         paid(ledger, 0.1)
     assert (ledger.spent, ledger.remaining) == (PureDP(1.0), PureDP(0.0))
     for more in (0.1, 1e-9, 1e-30, 5e-324):
         assert not ledger.affords(PureDP(more))
-        with refused("is left", path=path):
+        with refused("is left", path=place):
             ask(ledger, more)
     paid(ledger, 0.0)
 
 
-def test_the_refusal_says_asked_left_and_total(path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(2))
+def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(2))
     paid(ledger, 1.8)
-    sentence = f"This release costs PureDP(0.5); PureDP(0.2) of PureDP(2) is left in {str(path)!r}."
-    with refused(sentence, "Ask for less, or", path=path):
+    sentence = f"This release costs PureDP(0.5); PureDP(0.2) of PureDP(2) is left in {shown(place)!r}."
+    with refused(sentence, "Ask for less, or", path=place):
         ask(ledger, 0.5)
 
 
@@ -69,8 +69,8 @@ def test_the_first_promise_with_a_price_is_charged(ledger: Ledger) -> None:
     assert (reservation.promise, ledger.spent) == (PureDP(0.25), PureDP(0.25))
 
 
-def test_composed_promises_are_charged_whole(path: Path) -> None:
-    ledger = Ledger.open(path, ApproxDP(2, 1e-5))
+def test_composed_promises_are_charged_whole(place: Place) -> None:
+    ledger = Ledger.open(place, ApproxDP(2, 1e-5))
     promise = 3 * ApproxDP(0.1, 1e-6) + PureDP(0.5)
     paid(ledger, promise)
     assert ledger.spent == ApproxDP(0.8, 3e-6)
@@ -98,8 +98,8 @@ def test_requests_are_kept(ledger: Ledger) -> None:
     assert ledger.entries()[-1].request == {**asked, "shape": [2, 3]}
 
 
-def test_charges_are_whole_units_of_any_size(path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(1e300))
+def test_charges_are_whole_units_of_any_size(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(1e300))
     paid(ledger, 1e299)
     paid(ledger, 1e-30)
     assert [entry.charge for entry in ledger.entries()[2:]] == [(int(Fraction("1e299")) * UNITS,), (1,)]
@@ -128,20 +128,20 @@ def test_the_order_of_a_requests_keys_does_not_matter(ledger: Ledger) -> None:
     assert ask(ledger, 0.5, "a", request={"y": [1, 2], "x": 1}) == Stored("a", SECRET)
 
 
-def test_an_unsettled_key_is_refused_and_stays_spent(path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(2))
+def test_an_unsettled_key_is_refused_and_stays_spent(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(2))
     paid(ledger, 0.5, "a")
-    for again in (ledger, Ledger.open(path)):
-        with refused("'a'", "never settled", "stays spent", "new key", path=path):
+    for again in (ledger, Ledger.open(place)):
+        with refused("'a'", "never settled", "stays spent", "new key", path=place):
             ask(again, 0.5, "a")
         assert again.spent == PureDP(0.5)
 
 
-def test_a_key_of_another_request_is_refused(path: Path) -> None:
-    ledger = filled(path)
-    with refused("'key-1'", "another request", path=path):
+def test_a_key_of_another_request_is_refused(place: Place) -> None:
+    ledger = filled(place)
+    with refused("'key-1'", "another request", path=place):
         ask(ledger, 0.1, "key-1", request={"query": "AGE"})
-    with refused("'key-1'", "another request", path=path):
+    with refused("'key-1'", "another request", path=place):
         ask(ledger, 0.2, "key-1")
 
 
@@ -172,18 +172,18 @@ def test_any_bytes_are_kept(ledger: Ledger) -> None:
     assert ledger.verify().ok
 
 
-def test_settling_twice_is_refused(path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(2))
+def test_settling_twice_is_refused(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(2))
     reservation = paid(ledger, 0.5, "a")
     ledger.settle(reservation, SECRET)
     for released in (SECRET, b"other"):
-        with refused("'a'", "settled before", path=path):
+        with refused("'a'", "settled before", path=place):
             ledger.settle(reservation, released)
     assert ask(ledger, 0.5, "a") == Stored("a", SECRET)
 
 
-def test_an_unknown_reservation_is_refused(path: Path, tmp_path: Path) -> None:
-    ledger = Ledger.open(path, PureDP(2))
+def test_an_unknown_reservation_is_refused(place: Place, tmp_path: Path) -> None:
+    ledger = Ledger.open(place, PureDP(2))
     own = paid(ledger, 0.5, "a")
     foreign = paid(Ledger.open(tmp_path / "other.ledger", PureDP(2)), 0.5, "a")
     for wrong in (
@@ -191,7 +191,7 @@ def test_an_unknown_reservation_is_refused(path: Path, tmp_path: Path) -> None:
         Reservation("b", own.promise, own.number, own.tip),
         Reservation("a", own.promise, 9, own.tip),
     ):
-        with refused("is not in", path=path):
+        with refused("is not in", path=place):
             ledger.settle(wrong, SECRET)
 
 
@@ -207,8 +207,8 @@ def test_a_release_is_bytes(ledger: Ledger, released: Any) -> None:
 # -- entries and the clock -------------------------------------------------------------------------
 
 
-def test_entries_tell_everything_but_the_release(path: Path) -> None:
-    ledger = filled(path, 1)
+def test_entries_tell_everything_but_the_release(place: Place) -> None:
+    ledger = filled(place, 1)
     opening, binding, reserve, settle = ledger.entries()
     assert (opening.number, opening.kind, opening.charge) == (1, "open", (0,))
     assert (binding.number, binding.kind) == (2, "bind")

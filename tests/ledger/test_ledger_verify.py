@@ -10,7 +10,7 @@ import pytest
 
 from gaugedp.guarantees import ApproxDP, PureDP
 from gaugedp.ledger import Ledger
-from tests.ledger.kit import SECRET, ask, filled, paid, refused
+from tests.ledger.kit import SECRET, Place, ask, filled, paid, refused
 
 COPY = (
     "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip "
@@ -234,10 +234,10 @@ def test_a_history_rewritten_to_its_end_is_found_by_an_exported_tip(path: Path) 
     assert not ledger.verify(exported).ok
 
 
-def test_a_sum_beyond_the_budget_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_beyond_the_budget_is_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from gaugedp.guarantees import Budget
 
-    ledger = Ledger.open(path, ApproxDP(1, 1e-6))
+    ledger = Ledger.open(place, ApproxDP(1, 1e-6))
     with monkeypatch.context() as patch:
         patch.setattr(Budget, "admits", lambda *_: True)
         paid(ledger, ApproxDP(1, 2e-6))

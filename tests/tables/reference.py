@@ -1,18 +1,25 @@
 """The reference: totals of a list of Python rows, one row and one value at a time."""
 
+import hashlib
 import math
+from collections import defaultdict
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 
 from gaugedp.attributes import Categories, EdgeBins, Integers
 
+PRIME = 2**30 - 35
+PERSON = object()  # beside the names of attributes and columns
+
 
 def number(value):
     """The float a value stands for, None where it is no number."""
     try:
-        value = None if value is None else float(str(value).strip().replace("_", "no"))
+        text = str(value).strip(" \t\n\r\f")
+        value = float(text) if text.isascii() and text.isprintable() and "_" not in text else None
     except ValueError:
         return None
     return None if value is None or math.isnan(value) else value
@@ -23,7 +30,7 @@ def inside_code(attribute, value):
         texts = {text: code for code, text in enumerate(attribute.values)}
         if isinstance(value, str) or value is None:
             return texts.get(value)
-        same = [code for text, code in texts.items() if number(text) is not None and number(text) == value]
+        same = [code for text, code in texts.items() if number(text) is not None and _same(text, value)]
         return same[0] if same else None
     x = number(value)
     if x is None or math.isinf(x):
@@ -39,6 +46,10 @@ def inside_code(attribute, value):
     return min(sum(x >= edge for edge in edges) - 1, len(edges) - 2) if edges[0] <= x <= edges[-1] else None
 
 
+def _same(text, value):
+    return Fraction(text) == value if isinstance(value, int) and "n" not in text.lower() else number(text) == value
+
+
 def measure(column, value):
     x = number(value)
     if x is None and column.missing is None:
@@ -48,7 +59,7 @@ def measure(column, value):
     return 2 * int(scaled.to_integral_value("ROUND_HALF_UP")) - column.low_steps - column.high_steps
 
 
-def coded(domain, totals, rows):
+def coded(domain, totals, rows, person=None):
     """The rows that are not left out, as dictionaries of codes and measures."""
     for row in rows:
         codes = {}
@@ -58,7 +69,9 @@ def coded(domain, totals, rows):
             codes[name] = fact.n_inside if code is None and fact.outside == "other" else code
         if None not in codes.values():
             columns = {total.column for total in totals} - {None}
-            yield codes | {name: measure(domain.columns[name], row[name]) for name in columns}
+            yield (
+                codes | {name: measure(domain.columns[name], row[name]) for name in columns} | {PERSON: row.get(person)}
+            )
 
 
 def addend(total, codes):
@@ -81,8 +94,8 @@ def values_of(domain, total, kept):
     return np.array(list(cells.values()), dtype=np.int64)
 
 
-def reference_totals(domain, totals, rows):
-    kept = list(coded(domain, totals, rows))
+def reference_totals(domain, totals, rows, unit=None, key=b""):
+    kept = kept_rows(domain, totals, rows, unit, key)
     answers = []
     for total in totals:
         if total.each:
@@ -94,3 +107,81 @@ def reference_totals(domain, totals, rows):
         is_sum = total.column is not None and not total.present
         answers.append(np.array(list(cells.values()), dtype=object if is_sum else np.int64))
     return answers
+
+
+def kept_rows(domain, totals, rows, unit=None, key=b""):
+    """The rows that are not left out, at most max_rows of a person: those that the keyed hash puts first."""
+    if unit is None or unit.column is None:
+        return list(coded(domain, totals, rows))
+    attributes = dict.fromkeys(name for total in totals for name in total.attributes)
+    columns = dict.fromkeys(total.column for total in totals if total.column is not None)
+    people = defaultdict(list)
+    for codes in coded(domain, totals, rows, unit.column):
+        who = codes[PERSON]
+        if who is not None and not (isinstance(who, float) and math.isnan(who)):
+            missing = -math.inf  # before every number
+            contents = [codes[name] for name in attributes]
+            contents += [missing if codes[name] is None else codes[name] for name in columns]
+            people[who].append((contents, codes))
+    kept = []
+    for who, own in people.items():
+        own.sort(key=lambda pair: pair[0])
+        places = sorted(range(len(own)), key=lambda i: (person_hash(who, i + 1, key), i))
+        kept += [own[i][1] for i in places[: unit.max_rows]]
+    return kept
+
+
+def person_number(who):
+    """A whole number of 64 bits for a person."""
+    if isinstance(who, str):
+        return int(hashlib.md5(who.encode()).hexdigest()[:15], 16)
+    return math.floor(who) if -(2**63) <= who < 2**63 else 0
+
+
+def person_hash(who, position, key):
+    """A line in the person and the position, then two cubes, modulo a prime."""
+    digests = [hashlib.sha256(key + bytes([i])).digest() for i in range(5)]
+    slopes = [1 + int.from_bytes(digest[:16], "big") % (PRIME - 1) for digest in digests]
+    low = _remainder(person_number(who))
+    high = _remainder(_quotient(person_number(who)))
+    value = ((low + PRIME) * slopes[0] + (high + PRIME) * slopes[1] + position * slopes[2]) % PRIME
+    for shift in slopes[3:]:
+        value = (value + shift) ** 3 % PRIME
+    return value
+
+
+def _quotient(value):
+    """Division that cuts towards 0, as SQL divides."""
+    return abs(value) // PRIME * (1 if value >= 0 else -1)
+
+
+def _remainder(value):
+    return value - _quotient(value) * PRIME
+
+
+def listed_rows(domain, attributes, columns, rows):
+    """Cells and steps of each row, −1 where there are none, sorted; `rows` are kept ones."""
+    spans = {name: domain.columns[name].high_steps - domain.columns[name].low_steps for name in columns}
+    steps = ([-1 if row[name] is None else (row[name] + spans[name]) // 2 for name in columns] for row in rows)
+    lines = [[*(row[name] for name in attributes), *found] for row, found in zip(rows, steps, strict=True)]
+    return np.array(sorted(lines), dtype=np.int64).reshape(len(lines), -1)
+
+
+def scaled(domain, columns, rows, bits):
+    """The columns of kept rows as whole numbers within ±2^bits, Python integers, 0 where missing."""
+    spans = {name: domain.columns[name].high_steps - domain.columns[name].low_steps for name in columns}
+    return [
+        [0 if row[name] is None else math.floor(row[name] / spans[name] * 2**bits + 0.5) for name in columns]
+        for row in rows
+    ]
+
+
+def reference_moments(domain, columns, rows, bits):
+    """Σ 1, Σ x and Σ x xᵀ, in Python integers."""
+    numbers = scaled(domain, columns, rows, bits)
+    first = [sum(line[j] for line in numbers) for j in range(len(columns))]
+    return (
+        len(rows),
+        first,
+        [[sum(line[i] * line[j] for line in numbers) for j in range(len(columns))] for i in range(len(columns))],
+    )

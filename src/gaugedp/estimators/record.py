@@ -47,5 +47,5 @@ class FitRelease:
             values = {str(name): np.array(value) for name, value in parts["values"].items()}
             promise = from_dict(parts["guarantee"])
             return cls(str(parts["estimator"]), values, promise, str(parts["exactness"]), dict(parts["facts"]))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

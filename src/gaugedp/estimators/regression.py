@@ -1,6 +1,7 @@
 """Linear regression with clipped rows."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,18 @@ import numpy as np
 from gaugedp._validate import one_of, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.rows import box_steps, into_ball, into_box, read_bounds, read_rows, read_target
+from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
+from gaugedp.estimators.rows import read_bounds, read_rows, read_target
 from gaugedp.estimators.size import Count
+from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.least_squares import BITS, LeastSquares
+from gaugedp.ledger.entries import Reservation
+from gaugedp.optimization.least_squares import LeastSquares
+from gaugedp.tables.table import Table
 
 SOLVERS = ("auto", "preconditioned", "gradient")
+Pay = Callable[[Guarantee], Reservation | None]
 _PUBLIC_ROWS = 1000  # what the steps are planned for where the number of rows is private
 
 
@@ -69,22 +75,35 @@ class LinearRegression(LinearRegressor):
         asked, rows = self._asked(), read_rows(X)
         target = read_target(y, len(rows))
         frame = self._frame(rows.shape[1])
-        stream, count = self._stream(), Count(asked, self.neighbours)
-        planned = self._method(len(rows) if count.mechanism is None else _PUBLIC_ROWS, frame, count.rest)
+        return self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, asked, rows.shape))
+
+    def fit_table(self, design: TableDesign, table: Table, row_key: bytes) -> "LinearRegression":
+        """Fit to the rows of a table where they are, as `fit` does to those of `design.read` and its public row.
+
+        A look for each step, in which sums alone leave the engine. The promise is for a kept row, added or removed;
+        what a unit is promised, and the payment, are up to the caller (TableFit).
+        """
+        if self.neighbours != "add_remove" or self.ledger is not None:
+            raise InvalidRequest("A table has private rows.", 'Give neighbours="add_remove", and no ledger.')
+        frame = self._frame(design.n_features)
+        return self._fit(frame, TableSums(table, design, frame, row_key), _paid_before)
+
+    def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> "LinearRegression":
+        stream, count = self._stream(), Count(self._asked(), self.neighbours)
+        planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.rest)
         guarantee = count.with_rest(planned.guarantee if count.mechanism is None else count.rest)
-        paid = self._pay(guarantee, asked, rows.shape)
-        n_rows = int(count.draw(len(rows), stream))
+        paid = pay(guarantee)
+        n_rows = int(count.draw(len(sums), stream))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.rest)
-        found = self.method_.solve(frame.features(rows), frame.goal(target), stream)
-        self.coef_, self.intercept_ = frame.back(found)
-        self.n_features_in_, self.solver_ = rows.shape[1], self.method_.solver
+        self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, stream))
+        self.n_features_in_, self.solver_ = frame.n_columns, self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, guarantee, self.method_.exactness, facts)
         self._settle(paid)
         return self
 
-    def _frame(self, n_columns: int) -> "Frame":
+    def _frame(self, n_columns: int) -> Frame:
         one_of(SOLVERS, solver=self.solver)
         if self.radius is not None:
             positive(radius=self.radius)
@@ -99,59 +118,10 @@ class LinearRegression(LinearRegressor):
         low, high = read_bounds("target_bounds", self.target_bounds)
         return Frame(box, self.row_norm, (float(low), float(high)), n_columns, self.fit_intercept)
 
-    def _method(self, n_rows: int, frame: "Frame", asked: Guarantee) -> LeastSquares:
+    def _method(self, n_rows: int, frame: Frame, asked: Guarantee) -> LeastSquares:
         radius = math.sqrt(frame.n_features) if self.radius is None else float(self.radius)
         return LeastSquares.calibrate((n_rows, frame.n_features), asked, radius, self.neighbours, self.solver)
 
 
-class Frame:
-    """The units in which rows have length 1 at most and the target is in [−1, 1].
-
-    Rows of a box are divided by √d. A constant feature of size 1/√d, that of the others in a row of length 1, stands
-    for the intercept; all are divided by √(1 + 1/d).
-    """
-
-    def __init__(
-        self, box: Any, row_norm: float | None, target: tuple[float, float], n_columns: int, intercept: bool
-    ) -> None:
-        self.box, self.row_norm, self.target, self.n_columns = box, row_norm, target, n_columns
-        self.constant = 1 / math.sqrt(n_columns) if intercept else 0.0
-        self.n_features = n_columns + intercept
-
-    @property
-    def _length(self) -> float:
-        return math.sqrt(1 + self.constant**2)
-
-    def features(self, rows: np.ndarray) -> np.ndarray:
-        """Return the features (n, d or d + 1) in whole steps."""
-        scaled = np.empty((len(rows), self.n_features))
-        if self.box is not None:
-            scaled[:, : self.n_columns] = into_box(rows, *self.box) / (math.sqrt(self.n_columns) * self._length)
-        else:
-            assert self.row_norm is not None
-            scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm) / self._length
-        scaled[:, self.n_columns :] = self.constant / self._length
-        return box_steps(scaled, BITS)
-
-    def goal(self, target: np.ndarray) -> np.ndarray:
-        """Return the target (n,) in whole steps."""
-        low, high = (np.array(end) for end in self.target)
-        return box_steps(into_box(target, low, high), BITS)
-
-    def back(self, found: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return coefficients and intercept in the units of the data."""
-        low, high = self.target
-        slopes = found[: self.n_columns] / self._length * (high - low) / 2
-        constant = float(found[self.n_columns :].sum()) * self.constant / self._length * (high - low) / 2
-        if self.box is None:
-            assert self.row_norm is not None
-            return slopes / self.row_norm, (low + high) / 2 + constant
-        least, most = self.box
-        slopes = slopes / math.sqrt(self.n_columns) / ((most - least) / 2)
-        return slopes, (low + high) / 2 + constant - float(slopes @ ((least + most) / 2))
-
-    def describe(self) -> str:
-        """Return the bounds in words."""
-        low, high = self.target
-        rows = f"l2 norm at most {self.row_norm:g}" if self.box is None else "columns in a box"
-        return f"{rows}, target in [{low:g}, {high:g}]"
+def _paid_before(guarantee: Guarantee) -> None:
+    del guarantee

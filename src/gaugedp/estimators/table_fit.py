@@ -17,7 +17,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.held_out import Ready, Score, describe, held_out, losses, scores
 from gaugedp.estimators.table_rows import RULES, TableDesign
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
-from gaugedp.tables.table import Table
+from gaugedp.tables.table import Table, is_elsewhere
 
 Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
@@ -98,17 +98,21 @@ class TableFit:
         return look
 
     def _look(self, table: Table, rng: Entropy, ready: Ready | None) -> dict[str, Any]:
+        if is_elsewhere(table) and ready is None and self.model == "linear":
+            return self._found(self._estimator().fit_table(self.design, table, rng.bytes(16)))
         rows, target = self.design.read(table, rng.bytes(16))
         apart = np.zeros(len(rows), dtype=bool) if ready is None else held_out(len(rows), rng)
         more_rows, more_target = self.design.public_row()
         estimator = self._estimator()
         estimator.fit(np.vstack([rows[~apart], more_rows]), np.concatenate([target[~apart], more_target]))
-        coefficients, intercepts = np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
-        found = self._facts(estimator) | self._numbers(coefficients, intercepts)
+        found, (coefficients, intercepts) = self._found(estimator), _fitted(estimator)
         if ready is not None:
             lost = losses(self.design, scores(rows[apart], coefficients, intercepts), target[apart])
             found["score"] = self._scored(ready.mean(lost))
         return found
+
+    def _found(self, estimator: Any) -> dict[str, Any]:
+        return self._facts(estimator) | self._numbers(*_fitted(estimator))
 
     def _estimator(self) -> Any:
         share = row_share(self.asked, group_size(self.unit), _epsilon(self.promise))
@@ -187,6 +191,10 @@ def row_share(asked: Guarantee, size: int, largest: float) -> Guarantee:
         return PureDP(epsilon)
     shrunk = math.exp(largest / size - largest) * math.expm1(-largest / size) / math.expm1(-largest)
     return ApproxDP(epsilon, _delta(asked) * shrunk * _BELOW)
+
+
+def _fitted(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
+    return np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
 
 
 def _classifier(model: str) -> Any:

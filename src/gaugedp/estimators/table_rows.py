@@ -98,8 +98,16 @@ class TableDesign:
 
     def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the table, once, and return features (n, d) and target (n,), a class being its number."""
+        return self.features_and_target(*table.rows(*self.names_in_table, row_key))
+
+    @property
+    def names_in_table(self) -> tuple[list[str], list[str]]:
+        """The attributes and the bounded columns that a look needs, the target last among its kind."""
         aims = ([self.target], []) if self.by_class else ([], [self.target])
-        cells, steps = table.rows(self.attributes + aims[0], self.columns + aims[1], row_key)
+        return self.attributes + aims[0], self.columns + aims[1]
+
+    def features_and_target(self, cells: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return features (n, d) and target (n,) for lines of the table: row by row, whatever other lines there are."""
         if self.by_class:
             return self._rows(cells[:, :-1], steps), cells[:, -1]
         known = steps[:, -1] >= 0

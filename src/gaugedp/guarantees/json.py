@@ -46,7 +46,7 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
     """Return the promise that `to_dict` described."""
     try:
         return _KINDS[facts["kind"]](facts)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError):
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
         raise InvalidRequest(f"{facts!r} describes no guarantee.", "Use what `to_dict` or `to_json` wrote.") from None
 
 

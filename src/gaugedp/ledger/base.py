@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath, urandom
 from typing import Any, TypeVar
 
+from gaugedp._postgres import is_address
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
@@ -45,6 +46,9 @@ class Ledger:
     ) -> "Ledger":
         """Return the ledger in the file `path`; where there is none, create it with `budget`.
 
+        On a server, `path` is "postgresql://user@host:port/database?ledger=people": the ledger is a schema of that
+        database, "gaugedp" where none is named. Passwords are best left to PGPASSWORD or a password file.
+
         An existing ledger keeps its budget: another one is refused. `table` and `unit` bind the ledger where
         it is not yet bound (else the first reservation does) and must be the bound ones where it is. A locked
         ledger is waited for at most `timeout` seconds. ":memory:" is an in-memory ledger.
@@ -62,7 +66,7 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """Whether entries outlive the process."""
+        """Whether entries outlive the process and, as far as the store can tell, a power cut."""
         return self._store.durable
 
     @property
@@ -119,13 +123,15 @@ class Ledger:
         unit: PrivacyUnit,
         request: Mapping[str, Any],
         key: str | None = None,
+        resume: bool = False,
     ) -> Reservation | Stored:
         """Pay for one release before looking: charge the first of `promises` that has a price here.
 
         On return the charge is durable and final. `request` says what is asked, never what was seen. A `key`
-        that was settled for the same request and promise returns the stored release at no cost. Refused, with
-        nothing spent: what does not fit the budget; another table or unit; a key of another request, or one
-        that was reserved and never settled.
+        that was settled for the same request and promise returns the stored release at no cost. With `resume`,
+        one that was reserved for them and never settled returns its reservation, at no cost: it can still be
+        settled, once. Refused, with nothing spent: what does not fit the budget; another table or unit; a key
+        of another request, or, without `resume`, one that was reserved and never settled.
         """
         _check_promises(promises)
         if table is None or unit is None:
@@ -133,7 +139,7 @@ class Ledger:
         check_names(table, unit)
         act = self._reserving(promises, request, urandom(16).hex() if key is None else key)
         asked = Account(self._total.total, table, unit)
-        return self._write(lambda books: books.reserve(act, asked))
+        return self._write(lambda books: books.reserve(act, asked, resume))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store what will be shown for `reservation`, durably, and return the tip of the chain. Once only."""
@@ -203,6 +209,10 @@ def _open_store(path: str, timeout: float, opening: Act | None) -> Store:
     """Return the store at `path`, created with the entry `opening` where there is none."""
     if path == MEMORY:
         return MemoryStore(opening)
+    if is_address(path):
+        from gaugedp.ledger.postgres import PostgresStore
+
+        return PostgresStore.open(path, timeout, opening)
     from gaugedp.ledger.sqlite import SqliteStore
 
     return SqliteStore.open(path, timeout, opening)

@@ -46,16 +46,15 @@ class Books:
         """Bind what is not bound yet to the table and unit `asked` for; refuse others than the bound ones."""
         self._bind(self._checked(asked), asked)
 
-    def reserve(self, act: Act, asked: Account) -> Reservation | Stored:
-        """Charge `act`, or return what its key was settled with; refuse as `Ledger.reserve` says."""
+    def reserve(self, act: Act, asked: Account, resume: bool) -> Reservation | Stored:
+        """Charge `act`, or return what its key was reserved or settled with; refuse as `Ledger.reserve` says."""
         account = self._checked(asked)
         earlier = self.transaction.find("reserve", str(act.key))
         if earlier is not None:
-            return self._replay(earlier, act)
+            return self._replay(earlier, act, resume)
         self._check_fits(Budget(account.budget), act)
         self._bind(account, asked)
-        row = self._append(act)
-        return Reservation(str(act.key), from_dict(json.loads(str(act.promise))), row.number, row.tip)
+        return _reservation(self._append(act))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store `released`; refuse a reservation that is not here, or was settled before."""
@@ -81,11 +80,17 @@ class Books:
         account.check(self.name, asked.table, asked.unit)
         return account
 
-    def _replay(self, earlier: Row, act: Act) -> Stored:
-        """Return what the `earlier` reservation was settled with, where `act` asks the same again."""
+    def _replay(self, earlier: Row, act: Act, resume: bool) -> Reservation | Stored:
+        """Return what the `earlier` reservation was settled with, where `act` asks the same again.
+
+        Without a settlement, return the reservation itself, to `resume` it: paid once, it can be settled once.
+        """
         if (earlier.act.request, earlier.act.promise) != (act.request, act.promise):
             raise LedgerRefused(f"The key {act.key!r} belongs to another request in {self.name}.", "Use a new key.")
         settled = self.transaction.find("settle", str(act.key))
+        if settled is None and resume:
+            self._check_link(earlier)
+            return _reservation(earlier)
         if settled is None or settled.act.released is None:
             raise LedgerRefused(
                 f"The key {act.key!r} was reserved in {self.name} and never settled: it stays spent.",
@@ -140,6 +145,10 @@ class Books:
 
     def _altered(self) -> LedgerRefused:
         return LedgerRefused(f"The ledger {self.name} was altered by other hands.", "Run its verify() to see where.")
+
+
+def _reservation(row: Row) -> Reservation:
+    return Reservation(str(row.act.key), from_dict(json.loads(str(row.act.promise))), row.number, row.tip)
 
 
 def _words(budget: Budget, charge: Units, act: Act) -> str:

@@ -11,8 +11,8 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 _MOUNTS = Path("/proc/mounts")
 _PATIENCE = 50
 _NETWORK = re.compile(
-    r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|gfs2|ocfs2|"
-    r"davfs2?|sshfs|s3fs|gcsfuse|rclone|webdav|curlftpfs"
+    r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|cephfs|ceph-fuse|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|gfs2|ocfs2|panfs|"
+    r"davfs2?|sshfs|s3fs|gcsfuse|rclone|webdav|curlftpfs|juicefs|moosefs|mfs"
 )
 
 
@@ -21,7 +21,9 @@ def check_path(path: str) -> Path:
     if not isinstance(path, str) or "\0" in path or not path.strip():
         raise InvalidRequest("The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'.")
     if "://" in path:
-        raise InvalidRequest("This version keeps ledgers in files only.", "Give the path of a file on a local disk.")
+        raise InvalidRequest(
+            "A ledger is a file or lies on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
+        )
     return Path(os.path.abspath(path))
 
 

@@ -2,10 +2,10 @@
 
 import sqlite3
 import struct
-from typing import Any
 
 from gaugedp.errors import LedgerRefused
-from gaugedp.ledger.chain import NOTHING, Act, Head, Row
+from gaugedp.ledger.chain import NOTHING
+from gaugedp.ledger.sql import GUARDS_CHANGED, RESTORE, altered, gone
 
 APPLICATION_ID = 0x6744504C  # "gDPL"
 VERSION = 1
@@ -42,10 +42,6 @@ BEGIN SELECT RAISE(ABORT, 'entries are added at the end'); END""",
     "CREATE TRIGGER head_kept BEFORE DELETE ON head BEGIN SELECT RAISE(ABORT, 'the head stays'); END",
 )
 
-_COLUMNS = "number, kind, key, promise, charge, request, released, spent, time, tip"
-SELECT = f"SELECT {_COLUMNS} FROM entry"
-INSERT = f"INSERT INTO entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
 _WORDS = {
     sqlite3.SQLITE_BUSY: (
         "is locked by another process",
@@ -62,21 +58,19 @@ _WORDS = {
     sqlite3.SQLITE_NOTADB: ("is not a ledger file", "Check the path, or restore the ledger from a copy."),
     sqlite3.SQLITE_CORRUPT: (
         "is damaged",
-        "Restore it from a copy, and verify the copy with the last exported tip.",
+        RESTORE,
     ),
 }
 _WORDS[sqlite3.SQLITE_LOCKED] = _WORDS[sqlite3.SQLITE_PROTOCOL] = _WORDS[sqlite3.SQLITE_BUSY]
-_ALTERED = (
-    "was altered by other hands",
-    "Restore it from a copy, and verify the copy with the last exported tip.",
-)
 
 
-def refusal(code: int, name: str, gone: bool = False) -> LedgerRefused:
+def refusal(code: int, name: str, is_gone: bool = False) -> LedgerRefused:
     """Return the refusal for SQLite's primary result `code`, quoting neither SQLite nor the data."""
-    if code == sqlite3.SQLITE_CANTOPEN and gone:
-        return LedgerRefused(f"The ledger {name} is not there any more.", "Bring the file back.")
-    what, do = _WORDS.get(code, _ALTERED)
+    if code == sqlite3.SQLITE_CANTOPEN and is_gone:
+        return gone(name)
+    if code not in _WORDS:
+        return altered(name)
+    what, do = _WORDS[code]
     return LedgerRefused(f"The ledger {name} {what}.", do)
 
 
@@ -127,31 +121,5 @@ def damage(connection: sqlite3.Connection) -> list[str]:
         found.append("The file is damaged.")
     kept = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(text for (text,) in kept) != sorted((*_TABLES, *_GUARDS)):
-        found.append("The guards against changes were changed.")
+        found.append(GUARDS_CHANGED)
     return found
-
-
-def head(stored: tuple[Any, ...] | None) -> Head:
-    """Return the head; one that is missing, or counts with anything but a whole number, counts −1 entries."""
-    entries, spent, tip = (-1, "", "") if stored is None else stored
-    return Head(entries if isinstance(entries, int) else -1, str(spent), str(tip))
-
-
-def cells(row: Row) -> tuple[object, ...]:
-    """Return the cells of `row` in the order of INSERT and SELECT."""
-    act = row.act
-    said = (act.kind, act.key, act.promise, act.charge, act.request, act.released)
-    return (row.number, *said, row.spent, row.time, row.tip)
-
-
-def row(stored: tuple[Any, ...]) -> Row:
-    """Return the row that `cells` wrote; a cell of another type becomes a text that no chain contains."""
-    number, *said, spent, time, tip = stored
-    *words, released = said
-    blob = released if released is None or isinstance(released, bytes) else repr(released).encode()
-    kind, key, promise, charge, request = map(_word, words)
-    return Row(number, Act(kind, key, promise, charge, request, blob), *map(str, (spent, time, tip)))
-
-
-def _word(cell: object) -> Any:
-    return cell if cell is None or isinstance(cell, str) else repr(cell)

@@ -6,8 +6,6 @@ before it, and so does `fork`, so that no child inherits an open one.
 
 import os
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -15,16 +13,15 @@ from typing import Any
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
-from gaugedp.ledger.chain import NOTHING, Act, Head, Row, extend
+from gaugedp.ledger.chain import NOTHING, Act, extend
 from gaugedp.ledger.place import check_path, check_place, check_single, is_gone
+from gaugedp.ledger.sql import SqlTransaction
 from gaugedp.ledger.store import T, no_ledger
+from gaugedp.ledger.turn import patiently, turn
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)  # the second where a damaged file makes SQLite's own message unreadable
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-
-_turn = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_turn.release)
 
 
 class SqliteStore:
@@ -58,7 +55,7 @@ class SqliteStore:
     def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
         """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
         check_single(self._path, self.name)
-        with _turn, closing(_connect(uri)) as connection:
+        with turn, closing(_connect(uri)) as connection:
             schema.check_mark(connection, self.name)
             schema.make_durable(connection, self.name)
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -68,15 +65,11 @@ class SqliteStore:
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Return `attempt()`; try again while another holds the lock, and put failures into words."""
-        deadline = time.monotonic() + self._timeout
-        while True:
-            try:
-                return attempt()
-            except sqlite3.Error as error:
-                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            if code not in _BUSY or time.monotonic() >= deadline:
-                raise schema.refusal(code, self.name, is_gone(self._path))
-            time.sleep(os.urandom(1)[0] / 8000)  # up to 32 ms, so that waiting processes do not march in step
+        return patiently(attempt, self._timeout, _FAILURES, self._judge)
+
+    def _judge(self, error: Exception) -> tuple[bool, LedgerRefused]:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        return code in _BUSY, schema.refusal(code, self.name, is_gone(self._path))
 
     def _create(self, opening: Act) -> None:
         """Make the file appear with `opening`, complete or not at all; where one is there now, it stays."""
@@ -108,7 +101,7 @@ class SqliteStore:
         process on it, so it happens in turn, when there are none.
         """
         try:
-            with _turn, self._path.open("rb") as file:
+            with turn, self._path.open("rb") as file:
                 header = file.read(schema.HEADER_BYTES)
         except OSError as error:
             raise LedgerRefused(
@@ -123,46 +116,21 @@ class SqliteStore:
         return SqliteStore.open, (str(self._path), self._timeout, None)
 
 
-class SqliteTransaction:
+class SqliteTransaction(SqlTransaction):
     """One transaction of one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def head(self) -> Head:
-        """Return the head."""
-        found = self._connection.execute("SELECT entries, spent, tip FROM head").fetchone()
-        return schema.head(found)
-
-    def row(self, number: int) -> Row | None:
-        """Return entry `number`."""
-        return next(self._rows("WHERE number = ?", number), None)
-
-    def find(self, kind: str, key: str) -> Row | None:
-        """Return the entry of this `kind` and `key`."""
-        return next(self._rows("WHERE kind = ? AND key = ?", kind, key), None)
-
-    def opening(self) -> list[Row]:
-        """Return the entries that say whose budget it is."""
-        return list(self._rows("WHERE kind IN ('open', 'bind') ORDER BY number"))
-
-    def rows(self) -> Iterator[Row]:
-        """Return all entries by number."""
-        return self._rows("ORDER BY number")
-
-    def append(self, row: Row, head: Head) -> None:
-        """Add `row` and put `head` in the place of the head."""
-        self._connection.execute(schema.INSERT, schema.cells(row))
-        self._connection.execute(
-            "UPDATE head SET entries = ?, spent = ?, tip = ?", (head.entries, head.spent, head.tip)
-        )
-
     def damage(self) -> list[str]:
         """Return a sentence where pages of the file are damaged or its guards are gone."""
         return schema.damage(self._connection)
 
-    def _rows(self, clause: str, *values: object) -> Iterator[Row]:
-        return map(schema.row, self._connection.execute(f"{schema.SELECT} {clause}", values))
+    def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        return self._connection.execute(statement, values)
+
+    def _listing(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        return self._connection.execute(statement)
 
 
 def _connect(uri: str) -> sqlite3.Connection:
@@ -177,7 +145,7 @@ def _text(stored: bytes) -> Any:
 
 def _write_new(draft: Path, opening: Act, name: str) -> None:
     """Write a complete ledger, durably, under a name that nobody else knows."""
-    with _turn, closing(_connect(f"{draft.as_uri()}?mode=rwc")) as connection:
+    with turn, closing(_connect(f"{draft.as_uri()}?mode=rwc")) as connection:
         schema.make_durable(connection, name)
         connection.execute("BEGIN IMMEDIATE")
         schema.create(connection)

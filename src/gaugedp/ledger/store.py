@@ -43,7 +43,7 @@ class Store(Protocol):
 
     @property
     def durable(self) -> bool:
-        """Whether entries outlive the process."""
+        """Whether entries outlive the process and, as far as the store can tell, a power cut."""
 
     def run(self, act: Callable[[Transaction], T], *, write: bool = True) -> T:
         """Return `act(transaction)`, committed before this returns; nothing is kept where `act` raises.

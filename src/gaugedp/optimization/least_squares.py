@@ -1,6 +1,7 @@
 """Least squares on rows in the unit ball: noisy steps, preconditioned by noisy second moments where these tell much."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,9 @@ _WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact t
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
+
+Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of features and target in whole steps to whole numbers
+Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the rows, wherever they are
 
 
 @dataclass(frozen=True)
@@ -78,32 +82,31 @@ class LeastSquares:
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
-        matrix = self._matrix(features, rng)
+        return self.solve_sums(lambda of: of(features, target), rng)
+
+    def solve_sums(self, sums: Sums, rng: Entropy) -> np.ndarray:
+        """Return the same w from sums over the rows alone: of their second moments, and of a gradient for each step."""
+        matrix = self._matrix(sums, rng)
         found, total, kept = np.zeros(self.n_columns), np.zeros(self.n_columns), 0
         for step in range(self.steps):
-            found = self._inside(found - matrix @ self._slope(features, target, found, rng))
+            exact = sums(Gradient(np.rint(found / self._fine), self._fine)) * 4.0**-BITS
+            found = self._inside(found - matrix @ _released(exact, self.gradient, rng))
             if self.moments is None or step >= _SKIPPED:
                 total, kept = (found, 1) if self.moments is None else (total + found, kept + 1)
         return total / kept
 
-    def _matrix(self, features: np.ndarray, rng: Entropy) -> np.ndarray:
+    def _matrix(self, sums: Sums, rng: Entropy) -> np.ndarray:
         if self.moments is None:
             return np.eye(self.n_columns) * (self.pace / self.n_rows)
         upper = np.triu_indices(self.n_columns)
         stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-        exact = (features.T @ features)[upper] * 4.0**-BITS * stretch
+        exact = sums(second_moments)[upper] * 4.0**-BITS * stretch
         square = np.zeros((self.n_columns, self.n_columns))
         square[upper] = _released(exact, self.moments, rng) / stretch
         values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
-        inverse: np.ndarray = (vectors / np.maximum(values, 1.1 * _edge(self.moments, self.n_columns))) @ vectors.T
+        edge = max(1.1 * _edge(self.moments, self.n_columns), 1e-300)
+        inverse: np.ndarray = (vectors / np.maximum(values, edge)) @ vectors.T
         return inverse
-
-    def _slope(self, features: np.ndarray, target: np.ndarray, found: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return the gradient with noise. Predictions, residuals and sums are of whole steps: exact, in any order."""
-        unit = 2.0**-BITS
-        predicted = features @ np.rint(found / self._fine) * self._fine
-        residual = np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
-        return _released(features.T @ residual * unit**2, self.gradient, rng)
 
     @property
     def _fine(self) -> float:
@@ -114,6 +117,31 @@ class LeastSquares:
         near = point * min(1.0, self.radius / max(float(np.linalg.norm(point)), 1e-300))
         found: np.ndarray = np.rint(near / self._fine) * self._fine
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Σ x·clip(⟨w, x⟩ − t, ±1) in steps of 4^−BITS, where w is `weights` whole steps of size `fine`, a power of two.
+
+    Predictions, residuals and sums are of whole steps: exact, the same in any order and in any blocks of the rows.
+    """
+
+    weights: np.ndarray
+    fine: float
+
+    def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the sum over a block of rows."""
+        unit = 2.0**-BITS
+        predicted = features @ self.weights * self.fine
+        found: np.ndarray = features.T @ np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
+        return found
+
+
+def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return Σ xxᵀ over a block of rows, in steps of 4^−BITS."""
+    del target
+    found: np.ndarray = features.T @ features
+    return found
 
 
 def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:

@@ -59,6 +59,19 @@ def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, byte
     return _over(ranked, *parts or names).where(first)
 
 
+def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) -> Sql:
+    """Return the `rows` of the people in one bucket; `bucket` is (number of buckets, which).
+
+    The bucket of a person is a keyed line in the person, modulo a prime, modulo the number of buckets: for a random
+    key, two people (whose `_person_number` differs) share a bucket with a chance of about one in that number. All rows
+    of a person are in one bucket.
+    """
+    count, index = bucket
+    slopes = _constants(row_key + b"bucket")[:2]
+    low, high = (digit * slope for digit, slope in zip(_digits(_person_number(kind)), slopes, strict=True))
+    return rows.where(((low + high) % PRIME % count).eq(index))  # each product is below 2^61
+
+
 def pack(fields: list[Field]) -> list[list[Field]]:
     """Return the fields in runs whose sizes multiply to at most 2^62: a run is one integer to sort by."""
     words: list[list[Field]] = [[]]
@@ -121,9 +134,14 @@ def _hashed(rows: Sql, names: list[str], kind: Kind, constants: list[int]) -> Sq
 
 
 def _line(person: Sql, slopes: list[int]) -> Sql:
-    digits = (person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME, exp.column(POSITION) % PRIME)
+    digits = (*_digits(person), exp.column(POSITION) % PRIME)
     low, high, position = (digit * slope % PRIME for digit, slope in zip(digits, slopes, strict=True))
     return (low + high + position) % PRIME
+
+
+def _digits(person: Sql) -> tuple[Sql, Sql]:
+    """A 64-bit integer as two numbers 1 … 2 PRIME − 1."""
+    return person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME
 
 
 def _person_number(kind: Kind) -> Sql:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gaugedp.errors import STAYS_SPENT, GaugedpError, UnknownName, UnreadableTable
+from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
-from gaugedp.tables.engine import SOURCE, Column, Kind, Sql
+from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
 from gaugedp.tables.files import File
+from gaugedp.tables.refusals import Failures, check_names, or_refuse, unfinished, unreadable, unusable
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,6 +50,8 @@ TEXT_RULE = (
     "strict_mode = false, ignore_errors = true, hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
 )
+SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
+BATCH = 2**17  # rows
 Attach = Callable[["duckdb.DuckDBPyConnection"], None]
 T = TypeVar("T")
 
@@ -59,15 +63,25 @@ class DuckDBEngine:
     description: str
     columns: Mapping[str, Column]
     _attach: Attach = field(repr=False)
+    sql_products: int = SQL_PRODUCTS
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """See Engine."""
-        return _or_refuse(lambda: self._run(statement.sql(dialect="duckdb")), _unfinished())
+        return _or_refuse(lambda: self._run(statement.sql(dialect="duckdb")), unfinished())
+
+    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
+        """See Engine."""
+        return _or_refuse(lambda: self._added(statement.sql(dialect="duckdb"), of), unfinished())
 
     def _run(self, text: str) -> Mapping[str, np.ndarray]:
         with _connection() as connection:
             self._attach(connection)
             return connection.execute(text).fetchnumpy()
+
+    def _added(self, text: str, of: Of) -> np.ndarray:
+        with _connection() as connection:
+            self._attach(connection)
+            return _total(connection.sql(text), of)
 
 
 @dataclass(frozen=True)
@@ -77,11 +91,17 @@ class RelationEngine:
     columns: Mapping[str, Column]
     _relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     description: str = "a DuckDB relation"
+    sql_products: int = SQL_PRODUCTS
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """See Engine."""
         text = statement.sql(dialect="duckdb")
-        return _or_refuse(lambda: self._run(text), _unfinished())
+        return _or_refuse(lambda: self._run(text), unfinished())
+
+    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
+        """See Engine."""
+        text = statement.sql(dialect="duckdb")
+        return _or_refuse(lambda: _total(self._relation.query(SOURCE, text), of), unfinished())
 
     def _run(self, text: str) -> Mapping[str, np.ndarray]:
         result: Any = self._relation.query(SOURCE, text)
@@ -100,7 +120,7 @@ def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEn
         return _open_relation(source, needed)
     raise UnreadableTable(
         f"A source of type {type(source).__name__} cannot be read.",
-        "Give the path of a file, a pandas or polars frame, an arrow table or a DuckDB relation.",
+        "Give the path of a file, a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
     )
 
 
@@ -108,7 +128,7 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     if file.format == "Parquet":
         return _described("a Parquet file", needed, lambda connection: _view(connection, _parquet(file)))
     header = file.header()
-    _check_names(header, needed)
+    check_names(header, needed)
     columns = {name: Column(name, Kind.TEXT, "text") for name in needed}
     text = _text_file(file, header, needed)
     return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text))
@@ -117,29 +137,29 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
 def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
     library = frames.library(frame) or ""
     failures = frames.failures(library)
-    empty = _or_refuse(lambda: frames.without_rows(frame), _unreadable(), failures)
-    _check_names(frames.column_names(empty), needed)
+    empty = _or_refuse(lambda: frames.without_rows(frame), unreadable(), failures)
+    check_names(frames.column_names(empty), needed)
     columns: dict[str, Column] = {}
     for name in needed:
-        columns |= _columns(_or_refuse(partial(_frame_types, empty, name), _unusable(name), failures))
+        columns |= _columns(_or_refuse(partial(_frame_types, empty, name), unusable(name), failures))
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
-        rows = _or_refuse(lambda: frames.selected(frame, needed), _unfinished(), failures)
+        rows = _or_refuse(lambda: frames.selected(frame, needed), unfinished(), failures)
         connection.register(SOURCE, rows)
 
     return DuckDBEngine(f"a {library} {type(frame).__name__}", columns, attach)
 
 
 def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -> RelationEngine:
-    types = _or_refuse(lambda: dict(zip(relation.columns, relation.types, strict=True)), _unreadable())
-    _check_names(list(types), needed)
+    types = _or_refuse(lambda: dict(zip(relation.columns, relation.types, strict=True)), unreadable())
+    check_names(list(types), needed)
     return RelationEngine(_columns({name: types[name] for name in needed}), relation)
 
 
 def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckDBEngine:
     """An engine over a source that DuckDB itself describes."""
-    types = _or_refuse(lambda: _types(attach), _unreadable())
-    _check_names(list(types), needed)
+    types = _or_refuse(lambda: _types(attach), unreadable())
+    check_names(list(types), needed)
     return DuckDBEngine(description, _columns({name: types[name] for name in needed}), attach)
 
 
@@ -184,6 +204,24 @@ def _connection() -> "Iterator[duckdb.DuckDBPyConnection]":
         yield connection
 
 
+def _total(result: Any, of: Of) -> np.ndarray:
+    """Σ of(batch) over the rows of a result, which are never all in memory where pyarrow is installed."""
+    total: Any = np.zeros(0, dtype=np.int64)
+    for batch in _batches(result):
+        part = of(batch).ravel()
+        total = total + part if len(total) else part
+    return np.asarray(total)
+
+
+def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:
+    if find_spec("pyarrow") is None:
+        yield result.fetchnumpy()
+        return
+    reader = result.to_arrow_reader if hasattr(result, "to_arrow_reader") else result.fetch_record_batch
+    for batch in reader(BATCH):
+        yield {name: batch.column(i).to_numpy(zero_copy_only=False) for i, name in enumerate(batch.schema.names)}
+
+
 def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS {rows}")
 
@@ -212,52 +250,7 @@ def _path(file: File) -> str:
     return exp.Literal.string(re.sub(r"[\[*?]", r"[\g<0>]", str(file.path))).sql("duckdb")
 
 
-def _check_names(names: Sequence[object], needed: Sequence[str]) -> None:
-    """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
-    for name in needed:
-        if name not in names:
-            raise UnknownName(  # without a list: in a file that has no header, the first row stands in its place
-                f"There is no column {name!r}.", "Check the spelling, and that the first line holds the names."
-            )
-        alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
-        if names.count(name) > 1 or len(alike) > 1:
-            raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
-
-
-def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: tuple[type[BaseException], ...] = ()) -> T:
-    """Return what `work` gives, or raise the refusal, in which no trace of the engine's error is left."""
+def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures = ()) -> T:
     import duckdb
 
-    expected: tuple[type[BaseException], ...] = (
-        duckdb.Error, OSError, MemoryError, RuntimeError, ValueError, ArithmeticError, TypeError, *failures
-    )  # fmt: skip
-    raised: BaseException = refusal  # outside the handler, so that the engine's error is not even its context
-    try:
-        return work()
-    except expected as error:
-        if _is_interruption(error):
-            raised = KeyboardInterrupt()
-    raise raised
-
-
-def _is_interruption(error: BaseException) -> bool:
-    """Whether this is how the engine reports Ctrl-C: a plain RuntimeError with these words."""
-    return type(error) is RuntimeError and str(error) == "Query interrupted"
-
-
-def _unfinished() -> UnreadableTable:
-    return UnreadableTable(
-        "The engine could not finish reading the table.",
-        "Check that the file or frame still is what it was when it was scanned, and that memory and disk suffice.",
-        STAYS_SPENT,
-    )
-
-
-def _unreadable() -> UnreadableTable:
-    return UnreadableTable(
-        "The columns of the table cannot be read.", "Check that the source is whole and may be read."
-    )
-
-
-def _unusable(name: str) -> UnreadableTable:
-    return UnreadableTable(f"Column {name!r} has a type that the engine cannot read.", "Convert the column.")
+    return or_refuse(work, refusal, (duckdb.Error, *failures))

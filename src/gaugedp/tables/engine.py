@@ -1,6 +1,6 @@
 """What a table asks of an engine: the types of its columns, and the integers that one statement gives."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
+Of: TypeAlias = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # int64 columns of some rows to a sum over them, int64
 SOURCE = "gaugedp_source"  # the name under which a statement reads the rows
 
 
@@ -48,3 +49,15 @@ class Engine(Protocol):
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
         """
+
+    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
+        """Run one statement, of the same kind, and return Σ of(batch), flat int64, over batches of its rows.
+
+        `of` gives whole numbers that are sums over the rows, of the same shape for each batch, so that the total does
+        not depend on the batches; it may run on another machine. Without any row there is no batch: the total is then
+        empty, or 0. Raises as `run`.
+        """
+
+    @property
+    def sql_products(self) -> int:
+        """Up to how many columns sums of products are faster as one statement than by `add_up`."""

@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.bounding import PERSON, Field, keep_some
+from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some
 from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
 from gaugedp.tables.total import Total
@@ -25,12 +25,13 @@ JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes firs
 
 @dataclass(frozen=True)
 class Plan:
-    """The totals of one request over known columns, for a domain and a unit."""
+    """The totals of one request over known columns, for a domain and a unit; `bucket` (count, index) takes a part."""
 
     domain: Domain
     unit: PrivacyUnit
     types: Mapping[str, Column]
     totals: tuple[Total, ...]
+    bucket: tuple[int, int] | None = None
 
     @property
     def attributes(self) -> list[str]:
@@ -64,11 +65,15 @@ class Plan:
 
     def listing(self, row_key: bytes) -> Sql:
         """Return the statement that lists the kept rows, sorted: cells `a<i>` and steps `s<j>`, −1 where missing."""
+        listed = self.listed(row_key)
+        return exp.select("*").from_(listed.subquery("listed")).order_by(*listed.named_selects)
+
+    def listed(self, row_key: bytes) -> Sql:
+        """Return the statement that lists them in any order."""
         cells = {f"a{i}": exp.column(f"a{i}") for i in range(len(self.attributes))}
         steps = {f"s{j}": exp.func("COALESCE", exp.column(f"s{j}"), exp.convert(-1)) for j in range(len(self.columns))}
         numbers = [exp.cast(number, "BIGINT").as_(name) for name, number in {**cells, **steps}.items()]
-        listed = exp.select(*numbers).from_(self._kept(row_key).subquery("rows"))
-        return exp.select("*").from_(listed.subquery("listed")).order_by(*cells, *steps)
+        return exp.select(*numbers).from_(self._kept(row_key).subquery("rows"))
 
     def arrays(self, result: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the array of each total, given the columns of the statement's result."""
@@ -89,6 +94,7 @@ class Plan:
         if self.unit.column is None:
             return rows
         kind = self.types[self.unit.column].kind
+        rows = rows if self.bucket is None else in_bucket(rows, kind, self.bucket, row_key)
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self) -> Sql:

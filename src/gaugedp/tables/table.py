@@ -1,43 +1,54 @@
 """Table: rows somewhere, with the public facts about them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
+from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
 from gaugedp.tables.total import Total, check_values
+
+if TYPE_CHECKING:
+    from gaugedp.tables.moments import Moments
+    from gaugedp.tables.plan import Plan
 
 __all__ = ["Table", "Total"]
 
 ONE_ROW = PrivacyUnit()
+RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` gives them, to int64 numbers
 
 
 @dataclass(frozen=True)
 class Table:
     """Rows in a file, a frame or a relation, that have a domain and a privacy unit.
 
-    `totals` and `rows` are the only ways to the rows. Whether they succeed does not depend on what is in them.
+    `totals`, `moments`, `vector_sum` and `rows` are the only ways to the rows. Whether they succeed does not depend on
+    what is in them.
     """
 
     name: str
     domain: Domain
     unit: PrivacyUnit
     _engine: Engine = field(repr=False, compare=False)
+    _buckets: Buckets = field(default=Buckets(), repr=False, compare=False)
 
     @classmethod
     def scan(cls, source: object, *, domain: Domain, unit: PrivacyUnit = ONE_ROW, name: str | None = None) -> "Table":
         """Return the table over `source`, having looked at the names and types of its columns only.
 
         `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
-        LazyFrame, a pyarrow Table or a DuckDB relation. Each attribute, bounded column and person column must be in it.
+        LazyFrame, a pyarrow Table, a DuckDB relation or a Spark frame, whose rows stay where they are. Each attribute,
+        bounded column and person column must be in it.
 
         Raises UnreadableTable where the source or the type of a column does not fit, UnknownName for a missing column.
         """
-        from gaugedp.tables.duckdb import open_source
+        from gaugedp.tables.sources import open_source
 
         needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
         if not needed:
@@ -48,7 +59,27 @@ class Table:
             _check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
             _check_person(engine.columns[unit.column])
-        return cls(domain.name if name is None else name, domain, unit, engine)
+        buckets = Buckets.of(source)
+        return cls(domain.name if name is None else name, domain, unit, buckets.limited(engine), buckets)
+
+    def in_buckets(
+        self,
+        count: int | None = None,
+        *,
+        memory_bytes: int | None = None,
+        folder: str | PathLike[str] | None = None,
+    ) -> "Table":
+        """Return this table, looked at in `count` parts, a part of the people at a time: the same numbers, less memory.
+
+        DuckDB then takes at most about `memory_bytes` for files and frames (half of the machine's where it is not
+        given); `count` follows from it and the size of the file. `scan` does so by itself for a file that is large.
+
+        In `folder` the exact sums over finished parts are kept while `totals` looks: as private as the table. After a
+        kill, the same look goes on from there, with the row key that it began with. A release that was killed as it
+        looked is finished by the same request with the same `key`, and is not paid again.
+        """
+        asked = self._buckets.asked(count, memory_bytes, folder)
+        return replace(self, _engine=asked.limited(self._engine), _buckets=asked)
 
     def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
         """Look at the rows, once, and return each total as a flat array.
@@ -73,7 +104,7 @@ class Table:
         if not totals:
             return []
         plan = Plan(self.domain, self.unit, self._engine.columns, tuple(totals))
-        return plan.arrays(self._engine.run(plan.statement(row_key)))
+        return self._buckets.totals(plan, lambda part, key: part.arrays(self._engine.run(part.statement(key))), row_key)
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the rows, once, and return (cells, steps) of those that are kept, int64, one line a row.
@@ -85,6 +116,39 @@ class Table:
         depend on nobody else. Lines are sorted by their contents, so that the order of the source tells nothing. How
         many there are does: it depends on the data.
         """
+        plan = self._listing(attributes, columns)
+        found = joined([self._engine.run(part.listing(row_key)) for part in self._buckets.parts(plan)])
+        return _parts(found, len(attributes), len(columns))
+
+    def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
+        """Look at the rows, once, and return Σ of(cells, steps) over batches of those that are kept, int64.
+
+        `names` are attributes and columns; the batches are lines as in `rows`, in any order. `of` gives whole numbers,
+        each a sum over the lines, in the same shape for every batch, an empty one included, so that the total depends
+        on the lines alone. On Spark it runs where the rows are: it must be picklable, and gaugedp be installed there.
+        """
+        attributes, columns = names
+        plan, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
+        nothing = np.empty(0, dtype=np.int64)
+        none = on_batch({name: nothing for name in on_batch.names})
+        found = [self._engine.add_up(part.listed(row_key), on_batch) for part in self._buckets.parts(plan)]
+        return sum((part.reshape(none.shape) for part in found if len(part)), none)
+
+    def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
+        """Look at the rows, once, and return Σ x and, with `products`, Σ x xᵀ of the bounded columns.
+
+        x are the clipped values, bounds brought to ±2^bits, missing ones at 0, rounded to whole numbers: the same ones
+        on every engine (gaugedp.tables.moments). `bits` is at most 22, with products 12. Above as many columns as the
+        engine adds up well, the products come from batches, as in `vector_sum`.
+        """
+        from gaugedp.tables.moments import Scaled
+
+        plan, scaled = self._listing([], columns), Scaled.of(self.domain, columns, bits, products)
+        if self._buckets.count > 1 or (products and len(columns) > self._engine.sql_products):
+            return scaled.unpacked(self.vector_sum(([], columns), scaled, row_key))
+        return scaled.read(self._engine.run(scaled.statement(plan.listed(row_key))))
+
+    def _listing(self, attributes: Sequence[str], columns: Sequence[str]) -> "Plan":
         from gaugedp.tables.plan import Plan
 
         if len(set(columns)) < len(columns) or not (attributes or columns):
@@ -92,21 +156,59 @@ class Table:
         asked = [Total(tuple(attributes)), *(Total((), column) for column in columns)]
         for total in asked:
             _check_total(total, self.domain)
-        plan = Plan(self.domain, self.unit, self._engine.columns, tuple(asked))
-        found = self._engine.run(plan.listing(row_key))
-        cells, steps = (
-            [f"{letter}{i}" for i in range(len(names))] for letter, names in (("a", attributes), ("s", columns))
-        )
-        n_rows = len(next(iter(found.values())))
-        return _table(found, cells, n_rows), _table(found, steps, n_rows)
+        return Plan(self.domain, self.unit, self._engine.columns, tuple(asked))
 
     def __repr__(self) -> str:
         n = len(self.domain.attributes)
         return f"<Table {self.name!r}: {self._engine.description}, {n} attributes, protecting {self.unit}>"
 
 
-def _table(found: Mapping[str, np.ndarray], names: Sequence[str], n_rows: int) -> np.ndarray:
-    return np.stack([found[name] for name in names], axis=1) if names else np.empty((n_rows, 0), dtype=np.int64)
+def is_elsewhere(table: Table) -> bool:
+    """Return whether the rows are on another engine than DuckDB in this process, so that they had better stay."""
+    from gaugedp.tables.duckdb import DuckDBEngine, RelationEngine
+
+    return not isinstance(table._engine, DuckDBEngine | RelationEngine)
+
+
+def can_resume(table: object) -> bool:
+    """Return whether a look that was killed may be finished: whether there is a folder for its sums."""
+    return isinstance(table, Table) and table._buckets.folder is not None
+
+
+def reporting(table: Table, on_progress: Callable[[float], object]) -> Table:
+    """Return the table; where it is looked at in parts, `on_progress` is told the share that is done."""
+    if not isinstance(table, Table):  # what stands in for one
+        return table
+    return replace(table, _buckets=replace(table._buckets, on_progress=on_progress))
+
+
+@dataclass(frozen=True)
+class OnBatch:
+    """A sum over listed rows, from the columns `a<i>` and `s<j>` of a batch."""
+
+    n_attributes: int
+    n_columns: int
+    of: RowSum
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of a batch."""
+        return [f"a{i}" for i in range(self.n_attributes)] + [f"s{j}" for j in range(self.n_columns)]
+
+    def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the sum over a batch."""
+        return self.of(*_parts(batch, self.n_attributes, self.n_columns))
+
+
+def _parts(found: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells and the steps of listed rows."""
+    cells = [found[f"a{i}"] for i in range(n_attributes)]
+    return _side_by_side(cells, found), _side_by_side([found[f"s{j}"] for j in range(n_columns)], found)
+
+
+def _side_by_side(columns: Sequence[np.ndarray], found: Mapping[str, np.ndarray]) -> np.ndarray:
+    n_rows = len(next(iter(found.values())))
+    return np.stack(columns, axis=1) if columns else np.empty((n_rows, 0), dtype=np.int64)
 
 
 def _check_total(total: Total, domain: Domain) -> None:

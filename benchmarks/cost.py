@@ -1,0 +1,273 @@
+"""What does a release cost as rows, cells and queries grow?
+
+Times the parts of a release over rows, over cells and over numbers of queries, fits a law to the part that grows, and
+writes docs/how-to/cost.md with docs/images/cost.svg: measured points, and the laws beyond them.
+
+    python benchmarks/cost.py [MOST_ROWS]    10^7 rows, in a file of 150 MB
+"""
+
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.optimize import nnls
+
+import gaugedp as gd
+from gaugedp.tables.table import Table, Total
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+CELLS = ("region", "age", "income")
+DOMAIN = gd.Domain.of(
+    region=gd.integers(0, 19), age=gd.bins(0, 120, width=10), income=gd.bins(0, 200_000, width=10_000)
+)
+MAX_ROWS, BATCH, BUCKETS, ROWS_A_BUCKET, TIMES = 5, 10**6, 8, 12_500_000, 3
+POWERS = range(3, 13)
+NAMES = ("rows protected", "people protected, in one piece", "people protected, in buckets")
+Law = Callable[[float], float]
+
+
+def write_people(path: Path, n_rows: int) -> None:
+    rng, writer = np.random.default_rng(1), None
+    for start in range(0, n_rows, BATCH):
+        n = min(BATCH, n_rows - start)
+        people = (rng.random(n) ** 2 * (n_rows // 10)).astype(np.int64)
+        whole = {"region": rng.integers(0, 20, n), "age": rng.integers(0, 120, n)}
+        batch = pa.table({"pid": people, **whole, "income": rng.gamma(2, 25_000, n)})
+        writer = writer or pq.ParquetWriter(path, batch.schema)
+        writer.write_table(batch)
+    if writer is not None:
+        writer.close()
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The median of a few times."""
+    found = []
+    for _ in range(TIMES):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)
+
+
+def law(sizes: Sequence[float], times: Sequence[float]) -> Law:
+    """a + b·size with a, b ≥ 0, by least squares of relative errors."""
+    design = np.array([[1.0, size] for size in sizes]) / np.array(times)[:, None]
+    (a, b), _ = nnls(design, np.ones(len(times)))
+    return lambda size: float(a + b * size)
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def looks(path: Path) -> tuple[float, float, float]:
+    """Seconds of a look at 4,800 cells: by rows, by people, and for one bucket more."""
+    person = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("pid", max_rows=MAX_ROWS))
+    tables = (Table.scan(path, domain=DOMAIN), person.in_buckets(1), person.in_buckets(BUCKETS))
+    by_row, whole, parts = (seconds(lambda table=table: table.totals([Total(CELLS)], b"k")) for table in tables)
+    return by_row, whole, max(0.0, parts - whole) / (BUCKETS - 1)
+
+
+def rows(most: int, folder: Path) -> tuple[list[int], np.ndarray]:
+    """Numbers of rows, and the seconds of `looks` at each, shape (sizes, 3)."""
+    sizes, found = [10**power for power in POWERS if 10**power <= most], []
+    for size in sizes:
+        path = folder / f"{size}.parquet"
+        write_people(path, size)
+        found.append(looks(path))
+        path.unlink()
+        print(f"{size:,} rows: {found[-1]}", file=sys.stderr)
+    return sizes, np.array(found)
+
+
+def row_laws(sizes: list[int], found: np.ndarray) -> dict[str, Law]:
+    by_row, whole, again = (law(sizes, np.maximum(column, 1e-4)) for column in found.T)
+
+    def parts(n: float) -> float:
+        return whole(n) + (max(1, np.ceil(n / ROWS_A_BUCKET)) - 1) * again(n)
+
+    return dict(zip(NAMES, (by_row, whole, parts), strict=True))
+
+
+# -- cells and queries -----------------------------------------------------------------------------
+
+
+def stages(query: object, table: Table) -> dict[str, float]:
+    """Seconds of each part of a release."""
+    marks: list[tuple[str, float]] = []
+    ledger = gd.Ledger.in_memory(gd.PureDP(10))
+    gd.release(
+        query, table, ledger=ledger, epsilon=1.0, on_stage=lambda name: marks.append((name, time.perf_counter()))
+    )
+    marks.append(("end", time.perf_counter()))
+    return {name: after - start for (name, start), (_, after) in pairwise(marks)}
+
+
+def staged(query: object, table: Table) -> dict[str, float]:
+    found = [stages(query, table) for _ in range(TIMES)]
+    return {name: statistics.median(one[name] for one in found) for name in found[0]}
+
+
+def cells(folder: Path) -> dict[int, dict[str, float]]:
+    """Parts of the release of one histogram of a thousand rows, by its cells."""
+    path = folder / "thousand.parquet"
+    pq.write_table(pa.table({"A": np.arange(1000)}), path)
+    found = {}
+    for n_cells in (10**2, 10**3, 10**4, 10**5, 10**6):
+        domain = gd.Domain.of(A=gd.integers(0, n_cells - 1))
+        found[n_cells] = staged(gd.marginals(domain, ("A",)), Table.scan(path, domain=domain, name="t"))
+    return found
+
+
+def queries(folder: Path, n_rows: int = 10**6) -> dict[int, dict[str, float]]:
+    """Parts of the release of k histograms of ten cells over a million rows."""
+    path, rng, found = folder / "million.parquet", np.random.default_rng(2), {}
+    columns = {f"A{i}": rng.integers(0, 10, n_rows) for i in range(32)}
+    pq.write_table(pa.table(columns), path)
+    domain = gd.Domain.of(**{name: gd.integers(0, 9) for name in columns})
+    for count in (1, 4, 16, 32):
+        query = gd.marginals(domain, *((name,) for name in list(columns)[:count]))
+        found[count] = staged(query, Table.scan(path, domain=domain, name="t"))
+    return found
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def words(value: float) -> str:
+    """Seconds as a person says them."""
+    for size, unit in ((86400 * 365, "years"), (86400, "days"), (3600, "hours"), (60, "minutes")):
+        if value >= 2 * size:
+            return f"{value / size:,.0f} {unit}" if value >= 10 * size else f"{value / size:.1f} {unit}"
+    return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
+
+
+def row_table(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> list[str]:
+    lines = ["| rows | " + " | ".join(NAMES) + " | |", "|---:|---:|---:|---:|---|"]
+    for power in POWERS:
+        n = 10**power
+        if n in sizes:
+            by_row, whole, again = found[sizes.index(n)]
+            values, how = [by_row, whole, whole + (BUCKETS - 1) * again], f"measured; {BUCKETS} buckets"
+        else:
+            values = [laws[name](n) for name in NAMES]
+            count = max(1, int(np.ceil(n / ROWS_A_BUCKET)))
+            how = f"extrapolated; {count:,} bucket{'s' * (count > 1)}"
+        lines.append(f"| 10^{power} | {' | '.join(map(words, values))} | {how} |")
+    return lines
+
+
+def stage_table(name: str, found: dict[int, dict[str, float]]) -> list[str]:
+    head = f"| {name} | plan and noise | pay | look | store |"
+    body = [f"| {size:,} | {' | '.join(words(value) for value in parts.values())} |" for size, parts in found.items()]
+    return [head, "|---:|---:|---:|---:|---:|", *body]
+
+
+def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
+    mpl.use("svg")
+    mpl.rcParams |= {"svg.hashsalt": "cost", "svg.fonttype": "none"}
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4))
+    ends = np.logspace(3, 12, 60)
+    points = {NAMES[0]: found[:, 0], NAMES[1]: found[:, 1]}
+    for number, name in enumerate(NAMES):
+        axes.plot(ends, [laws[name](n) for n in ends], "--", color=f"C{number}", linewidth=1, label=f"{name}: law")
+        if name in points:
+            axes.plot(sizes, points[name], "o", color=f"C{number}", label=f"{name}: measured")
+    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds of the look")
+    axes.legend(fontsize=7)
+    figure.tight_layout()
+    (DOCS / "images").mkdir(exist_ok=True)
+    figure.savefig(DOCS / "images" / "cost.svg", metadata={"Date": None})
+
+
+TEXT = """# What a release costs
+
+A release has four parts. Only the look reads rows.
+
+- **Plan and noise**: choosing the mechanism and drawing its noise. Depends on the question and the promise.
+- **Pay**: one transaction of the ledger, before the look. Depends on nothing else.
+- **Look**: one statement on the engine, which gives back one whole number for each cell that occurs.
+- **Store**: writing the answer into the ledger. Depends on the number of answers.
+
+So with many rows the cost is that of the engine, and the look moves with the table: on Spark or PostgreSQL the same
+statement runs where the rows are, and only cells come back. The other parts stay as they are.
+
+Figures: {machine}. They follow the machine and its load; what grows how fast is the point.
+
+## Rows
+
+A histogram of 4,800 cells from a Parquet file on DuckDB. Where people are protected, each has ten rows on average and
+at most {max_rows} of them stay.
+
+{rows}
+
+![Seconds of a look by rows](../images/cost.svg)
+
+Up to {most:,} rows these are measurements. Beyond them stands a + b·rows, fitted to them, for one machine like this one
+with memory and disk as needed. In buckets every bucket reads the file anew, and there is one for each {bucket:,} rows:
+that time grows with the square of the rows. The laws were not checked beyond [10^8 rows](../benchmarks/buckets.md).
+
+- **Linear in the rows**: the scan, and the sort of each person's rows (nearly: times the logarithm of a person's rows).
+- **Not linear**: buckets, from about 10^9 rows on. Then use an engine of several machines.
+- **Constant**: everything else. Accuracy does not cost time: the noise is as large for 10^12 rows as for 10^3, so that
+  its share of an answer falls.
+
+## Cells
+
+One histogram of 1,000 rows.
+
+{cells}
+
+Drawing noise and storing are linear in the cells. Planning a general workload matrix is not: its factorisation takes
+the cube of the cells.
+
+## Queries
+
+So many histograms of ten cells each, of 1,000,000 rows, in one release.
+
+{queries}
+
+The look is one statement whatever the number of queries: it reads each column once and is linear in the groupings.
+Asking at once is cheaper than asking in turn, in time and in budget.
+
+Planning takes longest for questions that are small enough for every candidate mechanism to be tried. A plan can be made
+once, ahead, and given as `planned=`.
+
+Written by `python benchmarks/cost.py`.
+"""
+
+
+def page(lines: dict[str, list[str]], most: int) -> str:
+    machine = f"Python {platform.python_version()}, duckdb {version('duckdb')}, numpy {version('numpy')}"
+    facts = {"machine": f"{machine}; {os.cpu_count()} cores, medians of {TIMES}", "max_rows": MAX_ROWS}
+    tables = {name: "\n".join(table) for name, table in lines.items()}
+    return TEXT.format(**facts, **tables, most=most, bucket=ROWS_A_BUCKET)
+
+
+def main(most: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        by_cells, by_queries = cells(folder), queries(folder)
+        sizes, found = rows(most, folder)
+    laws = row_laws(sizes, found)
+    draw(sizes, found, laws)
+    shown = {"cells": stage_table("cells", by_cells), "queries": stage_table("queries", by_queries)}
+    text = page({"rows": row_table(sizes, found, laws), **shown}, sizes[-1])
+    print(text)
+    (DOCS / "how-to" / "cost.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**7)

@@ -1,0 +1,92 @@
+"""Is anything lost, spent twice or given back when a ledger meets faults at its every step?
+
+A forked child reserves, settles, looks or makes a whole release on a ledger, and meets one fault before or after one of
+its steps: every statement that the ledger sends, every close, every link of the audit chain, every stage of a release.
+It is killed (SIGKILL), interrupted, or runs out of memory; a SQLite statement fails as on a full or broken disk; a
+PostgreSQL server ends the process that serves it, or crashes as a whole. What the child was promised it has said over
+a pipe. After each fault the ledger is compared with that, and verified.
+
+    python benchmarks/ledger_faults.py [COUNT] [FOLDER]    half of COUNT (1,000) faults on each ledger
+"""
+
+import itertools
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.faults import failpoints  # noqa: E402
+from tests.postgres import missing, private_server  # noqa: E402
+
+PAGE = ROOT / "docs" / "benchmarks" / "ledger_faults.md"
+KINDS = ("kill", "interrupt", "no memory", "engine", "backend", "crash")
+OUTCOMES = ("steps", "acknowledged", "refused", "raised", "spent in vain")
+
+
+def on_file(count: int, folder: Path) -> Counter[str]:
+    """Faults on ledgers in SQLite files."""
+    numbers = itertools.count()
+    return failpoints.run(count, "file", lambda: str(folder / f"{next(numbers)}.ledger"), folder / "people.csv")
+
+
+def on_server(count: int, folder: Path) -> Counter[str]:
+    """Faults on ledgers on a server."""
+    with private_server() as server:
+        return failpoints.run(count, "server", server.new_ledger, folder / "people.csv", server.mend)
+
+
+def lines_of(totals: dict[str, Counter[str]]) -> list[str]:
+    """The table: a row for each ledger."""
+    heads = ["ledger", "faults", *KINDS, *OUTCOMES]
+    rows = [
+        [name, *(f"{total[head]:,}" if total[head] else "–" for head in heads[1:])] for name, total in totals.items()
+    ]
+    return ["| " + " | ".join(cells) + " |" for cells in (heads, ["---", *["---:"] * (len(heads) - 1)], *rows)]
+
+
+def main(count: int, where: str | None) -> None:
+    start, totals = time.monotonic(), {}
+    tempfile.tempdir = where
+    with tempfile.TemporaryDirectory() as folder:
+        totals["SQLite"] = on_file(count - count // 2, Path(folder))
+        if missing() is None:
+            totals["PostgreSQL"] = on_server(count // 2, Path(folder))
+    seconds = time.monotonic() - start
+    text = "\n".join(page(totals, seconds)) + "\n"
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def page(totals: dict[str, Counter[str]], seconds: float) -> list[str]:
+    return [
+        "# Faults at every step of a ledger",
+        "",
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {os.cpu_count()} cores, "
+        f"{seconds:.0f} seconds.",
+        "Forked children reserve, settle, look or release, and meet one fault each, before or after one step: a",
+        "statement, a close, a link of the audit chain, a stage of a release. One ledger in three runs out of budget.",
+        "",
+        *lines_of(totals),
+        "",
+        "`kill` is SIGKILL; `interrupt` and `no memory` are exceptions; `engine` is a SQLite statement that fails",
+        "as on a full or broken disk; `backend` is the end of the server's process for this connection; `crash`",
+        "is a server that stopped at once and was started again. `steps` counts the different steps; each came up",
+        "before any came up again. After each fault, everything acknowledged is there; all earlier entries are as",
+        "they were; the sum is that of the entries, within the budget; nothing is charged that was not asked for;",
+        "every refusal is a sentence, and none denies a charge that was kept; `verify()` finds nothing. A run",
+        "that finds one of these wrong stops. `spent in vain` counts reservations that were kept and never",
+        "settled: they stay spent.",
+        "",
+        "Written by `python benchmarks/ledger_faults.py`.",
+    ]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2] if len(sys.argv) > 2 else None)

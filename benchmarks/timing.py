@@ -1,0 +1,183 @@
+"""Does the time of a release tell what is in the table?
+
+Pairs of inputs with the same public facts and different contents are timed in turn, in random order, and the logarithms
+of the times are compared by Welch's t-test, each with a false-alarm rate of 0.001. A pair that is flagged need not tell
+much: the ratio of the medians says how much. Prints a table and writes docs/benchmarks/timing.md.
+
+    python benchmarks/timing.py [TIMES]    60 times each
+"""
+
+import os
+import platform
+import random
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import stats
+
+import gaugedp as gd
+from gaugedp.bodies import LpBall
+from gaugedp.estimators import PCA, LogisticRegression
+
+ALARM = 0.001
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "timing.md"
+DOMAIN = gd.Domain.of(A=gd.integers(0, 99), B=gd.integers(0, 9), PAY=gd.bounded(0, 1000))
+N_ROWS, N_FIT, D_FIT = 200_000, 2_000, 5
+Pair = tuple[Callable[[], object], Callable[[], object]]
+
+
+def spread() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return {"A": rng.integers(0, 100, N_ROWS), "B": rng.integers(0, 10, N_ROWS), "PAY": rng.integers(0, 1001, N_ROWS)}
+
+
+def one_row_changed() -> dict[str, np.ndarray]:
+    rows = {name: column.copy() for name, column in spread().items()}
+    rows["A"][0], rows["PAY"][0] = 99 - rows["A"][0], 1000 - rows["PAY"][0]
+    return rows
+
+
+def one_cell() -> dict[str, np.ndarray]:
+    return {name: np.full(N_ROWS, 3) for name in ("A", "B", "PAY")}
+
+
+def other_counts() -> dict[str, np.ndarray]:
+    """As many rows, of the same size in the file, with other counts: low cells get more rows."""
+    rows = spread()
+    return {**rows, "B": (rows["B"] * rows["B"]) // 9}
+
+
+def released(text: str, rows: tuple[dict, dict], folder: Path) -> Pair:
+    """Releases of two tables in Parquet files without compression or dictionaries."""
+    query, unit = gd.query(DOMAIN, text), gd.PrivacyUnit(neighbours="replace")
+    planned = gd.plan(query, unit, epsilon=1.0)
+    tables = []
+    for number, columns in enumerate(rows):
+        path = folder / f"{abs(hash(text))}-{number}.parquet"
+        pq.write_table(pa.table(columns), path, use_dictionary=False, compression="none")
+        tables.append(gd.Table.scan(path, domain=DOMAIN, unit=unit, name="people"))
+
+    def ask(table: gd.Table) -> object:
+        ledger = gd.Ledger.in_memory(gd.PureDP(10))
+        return gd.release(query, table, ledger=ledger, planned=planned)
+
+    return lambda: ask(tables[0]), lambda: ask(tables[1])
+
+
+def applied(answers: tuple[np.ndarray, np.ndarray]) -> Pair:
+    """Noise, drawn and added, for two answers: the part of a release that is ours when counts alone differ."""
+    laplace = gd.Laplace.calibrate(LpBall(len(answers[0]), 1, 1.0), gd.PureDP(1.0))
+    rng = gd.entropy.system_rng()
+    return lambda: laplace.prepare(rng)(answers[0]), lambda: laplace.prepare(rng)(answers[1])
+
+
+def selected(kind: type, scores: tuple[np.ndarray, np.ndarray]) -> Pair:
+    mechanism = kind.calibrate(LpBall(len(scores[0]), np.inf, 1.0), gd.PureDP(1.0))
+    rng = gd.entropy.system_rng()
+    return lambda: mechanism.prepare(rng)(scores[0]), lambda: mechanism.prepare(rng)(scores[1])
+
+
+def fitted(make: Callable[[], object], data: tuple[tuple, tuple]) -> Pair:
+    return lambda: make().fit(*data[0]), lambda: make().fit(*data[1])  # type: ignore[attr-defined]
+
+
+def fits() -> dict[str, Pair]:
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(N_FIT, D_FIT))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    line = np.tile(np.eye(D_FIT)[0], (N_FIT, 1)) * np.where(rows[:, :1] > 0, 1, -1)
+    classes, coins = np.where(rows[:, 0] > 0, 1, -1), np.where(rng.random(N_FIT) < 0.5, 1, -1)
+    known = {"row_norm": 1.0, "classes": (-1, 1), "epsilon": 5.0}
+    pure, newton = ({**known, "delta": 0.0}, {**known, "delta": 1e-6})
+    labelled = ((rows, classes), (rows, coins))
+    return {
+        "eigenvectors by the Bingham law: rows all around or on one line": fitted(
+            lambda: PCA(n_components=1, epsilon=5.0, row_norm=1.0, solver="exponential"), ((rows,), (line,))
+        ),
+        "objective perturbation, (ε, δ): classes told apart or by coins": fitted(
+            lambda: LogisticRegression(solver="objective", **newton), labelled
+        ),
+        "noisy gradient descent: classes told apart or by coins": fitted(
+            lambda: LogisticRegression(solver="gradient", **pure), labelled
+        ),
+    }
+
+
+def pairs(folder: Path) -> dict[str, Pair]:
+    n = 1000
+    flat, peak = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    peak[7] = 10_000
+    return {
+        "Laplace noise on 1,000 counts: all 0 or all 10^9": applied((flat, flat + 10**9)),
+        "release of A*B; sum(PAY): one row of 200,000 changed": released(
+            "A*B; sum(PAY)", (spread(), one_row_changed()), folder
+        ),
+        "release of B: other counts": released("B", (spread(), other_counts()), folder),
+        "release of A*B: all rows in one cell": released("A*B ", (spread(), one_cell()), folder),
+        "exponential mechanism: 1,000 equal scores or one far ahead": selected(gd.Exponential, (flat, peak)),
+        "permute-and-flip: 1,000 equal scores or one far ahead": selected(gd.PermuteAndFlip, (flat, peak)),
+        "noisy max: 1,000 equal scores or one far ahead": selected(gd.NoisyMax, (flat, peak)),
+        **fits(),
+    }
+
+
+def timed(pair: Pair, times: int) -> tuple[list[float], list[float]]:
+    """Seconds of each of two, in random order, after three tries that are thrown away."""
+    order, found = random.Random(3), ([], [])
+    for number in range(times + 3):
+        for which in order.sample((0, 1), 2):
+            start = time.perf_counter()
+            pair[which]()
+            if number >= 3:
+                found[which].append(time.perf_counter() - start)
+    return found
+
+
+def row(name: str, pair: Pair, times: int) -> str:
+    first, second = timed(pair, times)
+    p = stats.ttest_ind(np.log(first), np.log(second), equal_var=False).pvalue
+    spread_of_means = np.sqrt(np.var(np.log(first), ddof=1) / times + np.var(np.log(second), ddof=1) / times)
+    visible = np.exp((stats.norm.isf(ALARM / 2) + stats.norm.isf(0.2)) * spread_of_means)
+    a, b = statistics.median(first), statistics.median(second)
+    print(name, file=sys.stderr)
+    numbers = f"{a * 1000:.2f} | {b * 1000:.2f} | {b / a:.2f} | {visible:.2f} | {p:.1g}"
+    return f"| {name} | {numbers} | {'yes' if p < ALARM else 'no'} |"
+
+
+def main(times: int) -> None:
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row(name, pair, times) for name, pair in pairs(Path(folder)).items()]
+    made_by = f"Python {platform.python_version()}, numpy {version('numpy')}, duckdb {version('duckdb')}"
+    lines = [
+        "# Does the time of a release depend on the data?",
+        "",
+        f"Each pair has the same public facts and different contents: medians of {times} times each, in random",
+        f"order, and Welch's t-test of the logarithms. A pair is flagged where p < {ALARM:g}: with {len(rows)} pairs,",
+        f"a false alarm in at most {len(rows) * ALARM:.0%} of runs. What is not flagged may still differ: 'visible'",
+        "is the ratio that this test would have flagged four times in five. It follows the load of the machine.",
+        f"{made_by}; {os.cpu_count()} cores.",
+        "",
+        "| pair | first, ms | second, ms | ratio | visible | p | flagged |",
+        "|---|---:|---:|---:|---:|---:|---|",
+        *rows,
+        "",
+        "What follows from it is in [sharp edges](../sharp-edges/timing.md). Written by `python benchmarks/timing.py`.",
+        "",
+    ]
+    print("\n".join(lines))
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)

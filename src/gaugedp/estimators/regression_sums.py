@@ -1,0 +1,124 @@
+"""What least squares asks of rows: sums over them in units where rows have length 1, in memory or on an engine."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gaugedp.estimators.rows import box_steps, into_ball, into_box
+from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.optimization.least_squares import BITS, Of
+from gaugedp.tables.table import Table
+
+
+class Frame:
+    """The units in which rows have length 1 at most and the target is in [−1, 1].
+
+    Rows of a box are divided by √d. A constant feature of size 1/√d, that of the others in a row of length 1, stands
+    for the intercept; all are divided by √(1 + 1/d).
+    """
+
+    def __init__(
+        self, box: Any, row_norm: float | None, target: tuple[float, float], n_columns: int, intercept: bool
+    ) -> None:
+        self.box, self.row_norm, self.target, self.n_columns = box, row_norm, target, n_columns
+        self.constant = 1 / math.sqrt(n_columns) if intercept else 0.0
+        self.n_features = n_columns + intercept
+
+    @property
+    def _length(self) -> float:
+        return math.sqrt(1 + self.constant**2)
+
+    def features(self, rows: np.ndarray) -> np.ndarray:
+        """Return the features (n, d or d + 1) in whole steps."""
+        scaled = np.empty((len(rows), self.n_features))
+        if self.box is not None:
+            scaled[:, : self.n_columns] = into_box(rows, *self.box) / (math.sqrt(self.n_columns) * self._length)
+        else:
+            assert self.row_norm is not None
+            scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm) / self._length
+        scaled[:, self.n_columns :] = self.constant / self._length
+        return box_steps(scaled, BITS)
+
+    def goal(self, target: np.ndarray) -> np.ndarray:
+        """Return the target (n,) in whole steps."""
+        low, high = (np.array(end) for end in self.target)
+        return box_steps(into_box(target, low, high), BITS)
+
+    def back(self, found: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return coefficients and intercept in the units of the data."""
+        low, high = self.target
+        slopes = found[: self.n_columns] / self._length * (high - low) / 2
+        constant = float(found[self.n_columns :].sum()) * self.constant / self._length * (high - low) / 2
+        if self.box is None:
+            assert self.row_norm is not None
+            return slopes / self.row_norm, (low + high) / 2 + constant
+        least, most = self.box
+        slopes = slopes / math.sqrt(self.n_columns) / ((most - least) / 2)
+        return slopes, (low + high) / 2 + constant - float(slopes @ ((least + most) / 2))
+
+    def describe(self) -> str:
+        """Return the bounds in words."""
+        low, high = self.target
+        rows = f"l2 norm at most {self.row_norm:g}" if self.box is None else "columns in a box"
+        return f"{rows}, target in [{low:g}, {high:g}]"
+
+
+class RowSums:
+    """Sums over rows in memory, which are brought into the frame when they are first asked for."""
+
+    def __init__(self, frame: Frame, rows: np.ndarray, target: np.ndarray) -> None:
+        self._frame, self._rows, self._target = frame, rows, target
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._frame.features(self._rows), self._frame.goal(self._target)
+
+    def __call__(self, of: Of) -> np.ndarray:
+        """Return of(features, target)."""
+        return of(*self._steps)
+
+
+@dataclass(frozen=True)
+class TableSums:
+    """Sums over the kept rows of a table and its public row: a look each, in which no row leaves the engine."""
+
+    table: Table
+    design: TableDesign
+    frame: Frame
+    row_key: bytes
+
+    def __len__(self) -> int:
+        return int(self(_count)[0])
+
+    def __call__(self, of: Of) -> np.ndarray:
+        """Return Σ of(features, target) over blocks of rows: the numbers that one block of all would give."""
+        row, target = self.design.public_row()
+        own = of(self.frame.features(row), self.frame.goal(target))
+        looked = self.table.vector_sum(self.design.names_in_table, Block(self.design, self.frame, of), self.row_key)
+        found: np.ndarray = own + looked
+        return found
+
+
+@dataclass(frozen=True)
+class Block:
+    """A sum over a block of kept rows, as the table lists them."""
+
+    design: TableDesign
+    frame: Frame
+    of: Of
+
+    def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the sum, whole numbers."""
+        rows, target = self.design.features_and_target(cells, steps)
+        return self.of(self.frame.features(rows), self.frame.goal(target)).astype(np.int64)
+
+
+def _count(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+    del target
+    return np.array([len(features)])

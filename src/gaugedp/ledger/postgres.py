@@ -1,0 +1,126 @@
+"""A ledger in a PostgreSQL database: a schema of its own, one connection for each transaction, durable when it returns.
+
+Writers lock the head with SELECT … FOR UPDATE before they read anything, so that each sees what the one before it
+committed. A commit waits for the server's disk, whatever the settings of the user. Nothing of a message of the server,
+and no user or password, is ever shown.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+from gaugedp._postgres import Address, driver
+from gaugedp.errors import LedgerRefused
+from gaugedp.ledger import postgres_schema as schema
+from gaugedp.ledger.chain import NOTHING, Act, extend
+from gaugedp.ledger.sql import SqlTransaction, gone
+from gaugedp.ledger.store import T, no_ledger
+from gaugedp.ledger.turn import patiently, turn
+
+
+class PostgresStore:
+    """The ledger in the schema `name` of a database; a lock is waited for at most `timeout` seconds."""
+
+    def __init__(self, address: Address, schema_name: str, timeout: float) -> None:
+        self._address, self._schema, self._timeout = address, schema_name, timeout
+        self._is_durable = False
+        self._shown = f"{address.shown}?ledger={schema_name}"
+
+    @classmethod
+    def open(cls, url: str, timeout: float, opening: Act | None) -> "PostgresStore":
+        """Return the store at postgresql://…/database?ledger=name; an absent one appears, complete, with `opening`."""
+        address, said = Address.parse(url, "ledger")
+        return cls.at(address, schema.schema_name(said), timeout, opening)
+
+    @classmethod
+    def at(cls, address: Address, schema_name: str, timeout: float, opening: Act | None = None) -> "PostgresStore":
+        """Return the store in the schema of the database at `address`, as `open`."""
+        store = cls(address, schema_name, timeout)
+        if not store._patiently(store._is_there):
+            if opening is None:
+                raise no_ledger(store.name)
+            store._patiently(lambda: store._create(opening))
+        return store
+
+    @property
+    def name(self) -> str:
+        """The address without user and password, in quotation marks."""
+        return repr(self._shown)
+
+    @property
+    def durable(self) -> bool:
+        """Whether entries outlive a power cut: False on a server that does not wait for its disk (fsync = off)."""
+        return self._is_durable
+
+    def run(self, act: Callable[["PostgresTransaction"], T], *, write: bool = True) -> T:
+        """Return `act(transaction)` as `Store.run` promises."""
+        return self._patiently(lambda: self._attempt(act, write))
+
+    def _attempt(self, act: Callable[["PostgresTransaction"], T], write: bool) -> T:
+        """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
+        with turn, closing(self._address.connect(self._timeout)) as connection:
+            self._begin(connection, write)
+            if not schema.is_there(connection, self.name):
+                raise gone(self.name)
+            if write:
+                schema.lock(connection)
+            outcome = act(PostgresTransaction(connection))
+            self._commit(connection, write)
+        return outcome
+
+    def _is_there(self) -> bool:
+        with turn, closing(self._address.connect(self._timeout)) as connection:
+            self._begin(connection, write=False)
+            return schema.is_there(connection, self.name)
+
+    def _create(self, opening: Act) -> None:
+        """Make the ledger appear with `opening`, complete or not at all; where one is there now, it stays."""
+        with turn, closing(self._address.connect(self._timeout)) as connection:
+            self._begin(connection, write=True)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])
+            if not schema.is_there(connection, self.name):
+                schema.create(connection, self._schema)
+                PostgresTransaction(connection).append(*extend(NOTHING, opening))
+                self._commit(connection, write=True)
+
+    def _begin(self, connection: Any, write: bool) -> None:
+        self._is_durable = schema.begin(connection, self._schema, write)
+
+    def _commit(self, connection: Any, write: bool) -> None:
+        """Commit; where the answer to a writing commit does not come, nobody knows whether it was kept."""
+        is_kept = False
+        try:
+            is_kept = connection.execute("COMMIT").statusmessage == "COMMIT"
+        except driver().Error:
+            is_kept = not write
+        if not is_kept:
+            raise schema.unsure(self.name)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        return patiently(attempt, self._timeout, driver().Error, self._judge)
+
+    def _judge(self, error: Any) -> tuple[bool, LedgerRefused]:
+        return error.sqlstate in schema.BUSY, schema.refusal(error.sqlstate, self.name)
+
+    def __reduce__(self) -> tuple[Callable[..., "PostgresStore"], tuple[Address, str, float]]:
+        return PostgresStore.at, (self._address.without_password(), self._schema, self._timeout)
+
+
+class PostgresTransaction(SqlTransaction):
+    """One transaction of one connection."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def damage(self) -> list[str]:
+        """Return a sentence where the guards or the keys of the tables are gone."""
+        return schema.damage(self._connection)
+
+    def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        with self._connection.cursor(binary=True) as cursor:
+            cursor.execute(statement.replace("?", "%s"), values)
+            return iter(cursor.fetchall() if cursor.description else [])
+
+    def _listing(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        with self._connection.cursor(binary=True) as cursor:
+            yield from cursor.stream(statement)

@@ -1,0 +1,36 @@
+"""One transaction of this process at a time, and patience while another process holds the ledger."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gaugedp.errors import LedgerRefused
+from gaugedp.ledger.store import T
+
+turn = threading.RLock()  # `fork` waits for it too, so that no child inherits an open transaction
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=turn.acquire, after_in_parent=turn.release, after_in_child=turn.release)
+
+
+def patiently(
+    attempt: Callable[[], T],
+    seconds: float,
+    failures: type[Exception] | tuple[type[Exception], ...],
+    judge: Callable[[Any], tuple[bool, LedgerRefused]],
+) -> T:
+    """Return `attempt()`, tried again for at most `seconds` while another holds the lock.
+
+    `judge` tells of each of the store's `failures` whether to wait, and the refusal that says it in words. Nothing of
+    the failure itself is left in what is raised. An attempt that fails must have kept nothing.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except failures as failure:
+            is_busy, refusal = judge(failure)
+        if not is_busy or time.monotonic() >= deadline:
+            raise refusal
+        time.sleep(os.urandom(1)[0] / 8000)  # up to 32 ms, so that waiting processes do not march in step

@@ -1,0 +1,150 @@
+"""Looking at a table in parts, so that the people of one part fit in memory.
+
+A bucket holds the people that a keyed hash puts there (gaugedp.tables.bounding.in_bucket), with all their rows. Which
+rows of a person are kept depends on nobody else, so the totals of the buckets add up to the totals of the table: whole
+numbers, the same ones whatever the number of buckets. Each bucket reads the source anew and keeps its own people only.
+
+How many buckets there are depends on the size of the file and on the memory, never on what a row says. It changes the
+time of a look and its need of memory, not the answer.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaugedp._validate import whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.tables.checkpoint import Checkpoint, Sums, owned_folder
+from gaugedp.tables.engine import Engine
+
+if TYPE_CHECKING:
+    from gaugedp.tables.plan import Plan
+
+UNKNOWN_MEMORY = 4 * 2**30  # where the system does not tell
+LEAST_MEMORY = 2**27
+NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory for a byte of a file, at most, in files of a few columns
+MOST_BUCKETS = 10_000
+Look = Callable[["Plan", bytes], list[np.ndarray]]
+
+
+def silent(share: float) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """In how many parts a table is looked at, and where the sums over finished parts are kept, if anywhere."""
+
+    file: Path | None = None
+    count: int = 1
+    memory_bytes: int | None = None
+    folder: Path | None = None
+    on_progress: Callable[[float], object] = field(default=silent, repr=False)
+
+    @classmethod
+    def of(cls, source: object) -> "Buckets":
+        """Return one part, or more for a file that is large beside half of the machine's memory."""
+        if not isinstance(source, str | Path):
+            return cls()
+        file = Path(source).resolve()
+        if not file.is_file():  # a table on a server
+            return cls()
+        memory = _machine_memory() // 2
+        count = _enough(file, memory)
+        return cls(file, count, memory if count > 1 else None)
+
+    def asked(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
+        """Return the parts that are asked for; a `count` that is not given follows from the size of the file."""
+        memory = _machine_memory() // 2 if memory_bytes is None else memory_bytes
+        whole(minimum=LEAST_MEMORY, memory_bytes=memory)
+        if self.file is None and (count is None or folder is not None):
+            raise InvalidRequest(
+                "The source is not a file, so that its size and whether it changed are not known.",
+                "Give the number of buckets, and no folder.",
+            )
+        if count is None:
+            count = _enough(self.file, memory) if self.file else 1
+        whole(minimum=1, count=count)
+        if count > MOST_BUCKETS:
+            raise InvalidRequest(f"{count:,} buckets are too many.", f"Give at most {MOST_BUCKETS:,}.")
+        limit = memory if count > 1 or memory_bytes is not None else None
+        return replace(self, count=count, memory_bytes=limit, folder=None if folder is None else owned_folder(folder))
+
+    def limited(self, engine: Engine) -> Engine:
+        """Return the engine with the limit of memory, where it is one of ours; others keep their own settings."""
+        from gaugedp.tables.duckdb import DuckDBEngine
+
+        if self.memory_bytes is None or not isinstance(engine, DuckDBEngine):
+            return engine
+        settings = (f"SET memory_limit = '{self.memory_bytes}B'", "SET preserve_insertion_order = false")
+        return replace(engine, _attach=_prepared(engine._attach, settings))
+
+    def parts(self, plan: "Plan") -> "Iterator[Plan]":
+        """Yield the plan of each bucket, and report the share that is done; the plan itself where it has no people."""
+        if self.count == 1 or plan.unit.column is None:
+            yield plan
+            return
+        for index in range(self.count):
+            yield replace(plan, bucket=(self.count, index))
+            self.on_progress((index + 1) / self.count)
+
+    def totals(self, plan: "Plan", look: Look, row_key: bytes) -> list[np.ndarray]:
+        """Return Σ look(part, row key) over the buckets, having gone on from the sums that were kept, if any.
+
+        The sums kept for this question to this file, as the file now is, carry the row key that they were made with:
+        it takes the place of `row_key`.
+        """
+        kept = self._checkpoint(plan)
+        sums = Sums(row_key, self.count)
+        sums = sums if kept is None else kept.load(sums)
+        for index, part in enumerate(self.parts(plan)):
+            if index < sums.done:
+                continue
+            sums = sums.plus(look(part, sums.row_key))
+            if kept is not None:
+                kept.check()
+                kept.keep(sums)
+        if kept is not None:
+            kept.remove()
+        return list(sums.arrays)
+
+    def _checkpoint(self, plan: "Plan") -> Checkpoint | None:
+        if self.folder is None or self.file is None:
+            return None
+        return Checkpoint.of(self.folder, self.file, plan.statement(b"").sql())
+
+
+def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:
+    """Return the listed rows of all parts, sorted by their columns."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = np.lexsort(list(columns.values())[::-1])
+    return {name: column[order] for name, column in columns.items()}
+
+
+def _enough(file: Path, memory: int) -> int:
+    """The number of buckets whose people fit in half of `memory` bytes, by the size of the file."""
+    need = NEED.get(file.suffix.lower(), NEED[""]) * file.stat().st_size
+    return min(MOST_BUCKETS, 1 if need <= memory else math.ceil(2 * need / memory))
+
+
+def _machine_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return UNKNOWN_MEMORY
+
+
+def _prepared(attach: Callable[..., None], settings: tuple[str, ...]) -> Callable[..., None]:
+    def prepared(connection: object) -> None:
+        for setting in settings:
+            connection.execute(setting)  # type: ignore[attr-defined]
+        attach(connection)
+
+    return prepared

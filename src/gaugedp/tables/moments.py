@@ -1,0 +1,101 @@
+"""Sums of clipped columns and of their products, as whole numbers: by one statement, or from batches of rows.
+
+Column j of a row is x = ⌊2^bits · (2k − span)/span + 1/2⌋, where k = 0 … span is its clipped value in steps above the
+lower bound; so the bounds are −2^bits and 2^bits. A missing value is 0, the middle. Division, product and sum of 64-bit
+floats are rounded alike by every engine, so x is the same number everywhere, and |x| ≤ 2^bits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlglot import exp
+
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.tables.engine import Sql
+
+MOST_BITS, MOST_PRODUCT_BITS = 22, 12  # sums over 2^40 rows, and of products over 2^38, fit 64 bits
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Σ 1, Σ x (d,) and, where they were asked, Σ x xᵀ (d, d), int64, over the kept rows x."""
+
+    n_rows: int
+    first: np.ndarray
+    second: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """How columns are scaled to whole numbers within ±2^bits, and whether their products are summed too."""
+
+    spans: tuple[int, ...]
+    bits: int
+    products: bool
+
+    @classmethod
+    def of(cls, domain: Domain, columns: Sequence[str], bits: int, products: bool) -> "Scaled":
+        """Return the scaling of the columns, with 1 to 22 bits, to 12 where products are summed."""
+        most = MOST_PRODUCT_BITS if products else MOST_BITS
+        if not (isinstance(bits, int) and 1 <= bits <= most):
+            raise InvalidRequest(f"bits is {bits!r}.", f"Give a whole number from 1 to {most}.")
+        facts = [domain.column(name) for name in columns]
+        return cls(tuple(fact.high_steps - fact.low_steps for fact in facts), bits, products)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The products that are summed, each once."""
+        d = len(self.spans) if self.products else 0
+        return [(i, j) for i in range(d) for j in range(i, d)]
+
+    def statement(self, listed: Sql) -> Sql:
+        """Return the statement over listed rows, whose result is one row: `n`, `x<j>`, `p<i>_<j>`."""
+        scaled = [self._scaled(j, span).as_(f"x{j}") for j, span in enumerate(self.spans)]
+        sums: dict[str, Sql] = {f"x{j}": exp.column(f"x{j}") for j in range(len(self.spans))}
+        sums |= {f"p{i}_{j}": exp.column(f"x{i}") * exp.column(f"x{j}") for i, j in self.pairs}
+        totals = [_total(name, value) for name, value in sums.items()]
+        rows = exp.select(*scaled).from_(listed.subquery("listed"))
+        return exp.select(exp.Count(this=exp.Star()).as_("n"), *totals).from_(rows.subquery("rows"))
+
+    def read(self, found: Mapping[str, np.ndarray]) -> Moments:
+        """Return the moments that the statement's result stands for."""
+        first = np.array([int(found[f"x{j}"][0]) for j in range(len(self.spans))], dtype=np.int64)
+        products = np.array([int(found[f"p{i}_{j}"][0]) for i, j in self.pairs], dtype=np.int64)
+        return self.unpacked(np.concatenate([[int(found["n"][0])], first, products]))
+
+    def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the same sums over a batch, in one vector: the rows, Σ x, and Σ x xᵀ above the diagonal."""
+        del cells
+        spans = np.array(self.spans, dtype=float)
+        numbers = np.where(steps < 0, 0.0, np.floor((2 * steps - spans) / spans * 2.0**self.bits + 0.5))
+        upper = np.triu_indices(len(self.spans))
+        products = (numbers.T @ numbers)[upper] if self.products else np.empty(0)  # below 2^53, so exact
+        return np.concatenate([[len(steps)], numbers.sum(axis=0), products]).astype(np.int64)
+
+    def unpacked(self, vector: np.ndarray) -> Moments:
+        """Return the moments in such a vector."""
+        d = len(self.spans)
+        first = vector[1 : d + 1].astype(np.int64)
+        if not self.products:
+            return Moments(int(vector[0]), first, None)
+        second = np.zeros((d, d), dtype=np.int64)
+        second[np.triu_indices(d)] = vector[d + 1 :]
+        return Moments(int(vector[0]), first, second + np.triu(second, 1).T)
+
+    def _scaled(self, j: int, span: int) -> Sql:
+        steps, zero = exp.column(f"s{j}"), exp.convert(0)
+        share = exp.cast(steps * 2 - span, "DOUBLE") / _float(span)
+        whole = exp.cast(exp.func("FLOOR", share * _float(2**self.bits) + _float(0.5)), "BIGINT")
+        return exp.Case().when(steps.copy() < zero, zero.copy()).else_(whole)
+
+
+def _total(name: str, value: Sql) -> Sql:
+    """A sum that fits 64 bits, 0 of no rows."""
+    total = exp.func("COALESCE", exp.Sum(this=exp.cast(value, "BIGINT")), exp.convert(0))
+    return exp.cast(total, "BIGINT").as_(name)
+
+
+def _float(number: float) -> Sql:
+    return exp.Literal.number(f"{float(number)!r}e0")

@@ -1,0 +1,200 @@
+"""PostgreSQL reads its own tables where they are: only totals come back, or rows that were asked for.
+
+No message of the server, which may quote rows, is ever passed on; what it writes into its own log, its settings say.
+A statement sees one moment of the table, in a transaction that writes nothing and ends with it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gaugedp._postgres import Address, driver, is_address
+from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
+from gaugedp.tables.engine import Column, Kind, Of, Sql
+from gaugedp.tables.postgres_sql import postgres_text, quoted
+from gaugedp.tables.refusals import check_names, or_refuse, unfinished
+
+KINDS = {
+    **dict.fromkeys(("int2", "int4", "int8"), Kind.INTEGER),
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext", "uuid"), Kind.TEXT),
+    **dict.fromkeys(("bool", "date", "time", "timestamp"), Kind.LABEL),
+    "numeric": Kind.WIDE,
+    "float8": Kind.REAL,
+    "float4": Kind.SHORT_REAL,
+}
+PLAIN_WORDS = {
+    "bool": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
+    "timestamptz": "points in time with a time zone", "bytea": "bytes", "json": "records", "jsonb": "records",
+    "interval": "lengths of time",
+}  # fmt: skip
+OLDEST = 13  # the first version that has what the statements use
+ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")  # whose bytes are in the order of the letters
+SETTINGS = """SELECT set_config('client_encoding', 'UTF8', true), set_config('datestyle', 'ISO, YMD', true),
+    set_config('extra_float_digits', '1', true), set_config('standard_conforming_strings', 'on', true),
+    set_config('jit', 'off', true)"""
+FACTS = "SELECT current_setting('server_encoding'), current_setting('server_version_num')"
+BATCH = 65_536
+SQL_PRODUCTS = 20  # up to so many columns, the server makes the sums of products: no row has to travel
+PATIENCE = 30.0  # seconds to connect
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ServerTable:
+    """The table `name`, such as "people" or "survey.people", as psycopg's `connection` sees it.
+
+    The connection is used and left as it was, its settings and its transaction included. Names are as the server keeps
+    them: lower case, where they were created without quotation marks.
+    """
+
+    connection: Any
+    name: str
+
+
+@dataclass(frozen=True)
+class PostgresEngine:
+    """A table on a server; `connected` gives a connection for one statement."""
+
+    columns: Mapping[str, Column]
+    _table: str = field(repr=False)
+    _connected: Callable[[], Any] = field(repr=False)
+    description: str = "a PostgreSQL table"
+    sql_products: int = SQL_PRODUCTS
+
+    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        """See Engine."""
+        return _or_refuse(lambda: self._run(statement), unfinished())
+
+    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
+        """See Engine. The rows that are listed come over the connection in batches of 65,536."""
+        return _or_refuse(lambda: self._added(statement, of), unfinished())
+
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        with self._answer(statement, "") as cursor:
+            return _columns(cursor, cursor.fetchall())
+
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        total: np.ndarray = np.empty(0, dtype=np.int64)
+        with self._answer(statement, "gaugedp_rows") as cursor:
+            while rows := cursor.fetchmany(BATCH):
+                part = of(_columns(cursor, rows)).ravel()
+                total = total + part if len(total) else part
+        return total
+
+    @contextmanager
+    def _answer(self, statement: Sql, name: str) -> Iterator[Any]:
+        """A cursor over the result; one with a name leaves it on the server until it is fetched."""
+        text = postgres_text(statement, self.columns, self._table)
+        with self._connected() as connection, connection.cursor(name, binary=True) as cursor:
+            cursor.execute(text)
+            yield cursor
+
+
+def is_server_table(source: object) -> bool:
+    """Return whether `source` is the address of a server, or a table on one."""
+    return is_address(source) or isinstance(source, ServerTable)
+
+
+def open_table(source: Any, needed: Sequence[str]) -> PostgresEngine:
+    """Return the engine over "postgresql://…/database?table=people", or a `ServerTable`, that shows the `needed`
+    columns; only names and types are looked at.
+    """
+    connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
+    table = _qualified(name)
+    types, (encoding, version) = _or_refuse(lambda: _types(connected, table), _unreachable())
+    if encoding not in ENCODINGS:
+        raise UnreadableTable(
+            f"The database keeps text as {encoding}.", f"Use one that keeps it as {' or '.join(ENCODINGS)}."
+        )
+    if int(version) < OLDEST * 10_000:
+        raise UnreadableTable(f"The server is older than PostgreSQL {OLDEST}.", "Use a newer server, or a file.")
+    check_names(list(types), needed)
+    return PostgresEngine({each: _column(each, *types[each]) for each in needed}, table, connected)
+
+
+def _of_address(url: str) -> tuple[Callable[[], Any], str]:
+    address, name = Address.parse(url, "table")
+    if name is None:
+        raise InvalidRequest("The address names no table.", "Write it like postgresql://host/database?table=people.")
+
+    @contextmanager
+    def connected() -> Iterator[Any]:
+        with closing(address.connect(PATIENCE)) as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            connection.execute(SETTINGS)
+            yield connection
+
+    return connected, name
+
+
+def _of_connection(source: ServerTable) -> Callable[[], Any]:
+    if not isinstance(source.connection, driver().Connection):
+        raise InvalidRequest("This is no connection of psycopg.", "Give psycopg.connect(…), or an address.")
+
+    @contextmanager
+    def connected() -> Iterator[Any]:
+        with source.connection.transaction(force_rollback=True):
+            plain = _Plain(source.connection)
+            plain.execute(SETTINGS)
+            yield plain
+
+    return connected
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """Somebody's connection, whose rows come as plain tuples whatever it makes of them elsewhere."""
+
+    connection: Any
+
+    def execute(self, text: str, values: Sequence[object] | None = None) -> Any:
+        return self.cursor().execute(text, values)
+
+    def cursor(self, name: str = "", binary: bool = False) -> Any:
+        return self.connection.cursor(name, binary=binary, row_factory=driver().rows.tuple_row)
+
+
+def _qualified(name: str) -> str:
+    parts = name.split(".") if isinstance(name, str) else []
+    if not (1 <= len(parts) <= 2 and all(parts)) or "\0" in name:
+        raise InvalidRequest("The table's name is not a name.", "Give it as people, or survey.people.")
+    return ".".join(map(quoted, parts))
+
+
+def _types(connected: Callable[[], Any], table: str) -> tuple[dict[str, tuple[str, str, str]], tuple[str, str]]:
+    """The columns, each with its type, the kind of the type, and its words; the encoding of text, and the version."""
+    with connected() as connection:
+        described = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
+        listed = "SELECT oid, typname::text, typtype::text FROM pg_type WHERE oid = ANY(%s)"
+        types = {
+            oid: names
+            for oid, *names in connection.execute(listed, [[column.type_code for column in described]]).fetchall()
+        }
+        facts = connection.execute(FACTS).fetchone()
+        found = {column.name: (*types[column.type_code], column.type_display) for column in described}
+    return found, facts
+
+
+def _column(name: str, type_name: str, family: str, shown: str) -> Column:
+    kind = Kind.TEXT if family == "e" else KINDS.get(type_name, Kind.UNUSABLE)
+    return Column(name, kind, f"{PLAIN_WORDS.get(type_name, 'values')} ({shown})")
+
+
+def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+    names = [column.name for column in cursor.description]
+    numbers = np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
+    return {name: numbers[:, i] for i, name in enumerate(names)}
+
+
+def _unreachable() -> UnreadableTable:
+    return UnreadableTable(
+        "The server does not answer, does not let this user in, or has no such table.",
+        "Check the address, the user, the password, the name of the table and the right to read it.",
+    )
+
+
+def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:
+    return or_refuse(work, refusal, (driver().Error,))

@@ -1,0 +1,199 @@
+"""PostgreSQL's text of a statement that was written for DuckDB: the same integers come out, and no row makes it fail.
+
+PostgreSQL has no TRY_CAST, and its casts and its float arithmetic raise errors that may quote a value. So:
+
+- Each source column is read once, in the common table expression `SOURCE`: whole numbers as bigint, text in the order
+  of its bytes, and beside text the number that it stands for (`_number`), found without a cast that can fail.
+- Floats that are multiplied or divided by a constant are first brought to 10^−150 … 10^150 in size, so that nothing
+  overflows or underflows; what is beyond has no cell, or the same one. A cast to an integer is made in its range only.
+- A literal with an exponent is a float, not a numeric; ROUND halves away from 0; `//` cuts towards 0; sums are numeric.
+- OFFSET 0 keeps a subquery together: else its expressions would be copied to wherever they are used.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from gaugedp.tables.cells import DECIMAL_NUMBER
+from gaugedp.tables.engine import SOURCE, Column, Kind, Sql
+
+_SPACES = r"[ \t\n\r\f]*"
+_NUMBER = rf"^{_SPACES}({DECIMAL_NUMBER}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){_SPACES}$"
+_TOP = 2**1024 - 2**970  # from here on, the nearest float is infinite
+_BOTTOM = f"{5**1075}e-1075"  # 2^−1075: up to here, the nearest float is 0
+_LONGEST = 10_000  # signs of a text that is compared with the two in all its digits
+_LARGE, _SMALL = "1e150", "1e-150"
+_RANGES = {"INT": (-(2**31), "<=", 2**31 - 1), "BIGINT": (-(2**63), "<", 2**63)}
+
+Columns = Mapping[str, Column]
+
+
+def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
+    """Return the text of `statement` over the `columns` of `table`, a name as it stands in SQL."""
+    rules = _Rules(dict(zip(columns, columns.values(), strict=True)))
+    text = rules.bottom_up(statement.copy()).sql(dialect="postgres", comments=False)
+    reads = [read for i, column in enumerate(columns.values()) for read in _reads(column, i)]
+    return f"WITH {SOURCE} AS (SELECT {', '.join(reads) or '1 AS one'} FROM {table} OFFSET 0) {text}"
+
+
+def quoted(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _reads(column: Column, i: int) -> list[str]:
+    """The column as `c<i>`, and as `n<i>` the number that a text or a numeric stands for."""
+    name = quoted(column.name)
+    match column.kind:
+        case Kind.INTEGER:
+            return [f"CAST({name} AS bigint) AS c{i}"]
+        case Kind.REAL:
+            return [f"{name} AS c{i}"]
+        case Kind.SHORT_REAL:
+            return [f"CAST(CAST({name} AS text) AS double precision) AS c{i}"]
+    shown = f"trim_scale({name})" if column.type_name.endswith("(numeric)") else name  # 1.0 and 1.00 are one person
+    text = f'CAST({shown} AS text) COLLATE "C"'
+    return [f"{text} AS c{i}", f"{_number(text)} AS n{i}"]
+
+
+def _number(text: str) -> str:
+    """The float nearest to the decimal number that a text is, ±Infinity beyond all floats, NULL where it is none.
+
+    `size` is the place of its first digit that is not 0: the power of ten. Only near the ends of what floats hold is
+    the number itself compared, as a numeric; there a text of more than 10,000 signs is no number.
+    """
+    trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{_escaped(_NUMBER)}' OFFSET 0"
+    parts = f"""SELECT t, CASE WHEN t LIKE '-%' THEN -1 ELSE 1 END AS sign,
+        ltrim(split_part(ltrim(split_part(t, 'e', 1), '+-'), '.', 1), '0') AS whole,
+        split_part(split_part(t, 'e', 1), '.', 2) AS fraction,
+        CASE WHEN split_part(t, 'e', 2) LIKE '-%' THEN -1 ELSE 1 END AS direction,
+        ltrim(split_part(t, 'e', 2), '+-0') AS power FROM ({trimmed}) AS trimmed OFFSET 0"""
+    power = "direction * CASE WHEN length(power) > 8 THEN 99999999 ELSE CAST('0' || power AS integer) END"
+    zeros = "length(fraction) - length(ltrim(fraction, '0'))"
+    size = f"{power} + CASE WHEN whole <> '' THEN length(whole) - 1 ELSE -1 - ({zeros}) END"
+    sized = f"SELECT *, {size} AS size FROM ({parts}) AS parts OFFSET 0"
+    infinite, exact = "sign * CAST('Infinity' AS double precision)", "CAST(t AS double precision)"
+    return f"""(SELECT CASE WHEN t LIKE '%inf%' THEN {infinite}
+        WHEN ltrim(whole || fraction, '0') = '' OR size < -330 THEN 0 WHEN size > 309 THEN {infinite}
+        WHEN size BETWEEN -300 AND 307 THEN {exact} WHEN length(t) > {_LONGEST} THEN NULL
+        WHEN abs(CAST(t AS numeric)) >= {_TOP} THEN {infinite} WHEN abs(CAST(t AS numeric)) <= {_BOTTOM} THEN 0
+        ELSE {exact} END FROM ({sized}) AS sized)"""
+
+
+def _escaped(pattern: str) -> str:
+    return pattern.replace("\\", "\\\\").replace("'", "''")
+
+
+class _Rules:
+    """What stands for each expression of DuckDB's, children first, so that no replacement is looked at again."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._places = {name: i for i, name in enumerate(columns)}
+        self._kinds = {f"c{i}": column.kind for i, column in enumerate(columns.values())}
+
+    def bottom_up(self, node: Sql) -> Sql:
+        """Return the expression with every rule applied."""
+        for child in list(node.iter_expressions()):
+            found = self.bottom_up(child)
+            if found is not child:
+                child.replace(found)
+        if isinstance(node, exp.Column):
+            return exp.column(f"c{self._places[node.name]}") if node.this.args.get("quoted") else node
+        if isinstance(node, exp.Cast) and (read := self._read(node)) is not None:
+            return read
+        rule = _RULES.get(type(node))
+        return node if rule is None else rule(node)
+
+    def _read(self, cast: Sql) -> Sql | None:
+        """The column itself for a cast of a source column to what it already is; None for another cast."""
+        source = next((column for column in cast.find_all(exp.Column) if column.name in self._kinds), None)
+        if source is None:
+            return None
+        kind, is_direct = self._kinds[source.name], cast.this is source
+        if cast.to.is_type("DOUBLE"):
+            if kind in (Kind.TEXT, Kind.WIDE):
+                return exp.column(f"n{source.name[1:]}")
+            return source.copy() if kind is not Kind.INTEGER else None
+        return source.copy() if is_direct and cast.to.is_type("VARCHAR") else None
+
+
+def _double(text: str) -> Sql:
+    return exp.cast(exp.Literal.string(text), "DOUBLE")
+
+
+def _literal(node: Sql) -> Sql:
+    return node if node.is_string or "e" not in node.this.lower() else _double(node.this)
+
+
+def _is_constant(node: Sql) -> bool:
+    node = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(node, exp.Cast) and node.this.is_string
+
+
+def _scaled(node: Sql) -> Sql:
+    """A product with a constant, or a quotient by one: of a number whose size cannot make it fail."""
+    value = node.this.unnest()
+    if not _is_constant(node.expression):
+        return node
+    if isinstance(node, exp.Div):
+        node.set("typed", True)  # both are floats already
+    if not isinstance(value, exp.Cast):  # an integer made a float is of no such size
+        tiny = exp.func("ABS", value.copy()) < _double(_SMALL)
+        within = exp.func("LEAST", exp.func("GREATEST", value.copy(), _double(f"-{_LARGE}")), _double(_LARGE))
+        node.set("this", exp.Case().when(tiny, exp.Sign(this=value.copy()) * _double(_SMALL)).else_(within))
+    return node
+
+
+def _round(node: Sql) -> Sql:
+    """Half away from 0: a float minus its whole part is exact."""
+    value = node.this
+    whole = exp.func("TRUNC", value)
+    rest = exp.func("ABS", exp.paren(value.copy()) - whole.copy())
+    away = exp.Case().when(rest >= _double("0.5"), exp.Sign(this=value.copy())).else_(exp.convert(0))
+    return exp.paren(whole.copy() + away)
+
+
+def _try_integer(node: Sql) -> Sql:
+    """The integer, NULL beyond the range of the type; NaN is above every number."""
+    low, sign, high = _RANGES[node.to.sql().upper()]
+    value = node.this
+    below = exp.LT if sign == "<" else exp.LTE
+    in_range = exp.and_(value >= _double(str(low)), below(this=value.copy(), expression=_double(str(high))))
+    return exp.Case().when(in_range, exp.cast(value.copy(), node.to.copy()))
+
+
+def _hexadecimal(node: Sql) -> Sql:
+    """The number that the text 0x… of 15 digits stands for."""
+    if not isinstance(node.this, exp.Concat):
+        return node
+    text = exp.func("CONCAT", exp.Literal.string("x"), node.this.expressions[1])
+    return exp.cast(exp.cast(text, exp.DataType.build("BIT(60)", dialect="postgres")), "BIGINT")
+
+
+def _quotient(node: Sql) -> Sql:
+    """A whole quotient: of sums, which are numeric, by DIV; of integers as they are."""
+    if node.this.find(exp.Sum):
+        return node
+    return exp.paren(exp.Div(this=exp.paren(node.this), expression=exp.paren(node.expression), typed=True))
+
+
+def _together(node: Sql) -> Sql:
+    inner = node.this
+    if isinstance(inner, exp.Select) and inner.args.get("offset") is None:
+        inner.set("offset", exp.Offset(expression=exp.convert(0)))
+    return node
+
+
+_RULES: dict[type, Callable[[Any], Sql]] = {
+    exp.Literal: _literal,
+    exp.Mul: _scaled,
+    exp.Div: _scaled,
+    exp.Round: _round,
+    exp.TryCast: _try_integer,
+    exp.Cast: _hexadecimal,
+    exp.IntDiv: _quotient,
+    exp.IsNan: lambda node: exp.EQ(this=node.this, expression=_double("NaN")),
+    exp.Encode: lambda node: node.this,
+    exp.Subquery: _together,
+}

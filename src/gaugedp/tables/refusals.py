@@ -1,0 +1,59 @@
+"""Refusals that say nothing of the rows: every engine answers with one of these, whatever its own error was."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from gaugedp.errors import STAYS_SPENT, GaugedpError, UnknownName, UnreadableTable
+
+T = TypeVar("T")
+Failures = tuple[type[BaseException], ...]
+COMMON: Failures = (OSError, MemoryError, RuntimeError, ValueError, ArithmeticError, TypeError)
+
+
+def or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures) -> T:
+    """Return what `work` gives, or raise the refusal, in which no trace of the engine's error is left."""
+    raised: BaseException = refusal  # outside the handler, so that the engine's error is not even its context
+    try:
+        return work()
+    except (*COMMON, *failures) as error:
+        if _is_interruption(error):
+            raised = KeyboardInterrupt()
+    raise raised
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether this is how DuckDB reports Ctrl-C: a plain RuntimeError with these words."""
+    return type(error) is RuntimeError and str(error) == "Query interrupted"
+
+
+def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
+    """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
+    for name in needed:
+        if name not in names:
+            raise UnknownName(  # without a list: in a file that has no header, the first row stands in its place
+                f"There is no column {name!r}.", "Check the spelling, and that the first line holds the names."
+            )
+        alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
+        if names.count(name) > 1 or len(alike) > 1:
+            raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
+
+
+def unfinished() -> UnreadableTable:
+    """Return the refusal of a look that failed."""
+    return UnreadableTable(
+        "The engine could not finish reading the table.",
+        "Check that the file or frame still is what it was when it was scanned, and that memory and disk suffice.",
+        STAYS_SPENT,
+    )
+
+
+def unreadable() -> UnreadableTable:
+    """Return the refusal of a scan that failed."""
+    return UnreadableTable(
+        "The columns of the table cannot be read.", "Check that the source is whole and may be read."
+    )
+
+
+def unusable(name: str) -> UnreadableTable:
+    """Return the refusal of a column that the engine does not know how to read."""
+    return UnreadableTable(f"Column {name!r} has a type that the engine cannot read.", "Convert the column.")

@@ -1,0 +1,16 @@
+"""Which engine reads a source."""
+
+from collections.abc import Sequence
+
+from gaugedp.tables.engine import Engine
+
+
+def open_source(source: object, needed: Sequence[str]) -> Engine:
+    """Return the engine over `source` that shows the `needed` columns; only names and types are looked at."""
+    from gaugedp.tables import duckdb, postgres, spark
+
+    if postgres.is_server_table(source):
+        return postgres.open_table(source, needed)
+    if spark.is_spark(source):
+        return spark.open_frame(source, needed)
+    return duckdb.open_source(source, needed)

@@ -1,0 +1,172 @@
+"""Spark reads its own frames, classic or Connect, where they are: only totals come back, or rows that were asked for.
+
+No message of Spark, which may quote rows, is passed on, and the two loggers by which PySpark prints its errors are
+silent meanwhile. What the JVM itself writes into its logs is up to its settings; docs/sharp-edges/engines.md
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
+from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
+from gaugedp.tables.refusals import check_names, or_refuse, unfinished, unreadable
+from gaugedp.tables.spark_sql import spark_text
+
+KINDS = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
+    **dict.fromkeys(("string", "char", "varchar", "void"), Kind.TEXT),
+    **dict.fromkeys(("boolean", "date", "time", "timestamp_ntz"), Kind.LABEL),
+    "decimal": Kind.WIDE,
+    "double": Kind.REAL,
+    "float": Kind.SHORT_REAL,
+}
+PLAIN_WORDS = {
+    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp_ntz": "points in time",
+    "binary": "bytes", "timestamp": "points in time with a time zone", "array": "lists", "struct": "records",
+    "map": "records", "interval": "lengths of time",
+}  # fmt: skip
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+SQL_PRODUCTS = 8  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """A Spark frame, read anew by each statement; the session that it belongs to is left as it was."""
+
+    columns: Mapping[str, Column]
+    _frame: Any = field(repr=False)  # the needed columns, column i being `c<i>`
+    description: str = "a Spark DataFrame"
+    sql_products: int = SQL_PRODUCTS
+
+    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        """See Engine."""
+        return _or_refuse(lambda: _columns(self._answer(statement).toArrow()), unfinished())
+
+    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
+        """See Engine. `of` runs where the rows are, once for each batch; a total for each partition comes back."""
+        return _or_refuse(lambda: self._added(statement, of), unfinished())
+
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
+        found: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
+        return found if totals.num_rows else np.zeros(0, dtype=np.int64)
+
+    def _answer(self, statement: Sql) -> Any:
+        text = spark_text(statement, {name: f"c{i}" for i, name in enumerate(self.columns)})
+        return self._frame.sparkSession.sql(text, **{SOURCE: self._frame})
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """What runs on a partition: its batches go in, one row with their total comes out."""
+
+    of: Of
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        total: Any = None
+        for batch in batches:
+            part = self.of(_columns(batch)).ravel()
+            total = part if total is None else total + part
+        if total is not None:
+            column = pyarrow.array([total.tolist()], pyarrow.list_(pyarrow.int64()))
+            yield pyarrow.RecordBatch.from_arrays([column], ["total"])
+
+
+def is_spark(source: object) -> bool:
+    """Return whether `source` is a Spark frame; nothing is imported to see it."""
+    module = sys.modules.get("pyspark.sql")
+    return module is not None and isinstance(source, module.DataFrame)
+
+
+def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
+    """Return the engine over `frame` that shows the `needed` columns; only its schema is looked at."""
+    _check_arrow()
+    if _or_refuse(lambda: frame.isStreaming, unreadable()):
+        raise UnreadableTable("The Spark frame is a stream.", "Give a frame with an end.")
+    fields = _or_refuse(lambda: list(frame.schema.fields), unreadable())
+    names = [each.name for each in fields]
+    check_names(names, needed)
+    columns = {name: _column(name, fields[names.index(name)].dataType.simpleString()) for name in needed}
+    places = [names.index(name) for name in needed]
+    reads = [_read(column, f"f{place}") for column, place in zip(columns.values(), places, strict=True)]
+    plain = _or_refuse(lambda: frame.toDF(*(f"f{i}" for i in range(len(names)))), unreadable())
+    texts = [f"{read} AS c{i}" for i, read in enumerate(reads)]
+    return SparkEngine(columns, _or_refuse(lambda: plain.selectExpr(*texts), unreadable()))
+
+
+def _column(name: str, type_name: str) -> Column:
+    family = type_name.partition("(")[0].partition("<")[0].partition(" ")[0]
+    return Column(name, KINDS.get(family, Kind.UNUSABLE), f"{PLAIN_WORDS.get(family, 'values')} ({type_name})")
+
+
+def _read(column: Column, name: str) -> str:
+    """The column as the statement expects it: integers of 64 bits, text in plain order, no short floats."""
+    match column.kind:
+        case Kind.INTEGER:
+            return f"CAST({name} AS BIGINT)"
+        case Kind.TEXT:
+            return f"CAST({name} AS STRING)"
+        case Kind.SHORT_REAL:
+            return _shortest(name)
+    return name
+
+
+def _shortest(name: str) -> str:
+    """The number that the shortest text of a 32-bit float stands for, as a 64-bit float.
+
+    Java writes that text from 10^−3 to 10^7, and often a longer one elsewhere; there, the fewest digits that give the
+    float back are found by trying, from 1 to 9.
+    """
+    texts = [f"format_string('%.{digits}e', CAST({name} AS DOUBLE))" for digits in range(9)]
+    tries = " ".join(f"WHEN TRY_CAST({text} AS FLOAT) = {name} THEN TRY_CAST({text} AS DOUBLE)" for text in texts)
+    written = f"TRY_CAST(CAST({name} AS STRING) AS DOUBLE)"
+    return (
+        f"CASE WHEN {name} IS NULL THEN CAST(NULL AS DOUBLE) "
+        f"WHEN abs({name}) >= 1e-3 AND abs({name}) < 1e7 OR {name} = 0 OR isnan({name}) THEN {written} "
+        f"{tries} ELSE {written} END"
+    )
+
+
+def _columns(batch: Any) -> dict[str, np.ndarray]:
+    """The columns of an arrow table or batch, int64."""
+    arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
+    return {name: array.astype(np.int64, copy=False) for name, array in zip(batch.schema.names, arrays, strict=True)}
+
+
+def _check_arrow() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise MissingExtra.needed_for("Reading a Spark frame", "spark")
+
+
+def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with _silence():
+        return or_refuse(work, refusal, (PySparkException, Py4JError))
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep PySpark from printing what Spark reports, with the values that it quotes, on standard error."""
+    from pyspark.logger import PySparkLogger  # a plain logger of that name would make PySpark fail later
+
+    loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was

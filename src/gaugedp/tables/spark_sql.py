@@ -1,0 +1,120 @@
+"""Spark's text of a statement that was written for DuckDB: the same integers come out, and no row makes it fail.
+
+Where the two differ, the expression is replaced:
+
+- `FLOOR` of a float is a float, as beyond 2^63 Spark's own fails; `ROUND` to an integer halves away from 0 exactly.
+- `TRY_CAST` stays one, so that a misfit is NULL whether or not the session is in ANSI mode.
+- A sum of steps is a DECIMAL(38, 0): a BIGINT would wrap or fail. A row number is a BIGINT, as products are made of it.
+- Text becomes bytes as it is: `ENCODE` fails on text that is no UTF-8, or makes two such people one.
+- A text literal of other signs than letters, digits and simple marks is written in bytes: no setting of the session
+  changes what it says, and `${…}` in it is not replaced.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from gaugedp.tables.engine import SOURCE, Sql
+
+PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()-]*")
+LIMIT = "9.223372036854775808e18"  # 2^63; far below it every float is whole
+
+
+def spark_text(statement: Sql, columns: Mapping[str, str]) -> str:
+    """Return the text of `statement`, in which `{gaugedp_source}` stands for the rows.
+
+    `columns` says under which plain name each source column is found there.
+    """
+
+    def replaced(node: Sql) -> Sql:
+        if isinstance(node, exp.Column) and node.this.args.get("quoted"):
+            return exp.column(columns[node.name])
+        rule = RULES.get(type(node))
+        return node if rule is None else rule(node)
+
+    return str(_bottom_up(statement.copy(), replaced).sql(dialect="spark", comments=False))
+
+
+def _bottom_up(node: Sql, replaced: Callable[[Sql], Sql]) -> Sql:
+    """Every node replaced, children first, so that no replacement is looked at again."""
+    for child in list(node.iter_expressions()):
+        found = _bottom_up(child, replaced)
+        if found is not child:
+            child.replace(found)
+    return replaced(node)
+
+
+def _table(node: Sql) -> Sql:
+    return exp.Table(this=exp.to_identifier(f"{{{SOURCE}}}", quoted=False)) if node.name == SOURCE else node
+
+
+def _literal(node: Sql) -> Sql:
+    if not node.is_string or PLAIN.fullmatch(node.this):
+        return node
+    return exp.cast(exp.HexString(this=node.this.encode().hex()), "VARCHAR")
+
+
+def _floor(node: Sql) -> Sql:
+    value = node.this
+    whole = exp.cast(exp.Floor(this=value.copy()), "DOUBLE")
+    return exp.Case().when(_is_small(value), whole).else_(value.copy())
+
+
+def _is_small(value: Sql) -> Sql:
+    """Whether a float fits 64 bits."""
+    return exp.and_(value.copy() >= exp.Literal.number(f"-{LIMIT}"), value.copy() < exp.Literal.number(LIMIT))
+
+
+def _round(node: Sql) -> Sql:
+    """Half away from 0, for values that fit a BIGINT: a float minus its whole part is exact."""
+    whole = exp.cast(node.this, "BIGINT")
+    rest = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0")
+    return exp.paren(whole + exp.cast(rest, "BIGINT"))
+
+
+def _try_cast(node: Sql) -> Sql:
+    node.set("safe", True)  # sqlglot writes a plain CAST where this is not said
+    if not node.to.is_type("BIGINT"):
+        return node
+    return exp.Case().when(_is_small(node.this), node)  # Spark takes the float 2^63 for 2^63 − 1
+
+
+def _sum(node: Sql) -> Sql:
+    return exp.Sum(this=exp.cast(node.this, "DECIMAL(38, 0)")) if isinstance(node.this, exp.Column) else node
+
+
+def _window(node: Sql) -> Sql:
+    return exp.cast(node, "BIGINT") if isinstance(node.this, exp.RowNumber) else node
+
+
+def _bytes(node: Sql) -> Sql:
+    return exp.Cast(this=node.this, to=exp.DataType.build("BINARY", dialect="spark"))
+
+
+def _full_match(node: Sql) -> Sql:
+    pattern = node.expression.find(exp.HexString, exp.Literal)
+    text = bytes.fromhex(pattern.this).decode() if isinstance(pattern, exp.HexString) else pattern.this
+    return exp.RegexpLike(this=node.this, expression=_literal(exp.Literal.string(rf"\A(?:{text})\z")))
+
+
+def _hexadecimal(node: Sql) -> Sql:
+    """The number that the text 0x… stands for."""
+    if isinstance(node.this, exp.Concat) and node.this.expressions[0].name == "0x":
+        digits = node.this.expressions[1]
+        return exp.cast(exp.func("CONV", digits, exp.convert(16), exp.convert(10)), "BIGINT")
+    return node
+
+
+RULES: dict[type, Callable[[Sql], Sql]] = {
+    exp.Table: _table,
+    exp.Literal: _literal,
+    exp.Floor: _floor,
+    exp.Round: _round,
+    exp.TryCast: _try_cast,
+    exp.Sum: _sum,
+    exp.Window: _window,
+    exp.Encode: _bytes,
+    exp.RegexpFullMatch: _full_match,
+    exp.Cast: _hexadecimal,
+}

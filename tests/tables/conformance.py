@@ -1,0 +1,170 @@
+"""What every engine must answer alike: tables, each with a domain, a unit and totals."""
+
+import datetime
+import math
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from gaugedp.attributes import bins, bounded, categories, integers
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.tables.total import Total
+from tests.tables.sources import as_arrow
+from tests.tables.test_table import DOMAIN, TOTALS, TYPES, random_rows
+
+ROW = PrivacyUnit()
+
+
+@dataclass(frozen=True)
+class Case:
+    table: pa.Table
+    domain: Domain
+    totals: list
+    unit: PrivacyUnit = ROW
+
+    @property
+    def rows(self):
+        """The rows as the reference reads them: labels as text, short floats as the number that they print as."""
+        return [{name: _plain(value) for name, value in row.items()} for row in _short(self.table).to_pylist()]
+
+
+def _short(table):
+    for i, field in enumerate(table.schema):
+        if field.type == pa.float32():
+            values = [None if value is None else float(str(np.float32(value))) for value in table[i].to_pylist()]
+            table = table.set_column(i, field.name, pa.array(values, pa.float64()))
+    return table
+
+
+def _plain(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, datetime.date):
+        return str(value)
+    return value
+
+
+def plain():
+    """Clipping, NaN, NULL, infinities, absent cells, text with quotes, edges of bins, joint histograms."""
+    return Case(as_arrow(random_rows(11, 800), TYPES), DOMAIN, TOTALS)
+
+
+def empty():
+    return Case(as_arrow([], TYPES), DOMAIN, TOTALS)
+
+
+IDS = {
+    "integers": [0, 1, -1, 7, 2**31, -(2**31), 2**62, -(2**62) - 5, 2**63 - 1, -(2**63), None],
+    "floats": [0.0, -0.0, 1.5, 1.25, -3.5, 1e300, -1e300, 2.0**63, -(2.0**63), 2.0**62, math.inf, math.nan, None],
+    "texts": ["", "a", "A", "é", "a ", "${env:HOME}", "日本", "'; --", "\\", None],
+}
+PEOPLE = Domain.of(
+    kind=categories(["A", "B"], outside="other"),
+    day=integers(0, 30),
+    amount=bounded(0, 100),
+    share=bounded(-1, 1, 0.25),
+)
+
+
+def people(kind, max_rows=3):
+    """Heavy users: people of up to 40 rows, many of them alike, of whom `max_rows` stay by the keyed hash."""
+    draw = random.Random(kind)
+    ids = [who for who in IDS[kind] for _ in range(draw.choice([1, 2, 3, 4, 40]))]
+    draw.shuffle(ids)
+    n = len(ids)
+    table = pa.table(
+        {
+            "pid": ids,
+            "kind": [draw.choice(["A", "B", "C", None]) for _ in range(n)],
+            "day": [draw.randrange(-1, 32) for _ in range(n)],
+            "amount": [draw.choice([None, -5, 3, 50, 1000]) for _ in range(n)],
+            "share": [draw.choice([None, math.nan, -0.125, 0.125, 0.4, 3.0]) for _ in range(n)],
+        }
+    )
+    totals = [
+        Total(()),
+        Total(("kind", "day")),
+        Total(("kind",), "amount"),
+        Total((), "share"),
+        Total((), "share", each=True),
+    ]
+    return Case(table, PEOPLE, totals, PrivacyUnit("pid", max_rows=max_rows))
+
+
+TEXTS = [
+    "1", " 1", "1 ", "+1", "-1", "1.", ".5", "1e0", "1E+2", "0x1", "1d", "1f", "1_0", "", " ", "nan", "NaN", "inf",
+    "-INF", "Infinity", "infinit", "1e999", "-1e999", "1e-400", "\u0667", "1\n", "\t1\r\n", "1\x0b", "\x0b1", "1\u00a0",
+    "--1", "1 2", "9223372036854775808", "99999999999999999999999", "0.30000000000000004", "${env:HOME}", "{x}",
+    "a'b", 'a"b', "a\\b", "a\\'b", "a`b", "a%b", "日本", "é", "e\u0301", "A", "a", "/* a */", "-- a", "a;b",
+    "true", "null", None,
+]  # fmt: skip
+
+
+def texts():
+    """Text as numbers and as categories, whatever the signs in it."""
+    domain = Domain.of(
+        cell=categories([text for text in TEXTS if text], outside="other"),
+        bin=bins(-10, 110, 10, outside="other"),
+        whole=integers(0, 200, outside="other"),
+        amount=bounded(0, 1000, 0.5, missing=7),
+        dropped=bounded(-1, 1, 0.1),
+    )
+    table = pa.table({name: pa.array(TEXTS * 3, pa.string()) for name in [*domain.attributes, *domain.columns]})
+    totals = [Total((name,)) for name in domain.attributes] + [Total(("whole",), "amount"), Total((), "dropped")]
+    return Case(table, domain, [*totals, Total((), "dropped", present=True)])
+
+
+def types():
+    """Dates, times, booleans, decimals, short floats and integers of every size."""
+    dates = [datetime.date(2020, 1, 1), datetime.date(1969, 12, 31), datetime.date(1, 1, 1), None]
+    floats = [0.1, 0.7, 1.6934536e16, 1.0825053e14, 1e-5, 3.3e38, 1e-45, -0.3, 0.30000001, math.inf, math.nan, None]
+    n = math.lcm(len(dates), len(floats))
+    decimals = [Decimal(text) for text in ("0.10", "0.30", "-12.34", "99999.99", "0.00")] + [None]
+    columns = {
+        "date": pa.array(dates * (n // len(dates)), pa.date32()),
+        "flag": pa.array([True, False, None] * (n // 3)),
+        "exact": pa.array(decimals * (n // 6), pa.decimal128(10, 2)),
+        "money": pa.array(decimals * (n // 6), pa.decimal128(10, 2)),
+        "short": pa.array(floats, pa.float32()),
+        "near": pa.array(floats, pa.float32()),
+        "tiny": pa.array([-128, 127, 0, None] * (n // 4), pa.int8()),
+        "small": pa.array([-(2**31), 2**31 - 1, 5, None] * (n // 4), pa.int32()),
+        "large": pa.array([-(2**63), 2**63 - 1, 2**53 + 1, None] * (n // 4), pa.int64()),
+    }
+    edges = [
+        float(str(np.float32(value))) for value in sorted(value for value in floats if value and math.isfinite(value))
+    ]
+    domain = Domain.of(
+        date=["2020-01-01", "1969-12-31", "0001-01-01"],
+        flag=categories(["true", "false"], outside="other"),
+        exact=bins(-20, 100, 0.1, outside="other"),
+        short=bins(edges=edges, outside="other"),
+        near=bounded(0, 1, 1e-10),
+        money=bounded(-10, 10, 0.01),
+        tiny=integers(-128, 127, outside="other"),
+        small=bins(-(2**31), 2**31, 2**30, outside="other"),
+        large=categories([str(2**63 - 1), str(2**53 + 1), str(2**53)], outside="other"),
+    )
+    totals = [Total((name,)) for name in domain.attributes] + [Total((), "near"), Total((), "money")]
+    return Case(pa.table(columns), domain, [*totals[1:], Total((), "money", each=True)])
+
+
+def large():
+    """Sums beyond 2^63, of numbers clipped from near the ends of 64 bits, once the rows are repeated `TIMES`."""
+    table = pa.table({"x": pa.array(np.full(1000, 2**62))})
+    return Case(table, Domain.of(x=bounded(-(2**40), 2**40)), [Total((), "x"), Total(())])
+
+
+TIMES = 5000
+CASES = {
+    "plain": plain,
+    "empty": empty,
+    **{f"people by {kind}": lambda kind=kind: people(kind) for kind in IDS},
+    "texts": texts,
+    "types": types,
+}

@@ -1,0 +1,91 @@
+"""Every engine gives the integers of the reference: the same cells, the same sums, the same rows of each person."""
+
+import numpy as np
+import pytest
+
+from gaugedp.tables.table import Table, Total
+from tests.tables.conformance import CASES, TIMES, large, people, plain
+from tests.tables.engines import ENGINES
+from tests.tables.reference import kept_rows, listed_rows, reference_moments, reference_totals
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+KEY = b"conformance"
+COLUMNS = ["income", "debt", "loss"]
+
+
+def scanned(case, engine, times=1):
+    return Table.scan(ENGINES[engine](case.table, times), domain=case.domain, unit=case.unit)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", CASES)
+def test_totals(name, engine):
+    case = CASES[name]()
+    got = scanned(case, engine).totals(case.totals, KEY)
+    wanted = reference_totals(case.domain, case.totals, case.rows, case.unit, KEY)
+    for total, mine, theirs in zip(case.totals, got, wanted, strict=True):
+        assert mine.tolist() == theirs.tolist(), total
+        assert mine.dtype in (np.int64, object)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sums_beyond_64_bits(engine):
+    case = large()
+    total, count = scanned(case, engine, TIMES).totals(case.totals, KEY)
+    n_rows = case.table.num_rows * TIMES
+    assert (total.tolist(), count.tolist()) == ([n_rows * 2**41], [n_rows])
+    assert total[0] > 2**63
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows(engine):
+    case = people("texts")
+    attributes, columns = ["kind", "day"], ["share", "amount"]
+    wanted = listed_rows(case.domain, attributes, columns, kept(case, attributes, columns))
+    got = np.hstack(scanned(case, engine).rows(attributes, columns, KEY))
+    assert got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", ["sql", "batches"])
+@pytest.mark.parametrize("case", [plain(), people("integers", max_rows=2)], ids=["rows", "people"])
+def test_moments(case, way, engine, monkeypatch):
+    columns = list(case.domain.columns)
+    table = scanned(case, engine)
+    monkeypatch.setattr(type(table._engine), "sql_products", 100 if way == "sql" else 0)
+    got = table.moments(columns, KEY)
+    n_rows, first, second = reference_moments(case.domain, columns, kept(case, [], columns), 12)
+    assert (got.n_rows, got.first.tolist(), got.second.tolist()) == (n_rows, first, second)
+    fine = table.moments(columns, KEY, bits=22, products=False)
+    assert fine.first.tolist() == reference_moments(case.domain, columns, kept(case, [], columns), 22)[1]
+    assert fine.second is None
+
+
+def gradient(cells, steps):
+    """Σ x·clip(⟨w, x⟩ − t, ±100): x the steps of two columns, t a cell."""
+    residual = np.clip(steps @ np.array([3, -2]) - cells[:, 0], -100, 100)
+    return np.stack([steps.T @ residual, steps.sum(axis=0)])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_a_gradient_in_one_pass(max_rows, engine):
+    case = people("floats", max_rows)
+    names = (["day"], ["amount", "share"])
+    lines = listed_rows(case.domain, *names, kept(case, *names))
+    wanted = gradient(lines[:, :1], lines[:, 1:])
+    assert scanned(case, engine).vector_sum(names, gradient, KEY).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_rows_have_sums_too(engine):
+    table = scanned(CASES["empty"](), engine)
+    moments = table.moments(COLUMNS, KEY)
+    assert (moments.n_rows, moments.first.tolist(), moments.second.tolist()) == (0, [0] * 3, [[0] * 3] * 3)
+    assert table.vector_sum((["sex"], ["income", "debt"]), gradient, KEY).tolist() == [[0, 0], [0, 0]]
+    assert [part.shape for part in table.rows(["sex"], ["income"], KEY)] == [(0, 1), (0, 1)]
+
+
+def kept(case, attributes, columns):
+    totals = [Total(tuple(attributes)), *(Total((), name) for name in columns)]
+    return kept_rows(case.domain, totals, case.rows, case.unit, KEY)
