@@ -37,7 +37,7 @@ test: $(VENV)/project ## style, types and all tests; the reasons for skipped tes
 	@if command -v java >/dev/null; then \
 		$(MAKE) spark || echo "pyspark could not be installed: the tests of Spark will be skipped."; fi
 	@status=0; $(MAKE) lint || status=1; \
-	echo "$(RUN) -m pytest -n 2 -rs"; $(RUN) -m pytest -n 2 -rs || status=1; exit $$status
+	echo "$(RUN) -m pytest -n 2 --dist loadgroup -rs"; $(RUN) -m pytest -n 2 --dist loadgroup -rs || status=1; exit $$status
 
 lint: $(VENV)/project ## style and types only
 	$(RUN) -m ruff check .

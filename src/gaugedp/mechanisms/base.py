@@ -152,8 +152,9 @@ class Prepared:
 def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fraction, Fraction]:
     """Return (step, radius in steps): the ℓ_p radius of body/weights, with what rounding to the lattice adds.
 
-    Bodies of integer answers have step 1 and lose nothing. Elsewhere rounding both of two neighbours' answers adds at
-    most one step a coordinate, and the step is a power of two so small that this is 2^−12 of the radius at most.
+    Bodies of integer answers have step 1 and lose nothing. Elsewhere the step is a power of two below
+    radius/(d·2^12), radius/(√d·2^12) for p = 2, and rounding both of two neighbours' answers adds at most one step a
+    coordinate.
     """
     radius = body.radius(p, weights)
     if not radius > 0:
@@ -161,8 +162,9 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
     if is_integer(body):
         exact = weights is None and (p == 1 or math.isinf(p)) and radius < 2**53 and radius.is_integer()
         return Fraction(1), Fraction(radius) if exact else _up(radius, body.ambient_dim)
+    coarse = body.ambient_dim ** (0.5 if p == 2 else 1.0)
+    step = Fraction(2) ** math.floor(math.log2(radius / (coarse * FINE_STEPS)))
     rounding = _cube_radius(body.ambient_dim, p, weights)
-    step = Fraction(2) ** math.floor(math.log2(radius / (rounding * FINE_STEPS)))
     return step, _up(radius, body.ambient_dim) / step + _up(rounding, body.ambient_dim)
 
 
