@@ -16,10 +16,19 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --no-header
 
+# Without the theme's notice about its successor. Never --quiet: it hides warnings from --strict.
+SITE := NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs
+
+# The oldest versions that pyproject.toml allows, on the oldest Python. Left out: what old pandas and polars cannot hold.
+OLDEST     := $(VENV)-oldest
+OLD_PYTHON := $(shell python3.11 -c 'import ensurepip' >/dev/null 2>&1 && command -v python3.11)
+LEANING    := tests/cli tests/estimators tests/release tests/samplers tests/tables/test_duckdb.py \
+	tests/ledger/test_ledger_open.py tests/ledger/test_ledger_reserve.py
+
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test bench lock lint format browser spark clean
+.PHONY: help demo test oldest bench docs lock lint format browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -39,6 +48,13 @@ test: $(VENV)/project ## style, types and all tests; the reasons for skipped tes
 	@status=0; $(MAKE) lint || status=1; \
 	echo "$(RUN) -m pytest -n 2 --dist loadgroup -rs"; $(RUN) -m pytest -n 2 --dist loadgroup -rs || status=1; exit $$status
 
+oldest: ## tests of the parts that lean on other libraries, with the oldest versions that are allowed
+	@if [ -z "$(OLD_PYTHON)" ]; then echo "make oldest needs Python 3.11: skipped."; else \
+		$(MAKE) $(OLDEST)/project && $(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup \
+		-W ignore::DeprecationWarning --ignore tests/estimators/test_ids.py --ignore tests/cli/test_audit.py \
+		--deselect tests/tables/test_duckdb.py::test_names_that_look_like_patterns \
+		-m "not statistical and not slow" $(LEANING); fi
+
 lint: $(VENV)/project ## style and types only
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -53,6 +69,10 @@ bench: $(VENV)/bench ## run every benchmark; each prints or writes its own table
 		[ -e "$$question" ] || { echo "There are no benchmarks yet."; break; }; \
 		echo "== $$question"; $(RUN) "$$question"; done
 
+docs: $(VENV)/docs ## build the site with tutorials, proofs and reference into site/; open site/index.html
+	$(SITE) build --strict --site-dir site
+	@echo "Open site/index.html in a browser. It needs no server and no network."
+
 browser: $(VENV)/browser ## add the package that the browser test needs (the browser itself comes from the system)
 
 spark: $(VENV)/spark ## add the package that the tests of Spark need (Java comes from the system)
@@ -64,10 +84,13 @@ lock: ## write the lock files again from pyproject.toml (needs uv; UPGRADE=1 tak
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group bench -o requirements-bench.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group browser -o requirements-browser.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group spark -o requirements-spark.lock
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group docs -o requirements-docs.lock
+	uv pip compile $(filter-out --universal --fork-strategy fewest,$(LOCK_OPTIONS)) --resolution lowest-direct pyproject.toml \
+		--extra learn --extra report --group build --group test -o requirements-oldest.lock
 
-clean: ## remove .venv, caches and what the demo wrote
-	rm -rf $(VENV) demo-out report.html .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+clean: ## remove .venv, .venv-oldest, caches, the site and what the demo wrote
+	rm -rf $(VENV) $(OLDEST) demo-out report.html site .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: the environment is made again when the lock changes, the project is linked again when pyproject.toml does.
 ifneq ($(UV),)
@@ -105,4 +128,15 @@ $(VENV)/browser: $(VENV)/project requirements-browser.lock
 $(VENV)/spark: $(VENV)/project requirements-spark.lock
 	@echo "Adding pyspark to $(VENV), once (some 400 MB) ..."
 	@$(INSTALL) --require-hashes -r requirements-spark.lock
+	@touch $@
+
+$(VENV)/docs: $(VENV)/project requirements-docs.lock
+	@$(INSTALL) --require-hashes -r requirements-docs.lock
+	@touch $@
+
+$(OLDEST)/project: requirements-oldest.lock pyproject.toml
+	@echo "Creating $(OLDEST) from requirements-oldest.lock, once ..."
+	@$(OLD_PYTHON) -m venv --clear $(OLDEST)
+	@$(subst $(RUN),$(OLDEST)/bin/python,$(INSTALL)) --require-hashes -r requirements-oldest.lock
+	@$(subst $(RUN),$(OLDEST)/bin/python,$(INSTALL)) --no-index --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -1,10 +1,13 @@
 """How long does bounding take when the people do not fit in memory, and what does a kill cost?
 
-Writes rows of ten-times-fewer people to Parquet, a million at a time, and counts 4,800 cells with at most five rows a
-person: in one piece, in buckets within 1 GB, and in buckets with a kill half-way. Every look is a process of its own,
-which tells its peak of memory. Prints a table and writes docs/benchmarks/buckets.md.
+Writes rows of ten-times-fewer people to Parquet, a million at a time, and counts 4,800 cells: of all rows, and of at
+most five rows a person, in one piece, in buckets within 1 GB, and in buckets with a kill half-way. Every look is a
+process of its own, whose memory is measured from outside, with that of its children (Linux). Prints a table and writes
+its section of docs/benchmarks/buckets.md.
 
-    python benchmarks/buckets.py [ROWS] [FOLDER]    10^7 rows; 10^8 rows need 2 GB of disk in FOLDER and 15 minutes
+    python benchmarks/buckets.py [ROWS] [FOLDER] [duckdb|spark]
+
+10^7 rows by default, on DuckDB; 10^8 rows need 10 GB of disk in FOLDER, and 15 minutes on DuckDB, 30 on Spark.
 """
 
 import hashlib
@@ -12,14 +15,17 @@ import json
 import math
 import os
 import platform
-import resource
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import warnings
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +37,20 @@ from gaugedp.tables.table import Table, Total
 
 CELLS = ("region", "age", "income")
 DOMAIN = Domain.of(region=integers(0, 19), age=bins(0, 120, 10), income=bins(0, 200_000, 10_000))
-MAX_ROWS, MEMORY, ROWS_A_BUCKET, BATCH = 5, 10**9, 12_500_000, 1_000_000
+MAX_ROWS, MEMORY, BATCH = 5, 10**9, 1_000_000
+ROWS_A_BUCKET = {"duckdb": 12_500_000, "spark": 25_000_000}
+NAMES = {"duckdb": "DuckDB", "spark": "Spark"}
+PACKAGES = {"duckdb": ("duckdb", "pyarrow", "numpy"), "spark": ("pyspark", "pyarrow", "numpy")}
+HEAP = "700m"  # of Spark's one Java process
 LIMIT = 1.5  # GB
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "buckets.md"
+INTRODUCTION = f"""# Bounding many people in {DOMAIN.n_cells():,} cells
+
+At most {MAX_ROWS} rows a person stay; some people have thousands. Every look is a process of its own, from opening the
+file to the counts; one run each, so that other work on the machine shows in the times. Its memory is that of the
+process and its children together, every 0.1 seconds. All bounded looks of an engine gave the same counts, cell by cell.
+Each bucket reads the file anew, so the time grows with the number of buckets as well as with the rows.
+"""
 
 
 def write_people(path: Path, n_rows: int) -> None:
@@ -54,31 +71,88 @@ def write_people(path: Path, n_rows: int) -> None:
         writer.close()
 
 
-def look(path: str, count: int, folder: str) -> None:
-    """Look once, in this process, and print what it took."""
-    table = Table.scan(path, domain=DOMAIN, unit=PrivacyUnit("pid", max_rows=MAX_ROWS))
-    table = table.in_buckets(count, memory_bytes=MEMORY, folder=folder or None) if count > 1 else table.in_buckets(1)
+def source(engine: str, path: str) -> Any:
+    """The file, or the frame of a Spark session that spills to the folder of the file."""
+    if engine == "duckdb":
+        return path
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    warnings.simplefilter("ignore")
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "driver.memory": HEAP, "sql.shuffle.partitions": "64", "local.dir": str(Path(path).parent),
+        "ui.enabled": "false", "driver.host": "127.0.0.1", "ui.showConsoleProgress": "false",
+    }  # fmt: skip
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session.read.parquet(path)
+
+
+def look(engine: str, path: str, count: int, folder: str) -> None:
+    """Look once, in this process, and print what it took; 0 buckets are all rows, unbounded."""
+    unit = PrivacyUnit("pid", max_rows=MAX_ROWS) if count else PrivacyUnit()
+    rows = source(engine, path)
     start = time.perf_counter()
+    table = Table.scan(rows, domain=DOMAIN, unit=unit)
+    if count > 1:
+        table = table.in_buckets(count, memory_bytes=MEMORY, folder=folder or None)
+    elif engine == "duckdb":
+        table = table.in_buckets(1)
     counts = table.totals([Total(CELLS)], b"benchmark")[0]
-    facts = {"seconds": time.perf_counter() - start, "kept": int(counts.sum()), "rss": peak()}
+    facts = {"seconds": time.perf_counter() - start, "kept": int(counts.sum())}
     print(json.dumps({**facts, "digest": hashlib.sha256(counts.tobytes()).hexdigest()}))
 
 
-def peak() -> float:
-    """The most memory this process ever had, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+def resident(root: int) -> int:
+    """The memory of a process and of all that descend from it, in bytes, shared pages counted each time."""
+    children: dict[int, list[int]] = {}
+    sizes: dict[int, int] = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = place.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        children.setdefault(int(fields[1]), []).append(int(place.parent.name))
+        sizes[int(place.parent.name)] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    found = [root]
+    for each in found:
+        found += children.get(each, [])
+    return sum(sizes.get(each, 0) for each in found)
 
 
-def started(path: Path, count: int, folder: Path | None = None) -> "subprocess.Popen[str]":
-    words = [sys.executable, __file__, "--look", str(path), str(count), str(folder or "")]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+class Look:
+    """A look in a process of its own, and the most memory that it was seen to have."""
 
+    def __init__(self, engine: str, path: Path, count: int, folder: Path | None = None) -> None:
+        words = [sys.executable, __file__, "--look", engine, str(path), str(count), str(folder or "")]
+        quiet = subprocess.DEVNULL if engine == "spark" else None
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=quiet, text=True, start_new_session=True)
+        self.peak, self.start = 0, time.perf_counter()
+        threading.Thread(target=self._watch, daemon=True).start()
 
-def finished(process: "subprocess.Popen[str]") -> dict:
-    out, _ = process.communicate()
-    if process.returncode:
-        sys.exit("A look failed.")
-    return json.loads(out)
+    def _watch(self) -> None:
+        while self.process.poll() is None:
+            self.peak = max(self.peak, resident(self.process.pid))
+            time.sleep(0.1)
+
+    def facts(self) -> dict[str, Any]:
+        out, _ = self.process.communicate()
+        if self.process.returncode:
+            sys.exit("A look failed.")
+        found = {**json.loads(out), "rss": self.peak / 1e9}
+        print(found, file=sys.stderr)
+        return found
+
+    def killed_half_way(self, count: int, folder: Path) -> tuple[float, int]:
+        """Kill it with its children; return the seconds it had and the buckets it left."""
+        while done(folder) < count // 2:
+            time.sleep(0.02)
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        return time.perf_counter() - self.start, done(folder)
 
 
 def done(folder: Path) -> int:
@@ -87,68 +161,71 @@ def done(folder: Path) -> int:
     return json.loads(kept[0].read_text())["sums"]["done"] if kept else 0
 
 
-def killed(path: Path, count: int, folder: Path) -> tuple[float, int]:
-    """Kill a look half-way; return the seconds it had and the buckets it left."""
-    start, process = time.perf_counter(), started(path, count, folder)
-    while done(folder) < count // 2:
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    return time.perf_counter() - start, done(folder)
+def line(name: str, facts: dict[str, Any], plain: float) -> str:
+    return f"| {name} | {facts['seconds']:.1f} | {facts['seconds'] / plain:.2f} | {facts['rss']:.2f} |"
 
 
-def line(name: str, seconds: float, whole: float, rss: float) -> str:
-    return f"| {name} | {seconds:.1f} | {seconds / whole:.2f} | {rss:.2f} |"
-
-
-def page(n_rows: int, size: int, lines: list[str], note: str) -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "pyarrow", "numpy"))
+def section(engine: str, n_rows: int, size: int, lines: list[str], first: float) -> str:
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES[engine])
+    command = f"{n_rows:.0e}".replace("+0", "")
+    memory = f"In buckets, DuckDB has a limit of {MEMORY / 1e9:g} GB."
+    if engine == "spark":
+        memory = f"local[2]; the Java process has a heap of {HEAP} and spills to the disk."
     return "\n".join(
         [
-            f"# Bounding {n_rows:,} rows of {n_rows // 10:,} people in {DOMAIN.n_cells():,} cells",
+            f"{NAMES[engine]}",
             "",
-            f"At most {MAX_ROWS} rows a person stay. The file is Parquet of {size / 1e9:.2f} GB; some people have",
-            "thousands of rows. Every look is a process of its own, from opening the file to the counts; one run each.",
-            f"In buckets, DuckDB has a limit of {MEMORY / 1e9:g} GB. All looks gave the same counts, cell by cell.",
+            f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet of {size / 1e9:.2f} GB. {memory}",
             f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores.",
+            f"The killed look had run for {first:.0f} seconds, start of Python included.",
+            f"Written by `python benchmarks/buckets.py {command} FOLDER {engine}`.",
             "",
-            "| look | seconds | ratio | peak memory, GB |",
+            "| look | seconds | ratio to all rows | peak memory, GB |",
             "|---|---:|---:|---:|",
             *lines,
-            "",
-            note,
-            "Each bucket reads the file anew, so the time grows with the number of buckets as well as with the rows.",
-            "Written by `python benchmarks/buckets.py`.",
             "",
         ]
     )
 
 
-def main(n_rows: int, where: str | None) -> None:
-    count = max(4, math.ceil(n_rows / ROWS_A_BUCKET))
-    with tempfile.TemporaryDirectory(dir=where) as name:
-        path, folder = Path(name) / "people.parquet", Path(name) / "sums"
-        write_people(path, n_rows)
-        whole, parts = (finished(started(path, number)) for number in (1, count))
-        first, left = killed(path, count, folder)
-        rest = finished(started(path, count, folder))
-        size = path.stat().st_size
+def write(engine: str, text: str) -> None:
+    """Put the section of an engine into the page, and leave the others."""
+    page = RESULT.read_text(encoding="utf-8") if RESULT.exists() else ""
+    others = [part for part in re.split(r"(?m)^## ", page)[1:] if not part.startswith(NAMES[engine])]
+    sections = sorted([*(other.rstrip() + "\n" for other in others), text])
+    RESULT.write_text("\n## ".join([INTRODUCTION, *sections]), encoding="utf-8")
+
+
+def measured(engine: str, n_rows: int, folder: Path) -> str:
+    count = max(4, math.ceil(n_rows / ROWS_A_BUCKET[engine]))
+    path, sums = folder / "people.parquet", folder / "sums"
+    write_people(path, n_rows)
+    plain, whole, parts = (Look(engine, path, number).facts() for number in (0, 1, count))
+    first, left = Look(engine, path, count, sums).killed_half_way(count, sums)
+    rest = Look(engine, path, count, sums).facts()
     if len({each["digest"] for each in (whole, parts, rest)}) > 1 or max(parts["rss"], rest["rss"]) > LIMIT:
-        sys.exit(f"The looks disagree, or took more than {LIMIT} GB: {whole}, {parts}, {rest}.")
-    base = whole["seconds"]
+        sys.exit(f"The looks disagree, or took more than {LIMIT} GB.")
+    base = plain["seconds"]
     lines = [
-        line("in one piece, no limit", base, base, whole["rss"]),
-        line(f"in {count} buckets", parts["seconds"], base, parts["rss"]),
-        line(f"killed after {left} buckets, then finished: the rest", rest["seconds"], base, rest["rss"]),
+        line("all rows, unbounded", plain, base),
+        line(f"{MAX_ROWS} rows a person, in one piece", whole, base),
+        line(f"{MAX_ROWS} rows a person, in {count} buckets", parts, base),
+        line(f"killed after {left} buckets, then finished: the rest", rest, base),
     ]
-    text = page(n_rows, size, lines, f"The killed look had run for {first:.1f} seconds, start of Python included.")
+    return section(engine, n_rows, path.stat().st_size, lines, first)
+
+
+def main(n_rows: int, where: str | None, engine: str) -> None:
+    with tempfile.TemporaryDirectory(dir=where) as folder:
+        text = measured(engine, n_rows, Path(folder))
     print(text)
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(text, encoding="utf-8")
+    write(engine, text)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--look"]:
-        look(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    words = sys.argv[1:]
+    if words[:1] == ["--look"]:
+        look(words[1], words[2], int(words[3]), words[4])
     else:
-        main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**7, sys.argv[2] if len(sys.argv) > 2 else None)
+        number, place, chosen = [*words, *["1e7", None, "duckdb"][len(words) :]]
+        main(int(float(number)), place, chosen)

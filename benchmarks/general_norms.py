@@ -108,6 +108,7 @@ def main() -> None:
         "",
         '"printed": what the source prints for its mechanism, which is less private than it says; "nan": it divides',
         "by 0. At p = 1 and p = ∞ the zero vector beats what ε = 1 buys for n = 1,000. Time is of a busy machine.",
+        "Written by `python benchmarks/general_norms.py`.",
     ]
     RESULT.write_text("\n".join(lines) + "\n", "utf-8")
 

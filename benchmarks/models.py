@@ -209,6 +209,7 @@ def main() -> None:
     )
     text = ["# " + head[0], "", *head[2:], "", versions + ". " + how, "", "## Accuracy, δ = 1e-5", ""]
     text += [*accuracies(path), "", "## Excess empirical risk, δ = 1e-6", "", *risks()]
+    text += ["", "Written by `python benchmarks/models.py`."]
     RESULT.write_text("\n".join(text).rstrip() + "\n", "utf-8")
 
 

@@ -5,6 +5,7 @@ import pickle
 import time
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -289,7 +290,16 @@ BROKEN = [
     ("[attributes]\nA = [1, 2]", "Write each as text"),
     ("[attributes]\nA = {low = nan, high = 1, width = 1}", "finite"),
     ("[attributes]\nA = {low = 0, high = inf, width = 1}", "finite"),
-    ("[attributes]\nA = {low = 1979-05-27, high = 1, width = 1}", "finite"),
+    ("[attributes]\nA = {low = 1979-05-27, high = 1, width = 1}", "In attribute A: low is a date, and dates"),
+    ("[attributes]\nA = {edges = [1, 1979-05-27]}", "In attribute A: edges is a date"),
+    ("[attributes]\nA = {from = 1, to = 2020-01-01T07:00:00}", "In attribute A: to is a date"),
+    ("[columns]\nA = {low = '1979-05-27', high = 1}", "In column A: low is a date"),
+    ("[columns]\nA = {low = 0, high = '31.12.2024'}", "In column A: high is a date"),
+    ("[attributes]\nA = {min = 0, max = 1, width = 1}", "no key in attribute A 'min'. Call it 'low'."),
+    ("[columns]\nA = {low = 0, max = 1}", "no key in column A 'max'. Call it 'high'."),
+    ("[attributes]\nA = {low = 0, high = 10, width = 3}", "In attribute A: Bins of width 3 do not fill"),
+    ("[attributes]\nA = {values = ['1', '1']}", "In attribute A: A category appears twice"),
+    ("[columns]\nA = {low = 1, high = 0}", "In column A: The bounds are"),
     ("[columns]\nA = 3", "Write it with the keys"),
     ("[columns]\nA = {low = 0}", "Give low and high from public knowledge, never from the data."),
     ("[columns]\nA = {low = 0, high = 1, width = 3}", "There is no key in column A 'width'"),
@@ -383,3 +393,20 @@ def test_cells_run_in_product_order() -> None:
     cells = [cell for _, cell in gd.marginals(domain, ("c", "a", "b")).labels]
     labels = [[f"{name}={label}" for label in domain.attribute(name).labels] for name in ("c", "a", "b")]
     assert cells == [", ".join(cell) for cell in product(*labels)]
+
+
+def test_the_table_protects_whom_the_domain_file_names(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("pid,kind\n1,a\n1,b\n2,a\n")
+    (tmp_path / "visits.toml").write_text('[unit]\ncolumn = "pid"\nmax_rows = 3\n[attributes]\nkind = ["a", "b"]\n')
+    domain = gd.Domain.load(tmp_path / "visits.toml")
+    assert gd.Table.scan(tmp_path / "visits.csv", domain=domain).unit == gd.PrivacyUnit("pid", max_rows=3)
+    asked = gd.PrivacyUnit("pid", "replace", 2)
+    assert gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=asked).unit == asked
+    with pytest.raises(InvalidRequest, match=r"protects the rows of one pid.*Leave unit= out"):
+        gd.Table.scan(tmp_path / "visits.csv", domain=domain, unit=gd.PrivacyUnit())
+
+
+def test_a_unit_of_many_rows_has_a_rule() -> None:
+    assert gd.PrivacyUnit().rules == []
+    assert "Only one row of each pid counts" in gd.PrivacyUnit("pid").rules[0]
+    assert "At most 3 rows of each pid count," in gd.PrivacyUnit("pid", max_rows=3).rules[0]

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     import psycopg
 
 _SCHEME = re.compile(r"postgres(ql)?://", re.IGNORECASE)
+_NO_PATH = re.compile(r"(?is)\s*[a-z][a-z0-9+.-]+:/|(.*\s)?(host|hostaddr|password|dbname|service)\s*=")
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:\[\]-]*")  # what of an address is shown: nothing that a password may hide in
+_SECRET = re.compile("password|secret|scram_.*_key")  # the parameters of an address that are secrets
 _USUAL = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 _OURS = {"client_encoding": "utf8", "application_name": "gaugedp"}
 
@@ -20,6 +22,11 @@ _OURS = {"client_encoding": "utf8", "application_name": "gaugedp"}
 def is_address(source: object) -> bool:
     """Return whether `source` is the address of a PostgreSQL server."""
     return isinstance(source, str) and _SCHEME.match(source) is not None
+
+
+def is_no_path(text: str) -> bool:
+    """Return whether `text` is an address of some kind rather than the path of a file: it may hold a password."""
+    return _NO_PATH.match(text) is not None
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Address:
 
     def without_password(self) -> "Address":
         """Return the address to be kept elsewhere: the password is then found by PGPASSWORD or a password file."""
-        kept = {name: value for name, value in self._parameters.items() if "password" not in name}
+        kept = {name: value for name, value in self._parameters.items() if not _SECRET.search(name)}
         return Address(self.shown, kept)
 
 

@@ -21,6 +21,7 @@ LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.99
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
+_LARGEST = 1e250  # of what is released, of widths and their ends, and of one over what is released
 
 Runs = list[list[Any]]
 
@@ -190,13 +191,24 @@ class Release:
 
     def _check_shown(self) -> None:
         """Fail where anything that is shown of a release could not be."""
+        self._check_sizes()
         highest = min((one.ends for one in self.estimates if one.ends), default=LEVELS[-2])
         for level in (level for level in LEVELS if level <= max(highest, 0.95)):
             ends = np.array([self.interval(level), self.interval(level, simultaneous=True)])
-            if not np.isfinite(ends).all() or ends.shape[-1] != len(self.labels):
+            if not (np.abs(ends) < _LARGEST).all() or ends.shape[-1] != len(self.labels):
                 raise ValueError
         self._check_processing()
-        if not np.isfinite(self.values).all() or self.exactness not in EXACTNESS or not isinstance(repr(self), str):
+        if not (np.abs(self.values) < _LARGEST).all():
+            raise ValueError
+        if self.exactness not in EXACTNESS or not isinstance(repr(self), str):
+            raise ValueError
+
+    def _check_sizes(self) -> None:
+        """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
+        widths = self.facts["widths"] or {}
+        runs = [unfold(levels) for kind in widths.values() for levels in kind.values()]
+        sizes = np.abs(np.concatenate([self._released, self._shown, *runs]))
+        if not ((sizes == 0) | ((sizes > 1 / _LARGEST) & (sizes < _LARGEST))).all():
             raise ValueError
 
     def _check_processing(self) -> None:

@@ -13,7 +13,7 @@ from gaugedp.queries.base import Query
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The plans of one question at several ε, in rising order."""
 
@@ -32,17 +32,29 @@ class Comparison:
         return [(made.epsilon, float(made.lower_bound)) for made in self.plans if made.lower_bound > 0]
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each ε: epsilon, the error of each mechanism, lower_bound where there is one, chosen."""
+        """Return a row for each ε: epsilon, the error of each mechanism (None where it is no candidate), chosen.
+
+        And, where a bound is known at some ε, lower_bound, 0 where none is proved.
+        """
         curves, bounds = self.curves(), dict(self.lower_bound())
         return [
             {
                 "epsilon": made.epsilon,
                 **{name: dict(points).get(made.epsilon) for name, points in curves.items()},
-                **({"lower_bound": bounds.get(made.epsilon)} if bounds else {}),
+                **({"lower_bound": bounds.get(made.epsilon, 0.0)} if bounds else {}),
                 "chosen": made.mechanism.name,
             }
             for made in self.plans
         ]
+
+    def __repr__(self) -> str:
+        rows = [[_shown(value) for value in row.values()] for row in self.table()]
+        cells = [list(self.table()[0]), *rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
+        ]
+        return "\n".join([f"Expected errors for {self.plans[0].query.text}", *lines])
 
     def to_svg(self) -> str:
         """Return the errors against ε on logarithmic axes, as SVG text. Needs the extra `report`."""
@@ -66,6 +78,10 @@ def compare(
     if not chosen:
         raise InvalidRequest("There is no epsilon to compare at.", "Give at least one.")
     return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in chosen))
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float | int) else str(value)
 
 
 def _name(candidate: Any) -> str:

@@ -1,14 +1,20 @@
 """Public facts: which values a table may hold, and who is protected. Never read off the data."""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gaugedp._validate import one_of, whole
 from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
 from gaugedp.errors import InvalidRequest, UnknownName
+
+T = TypeVar("T")
+_ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,15 @@ class PrivacyUnit:
         _only_keys("[unit]", facts, ("column", "neighbours", "max_rows"))
         return cls(**facts)
 
+    @property
+    def rules(self) -> list[str]:
+        """What happens to the rows of a unit that has many, in a sentence."""
+        if self.column is None:
+            return []
+        rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
+        drawn = "drawn at random; answers and intervals are about the rows that count, not about all rows."
+        return [f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {drawn}"]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON can hold them."""
         return {"column": self.column, "neighbours": self.neighbours, "max_rows": self.max_rows}
@@ -58,11 +73,15 @@ class PrivacyUnit:
 
 @dataclass(frozen=True)
 class Domain:
-    """The attributes and bounded columns of a table: everything about its values that is public."""
+    """The attributes and bounded columns of a table: everything about its values that is public.
+
+    `unit` is who the domain file says is protected, None where it does not say.
+    """
 
     attributes: Mapping[str, Attribute]
     columns: Mapping[str, BoundedColumn] = field(default_factory=dict)
     name: str = "table"
+    unit: PrivacyUnit | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Sequence[str]) -> "Domain":
@@ -85,16 +104,41 @@ class Domain:
             {key: _attribute(key, value) for key, value in _section(facts, "attributes").items()},
             {key: _column(key, value) for key, value in _section(facts, "columns").items()},
             name,
+            PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
         )
+
+    def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
+        """Return `unit`, or that of the domain file, or a row that is added or removed where there is neither.
+
+        Refused: a `unit` of other people than the domain file's.
+        """
+        if unit is None or self.unit is None:
+            return unit or self.unit or PrivacyUnit()
+        if unit.column != self.unit.column:
+            raise InvalidRequest(
+                f"The domain file protects {self.unit}; the call protects {unit}.",
+                "Leave unit= out, or change [unit] in the file.",
+            )
+        return unit
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute called `name`."""
+        if name not in self.attributes and name in self.columns:
+            raise UnknownName(
+                f"There is no attribute {name!r}.",
+                f"It is a bounded column: ask for sum({name}) or mean({name}), or describe it under [attributes] too.",
+            )
         if name not in self.attributes:
             raise UnknownName.among("attribute", name, self.attributes)
         return self.attributes[name]
 
     def column(self, name: str) -> BoundedColumn:
         """Return the bounded column called `name`."""
+        if name not in self.columns and name in self.attributes:
+            raise UnknownName(
+                f"There is no bounded column {name!r}.",
+                "It is an attribute: describe it under [columns] as well, with low and high.",
+            )
         if name not in self.columns:
             raise UnknownName.among("bounded column", name, self.columns)
         return self.columns[name]
@@ -115,7 +159,7 @@ def _as_fact(name: str, value: object) -> Attribute | BoundedColumn:
         raise InvalidRequest(
             f"{name} is described by {value!r}.", "Give a list of categories, gd.bins, gd.integers or gd.bounded."
         )
-    return categories(value)
+    return _named(f"attribute {name}", lambda: categories(value))
 
 
 def _read_toml(path: str | Path) -> dict[str, Any]:
@@ -145,6 +189,8 @@ def _only_keys(place: str, facts: object, known: tuple[str, ...]) -> None:
     if not isinstance(facts, Mapping):
         raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(known)}.")
     for key in facts:
+        if key not in known and _ALIKE.get(key) in known:
+            raise UnknownName(f"There is no key in {place} {key!r}.", f"Call it {_ALIKE[key]!r}.")
         if key not in known:
             raise UnknownName.among(f"key in {place}", key, known)
 
@@ -152,17 +198,19 @@ def _only_keys(place: str, facts: object, known: tuple[str, ...]) -> None:
 def _attribute(name: str, value: object) -> Attribute:
     place = f"attribute {name}"
     if isinstance(value, list):
-        return categories(value)
+        return _named(place, lambda: categories(value))
     _only_keys(place, value, ("values", "low", "high", "width", "edges", "from", "to", "outside"))
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")
     match sorted(facts):
         case ["values"]:
-            return categories(facts["values"], outside)
+            return _named(place, lambda: categories(facts["values"], outside))
         case ["high", "low", "width"] | ["edges"]:
-            return bins(**facts, outside=outside)
+            _check_no_dates(place, facts)
+            return _named(place, lambda: bins(**facts, outside=outside))
         case ["from", "to"]:
-            return integers(facts["from"], facts["to"], outside)
+            _check_no_dates(place, facts)
+            return _named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
         f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
         "Give a list of categories, or low, high and width, or edges, or from and to.",
@@ -176,4 +224,24 @@ def _column(name: str, value: object) -> BoundedColumn:
         raise InvalidRequest(
             f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
         )
-    return bounded(**facts)
+    _check_no_dates(f"column {name}", facts)
+    return _named(f"column {name}", lambda: bounded(**facts))
+
+
+def _named(place: str, make: Callable[[], T]) -> T:
+    """Return what `make` gives; its refusal begins with the name of the attribute or column."""
+    try:
+        return make()
+    except InvalidRequest as refusal:
+        raise InvalidRequest(f"In {place}: {refusal.what}", refusal.do) from None
+
+
+def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
+    """Refuse bounds and edges that are dates."""
+    for key, value in facts.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, date | time) or (isinstance(one, str) and _DATE.fullmatch(one)):
+                raise InvalidRequest(
+                    f"In {place}: {key} is a date, and dates are no numbers here.",
+                    'Bound a number such as the year, or list months as categories, such as "2024-01".',
+                )

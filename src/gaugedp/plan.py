@@ -19,7 +19,7 @@ from gaugedp.guarantees.asked import promise_asked
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.mechanisms.choose import candidates, choose
+from gaugedp.mechanisms.choose import candidates, choose, left_out
 from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.queries.base import Query
 from gaugedp.queries.quantiles import Quantiles
@@ -86,6 +86,21 @@ class Plan:
     def real_lower_bound(self) -> float:
         """The same for data in real numbers (bounds.lower_bound): larger, and no bound for mechanisms on counts."""
         return self._bound(lambda body, few: (lower_bound if few else staircase_lower_bound)(body, self.epsilon))
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """Why a mechanism is no candidate, in words, by the names of those that are none; empty for quantiles."""
+        if isinstance(self.query, Quantiles):
+            return {}
+        body, kept = self.query.sensitivity(self.unit), {one.mechanism.name for one in self.candidates}
+        return left_out(body, self.asked, _weights(self.query), kept)
+
+    def left_out_in_words(self) -> str:
+        """Return `left_out` in a line, empty where nothing was left out."""
+        told = self.left_out.items()
+        alike = {reason: ", ".join(name for name, own in told if own == reason) for _, reason in told}
+        parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
+        return f"Left out: {parts}." if parts else ""
 
     @property
     def ratio(self) -> float:
@@ -195,7 +210,8 @@ class Plan:
             for row in self.table()
         ]
         head = f"{self.query.text}  ({self.unit}; asked {self.asked!r})"
-        return "\n".join([head, *rows, self.reason, self.bound_in_words()])
+        ends = filter(None, (self.reason, self.left_out_in_words(), self.bound_in_words()))
+        return "\n".join([head, *rows, *ends])
 
 
 def plan(

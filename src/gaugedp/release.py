@@ -127,6 +127,7 @@ def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
     except LedgerRefused as refused:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
     charged = {"charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
+    charged["key"] = paid.key
     return {**numbers, **charged}
 
 
@@ -150,7 +151,7 @@ def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
         "table": table.name,
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": made.query.rules,
+        "rules": [*table.unit.rules, *made.query.rules],
         "asked": made.asked.to_dict(),
         "mechanism": {
             "name": made.mechanism.name,

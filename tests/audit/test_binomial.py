@@ -7,6 +7,7 @@ import pytest
 
 from gaugedp.audit.binomial import Guesses, estimated_shares, lower_share, most_right, tail, upper_share
 from gaugedp.audit.canaries import one_run, one_run_p_value
+from gaugedp.audit.rules import evidence
 
 MISSES = (0.2, 0.01)
 
@@ -78,6 +79,16 @@ def test_estimates_for_choosing_are_near_the_exact_bounds() -> None:
     assert estimated_shares(np.array([700, 0]), np.array([1000, 0]), 2.3263)[0] == pytest.approx(
         lower_share(700, 1000, 0.01), abs=1e-3
     )
+
+
+def test_evidence_is_the_exponent_of_a_bound_on_the_tail() -> None:
+    right, guessed = np.array([25, 40, 500, 0, 10, 7]), np.array([25, 50, 1000, 0, 20, 7])
+    for share in (0.3, most_right(1.0, 0.0), 0.99):
+        found = evidence(right, guessed, np.full(6, share))
+        for r, m, one in zip(right, guessed, found, strict=True):
+            assert tail(r, m, share) <= exp(-one) * (1 + 1e-9)
+            assert one == 0 or tail(r, m, share) >= exp(-one) / (3 * m**0.5)
+    assert evidence(right, guessed, np.full(6, 0.731))[0] == pytest.approx(-25 * log(0.731))
 
 
 # -- one run -----------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """What bodies refuse, and where floats end."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from gaugedp.bodies import LpBall, MatrixGenerators, Polytope
+from gaugedp.bodies import Ellipsoid, LpBall, MatrixGenerators, Polytope
 from gaugedp.errors import InvalidRequest
 
 MAKERS = [Polytope.symmetric_hull, Polytope.difference_hull]
@@ -26,6 +28,31 @@ MAKERS = [Polytope.symmetric_hull, Polytope.difference_hull]
 def test_a_bad_matrix_is_refused(make, matrix, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         make(matrix)
+
+
+NOT_NUMBERS = [[[1, 0], [0]], [[1j, 0], [0, 1]], [["a", "b"]], [[None, object()]], [[1, [2, 3]]]]
+
+
+@pytest.mark.parametrize("make", [*MAKERS, Ellipsoid, lambda rows: LpBall(2, 2).gauge(rows), LpBall(2, 2).support])
+@pytest.mark.parametrize("rows", NOT_NUMBERS, ids=["ragged", "complex", "texts", "objects", "nested"])
+def test_ragged_complex_and_other_rows_are_refused_in_a_sentence(make, rows) -> None:
+    with pytest.raises(InvalidRequest, match="not real numbers in rows of one length"):
+        make(rows)
+
+
+def test_numbers_of_python_are_taken_as_they_are() -> None:
+    for rows in ([[Fraction(1, 2), 2**70]], np.array([[0.5, 2.0**70]], dtype=object), ((0.5, 2.0**70),)):
+        assert Polytope.symmetric_hull(rows).columns().tolist() == [[0.5, 2.0**70]]
+
+
+def test_a_hull_of_zeros_is_refused_at_once() -> None:
+    with pytest.raises(InvalidRequest, match="every generator is zero"):
+        Polytope.symmetric_hull(np.zeros((3, 4)))
+
+
+def test_one_point_has_a_gauge_of_shape_one() -> None:
+    for body in (LpBall(3, 2), Polytope.symmetric_hull(np.eye(3)), Ellipsoid(np.eye(3))):
+        assert body.gauge([3, 0, 0]).shape == body.support([3, 0, 0]).shape == (1,)
 
 
 @pytest.mark.parametrize("make", MAKERS)

@@ -80,8 +80,8 @@ def test_the_privacy_term_covers_what_the_noise_costs() -> None:
     rng, lost = gd.research_rng(3), []
     gradient = np.diag(np.linspace(-3.0, 1.0, d))
     for _ in range(60):
-        *_, last = model.stream.noise(model.region.n_coordinates, rng)
-        chosen = model.region.vertex(model._released(gradient, last)).matrix
+        *_, last = model.oracle.stream.noise(model.region.n_coordinates, rng)
+        chosen = model.region.vertex(model.oracle.released(gradient, last)).matrix
         lost.append(float((gradient * chosen).sum()) - model.region.vertex(gradient).value)
     assert 0 < np.mean(lost) <= nuclear_risk(n, d, 1.0, 1e-6).privacy
 

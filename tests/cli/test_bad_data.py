@@ -49,7 +49,13 @@ BAD_ROWS = {
 
 def masked(text: str) -> str:
     """The text without its numbers, hashes and the spaces that align them."""
-    return re.sub(r"[ -]+", " ", re.sub(r"[0-9a-f]{32,}|-?[0-9][0-9.,]*(e[+-]?[0-9]+)?", "#", text))
+    plain = "\n".join(unhinted(text))
+    return re.sub(r"[ -]+", " ", re.sub(r"[0-9a-f]{32,}|-?[0-9][0-9.,]*(e[+-]?[0-9]+)?", "#", plain))
+
+
+def unhinted(text: str) -> list[str]:
+    """The lines without the hints, which follow from the noisy numbers."""
+    return [line for line in text.splitlines() if not line.startswith(("All counts of ", "The interval of "))]
 
 
 def public(text: str) -> dict[str, Any]:
@@ -125,7 +131,7 @@ def test_any_bytes_as_rows(desk: Desk, rows: bytes) -> None:
     done = desk.release(table_of(desk, HEADER + rows), query="SEX; mean(PAY) by AGE", epsilon="0.0001")
     assert (done.code, done.err.splitlines()) == (0, PROGRESS)
     check_silence(done)
-    assert len(done.out.splitlines()) == 2 + 2 + 10 + 1
+    assert len(unhinted(done.out)) == 2 + 2 + 10 + 1
 
 
 # -- parquet ---------------------------------------------------------------------------------------

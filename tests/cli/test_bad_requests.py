@@ -69,6 +69,13 @@ def test_a_wrong_budget(desk: Desk, text: str) -> None:
     assert desk.files() == before
 
 
+def test_a_decimal_comma_is_told(desk: Desk) -> None:
+    check_refused(desk, "epsilon is '0,5', which has a comma. Write 0.5.", epsilon="0,5")
+    for text in ("2,5", "best=2,5"):
+        done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
+        check_sentence(done, 2, "delta is 5: a budget is EPSILON or EPSILON,DELTA.", "write 2.5.")
+
+
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_wrong_error_to_plan_for(desk: Desk, text: str) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--error", text)
@@ -145,7 +152,7 @@ def _without(desk: Desk, suffix: str, missing: str) -> str:
 @pytest.mark.parametrize("missing", ["SEX", "AGE", "PAY"])
 def test_a_missing_column(desk: Desk, missing: str, suffix: str) -> None:
     table = _without(desk, suffix, missing)
-    check_refused(desk, f"There is no column '{missing}'", table=table)
+    check_refused(desk, f"There is no column '{missing}'", "from Excel may have semicolons", table=table)
 
 
 def test_a_missing_person_column(desk: Desk) -> None:
@@ -341,6 +348,11 @@ def test_a_ledger_in_memory_is_no_account_of_a_command(desk: Desk) -> None:
 # -- what Python says is not what a shell can do ---------------------------------------------------
 
 
+def test_a_table_with_semicolons(desk: Desk) -> None:
+    (desk.folder / "excel.csv").write_text(f"SEX;AGE;PAY\n1;{NOTE};2,5\n")
+    check_refused(desk, "There is no column 'SEX'", "commas (.csv) or tabs (.tsv) separate them", table="excel.csv")
+
+
 def test_a_missing_ledger_names_the_option(desk: Desk) -> None:
     check_sentence(desk.release(ledger="absent.ledger"), 2, "There is no ledger 'absent.ledger'", "--budget")
 
@@ -348,7 +360,8 @@ def test_a_missing_ledger_names_the_option(desk: Desk) -> None:
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_a_missing_ledger_is_not_made(desk: Desk, command: str) -> None:
     before = desk.files()
-    check_sentence(desk.gaugedp("ledger", command, "absent.ledger"), 2, "There is no ledger 'absent.ledger'")
+    done = desk.gaugedp("ledger", command, "absent.ledger")
+    check_sentence(done, 2, "There is no ledger 'absent.ledger'. Check the path.")
     check_sentence(desk.release(ledger="absent.ledger"), 2, "There is no ledger 'absent.ledger'")
     assert desk.files() == before
 

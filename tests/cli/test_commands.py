@@ -1,20 +1,24 @@
 """What each command prints, where, and with which exit code."""
 
 import csv
+import html
 import importlib.util
 import json
+import re
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import gaugedp as gd
 from gaugedp.guarantees import PureDP, from_dict
 from gaugedp.release import Release
-from tests.cli.kit import CENTS, NOTE, PROGRESS, QUESTION, Desk, check_silence, options
-from tests.forking import Nursery
+from tests.cli.kit import CENTS, DOMAIN, NOTE, PROGRESS, QUESTION, Desk, check_silence, options
+from tests.forking import Done, Nursery
 
 PLAN = ["plan", "--domain", "domain.toml", "--query", QUESTION]
 
@@ -98,7 +102,7 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     lines = done.out.splitlines()
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip ")
+    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
 
 
@@ -115,6 +119,107 @@ def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
     other = desk.release(key="my-key", query="SEX")
     assert (other.code, other.out) == (3, "")
+    assert desk.ledger().spent == PureDP(1)
+
+
+def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> None:
+    first = desk.release(key="my-key", epsilon="0.25")
+    assert desk.release(epsilon="1").code == 0
+    again = desk.release(key="my-key", epsilon="0.25")
+    said = "This is the stored answer of entry 5, paid for before; nothing was spent now."
+    assert said not in first.out
+    *answers, told, account = again.out.splitlines()
+    assert answers == first.out.splitlines()[:-1]
+    assert told == said
+    tip = desk.ledger().tip
+    assert account == f"Spent PureDP(1.75) of PureDP(2); PureDP(0.25) is left. Tip after entry 8: {tip}"
+    assert desk.release("people.csv", "--json", key="my-key", epsilon="0.25").last == said
+
+
+def test_of_two_colleagues_the_second_is_told_to_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Done] = []
+    look = gd.Table.totals
+
+    def slow(table: gd.Table, *words: object) -> object:
+        monkeypatch.setattr(gd.Table, "totals", look)
+        said.append(desk.release(key="my-key"))
+        return look(table, *words)
+
+    monkeypatch.setattr(gd.Table, "totals", slow)
+    assert desk.release(key="my-key").code == 0
+    assert said[0].code == 3
+    assert "wait and ask again under the same key: it will be free" in said[0].err
+    assert "nothing was spent now" in desk.release(key="my-key").out
+
+
+def test_the_promise_of_quantiles_begins_with_the_one_that_was_asked_for(desk: Desk) -> None:
+    assert desk.release(query="median(PAY)").out.startswith("Answers with 95 % intervals (PureDP(0.5), in detail ")
+
+
+def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
+    (desk.folder / "persons.toml").write_text(f"{DOMAIN}[unit]\ncolumn = 'PID'\n")
+    done = desk.release(domain="persons.toml", ledger="new.ledger", budget="1")
+    assert "Only one row of each PID counts, drawn at random; answers and intervals are about the rows" in done.out
+    assert "counts, drawn at random" not in desk.release().out
+
+
+def test_answers_that_say_nothing_are_named(desk: Desk) -> None:
+    done = desk.release(query="AGE; mean(PAY); mean(PAY) by SEX; SEX", epsilon="0.001")
+    for words in (
+        "All counts of AGE may be 0. Compare the categories",
+        "The interval of mean(PAY) is the whole range: this answer says nothing.",
+        "All counts of SEX may be 0.",
+    ):
+        assert words in done.out
+    certain = desk.release(query="SEX; sum(PAY)", epsilon="1").out
+    assert "may be 0" not in certain
+    assert "whole range" not in certain
+
+
+def test_where_some_means_say_nothing_their_number_is_told() -> None:
+    from gaugedp.cli.hints import hints
+
+    domain = gd.Domain.of(SEX=["m", "f", "x"], PAY=gd.bounded(0, 1000))
+    rows = pa.table({"SEX": ["m"] * 4000, "PAY": [500] * 4000})
+    table = gd.Table.scan(rows, domain=domain)
+    budget = gd.Ledger.in_memory(PureDP(1))
+    answer = gd.release(gd.query(domain, "mean(PAY) by SEX"), table, ledger=budget, epsilon=0.5, rng=gd.research_rng(2))
+    assert list(hints(answer)) == [
+        "The interval of mean(PAY) by SEX is the whole range in 2 of 3 cells: they say nothing."
+    ]
+
+
+def test_a_reader_who_leaves_early_gets_no_false_advice(desk: Desk, forks: Nursery) -> None:
+    program = (
+        "import os, sys\nfrom gaugedp.cli.main import run\nread, write = os.pipe()\nos.close(read)\n"
+        "os.dup2(write, 1)\nsys.stdout = open(1, 'w', closefd=False)\nsys.exit(run(words))"
+    )
+    words = ["release", "people.csv", *options(key="my key"), "--json"]
+    done = forks.run(program, desk.folder, words=words)
+    assert done.code == 1
+    assert "--key 'my key' shows it again, at no cost" in done.err
+    assert "Make room" not in done.err
+    check_silence(done)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("1000", "epsilon = 1000"), ("21,1e-6", "epsilon = 21"), ("mu=30", "epsilon")]
+)
+def test_a_budget_that_protects_hardly_anybody_is_remarked_on(desk: Desk, text: str, words: str) -> None:
+    opened = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
+    assert opened.code == 0
+    assert opened.err.startswith(f"Remark: a budget of {words}")
+    assert opened.err.endswith("protects hardly anybody.\n")
+    assert desk.gaugedp("ledger", "open", "other.ledger", "--budget", "20").err == ""
+
+
+def test_the_command_in_a_report_brings_the_answer_back(desk: Desk) -> None:
+    pytest.importorskip("matplotlib", reason="a report needs matplotlib")
+    assert desk.release(key="it's mine", query="median(PAY)", report="report.html").code == 0
+    page = html.unescape((desk.folder / "report.html").read_text("utf-8"))
+    line = next(part for part in re.findall(r"<code>(.*?)</code>", page) if part.startswith("gaugedp release"))
+    words = shlex.split(line.replace("TABLE", "people.csv").replace("LEDGER", "people.ledger"))[1:]
+    assert "nothing was spent now" in desk.gaugedp(*words).out
     assert desk.ledger().spent == PureDP(1)
 
 
@@ -169,7 +274,32 @@ def test_open_show_verify(desk: Desk) -> None:
     verified = desk.gaugedp("ledger", "verify", "new.ledger")
     tip = desk.ledger("new.ledger").tip
     assert (verified.code, verified.out) == (0, f"4 entries, all in order. Tip: {tip}\n")
-    assert shown.out.endswith(f"Tip: {tip}\n")
+    assert shown.out.endswith(f"Tip after entry 4: {tip}\n")
+    assert "If all promises were fixed in advance, a tighter total holds: epsilon" in shown.out
+
+
+def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> None:
+    ledger = gd.Ledger.open(desk.folder / "fits.ledger", gd.ApproxDP(5, 1e-4))
+    paid = [gd.ApproxDP(1, 1e-6)]
+    for number in range(3):
+        request = {"fit": "logistic", "target": "SEX"}
+        place = ledger.reserve(paid, table="people", unit=gd.PrivacyUnit(), request=request, key=f"fit {number}")
+        if number != 1:
+            ledger.settle(place, b"{}")
+    shown = desk.gaugedp("ledger", "show", "fits.ledger")
+    lines = [line for line in shown.out.splitlines() if "fit logistic of SEX" in line]
+    assert [("paid, never answered" in line, " answered " in line) for line in lines] == [
+        (False, True),
+        (True, True),
+        (False, True),
+    ]
+    assert "Never answered: the run was killed, or is still going. What it cost stays spent." in shown.out
+    assert "a tighter total holds: epsilon 3 at delta 3e-06." in shown.out
+    assert "epsilon inf at delta 1e-06" in desk.gaugedp("ledger", "show", "fits.ledger", "--delta", "1e-6").out
+    facts = json.loads(desk.gaugedp("ledger", "show", "fits.ledger", "--json").out)
+    states = [line["state"] for line in facts["entries"] if line["kind"] == "reserve"]
+    assert states == ["answered", "paid, never answered", "answered"]
+    assert "Never answered" not in desk.gaugedp("ledger", "show", "people.ledger").out
 
 
 def test_show_and_verify_as_json(desk: Desk) -> None:

@@ -1,12 +1,16 @@
 """What the doctor finds on this machine, and on sick ones."""
 
+import errno
 import json
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from gaugedp.cli import doctor
 from gaugedp.cli.main import run
+from gaugedp.ledger import place
 
 
 def lines(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, dict[str, str]]]:
@@ -15,11 +19,11 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
 
 
 def test_a_healthy_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = lines(capsys, "--folder", str(tmp_path))
+    code, found = lines(capsys, str(tmp_path))
     assert code == 0
     assert {found[part]["state"] for part in ("Python", "numpy", "engine DuckDB", "entropy")} == {"well"}
     assert "ms" in found[f"ledger in {tmp_path}"]["words"]
-    assert {line["state"] for line in found.values()} <= {"well", "absent"}
+    assert {line["state"] for line in found.values()} <= {"well", "absent", "trials"}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -31,7 +35,44 @@ def test_a_table_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = lines(capsys, "--folder", str(tmp_path / "nowhere"))
     assert code == 1
-    assert found[f"ledger in {tmp_path / 'nowhere'}"]["state"] == "wrong"
+    line = found[f"ledger in {tmp_path / 'nowhere'}"]
+    assert (line["state"], line["words"]) == ("wrong", f"There is no folder '{tmp_path / 'nowhere'}'. Make it first.")
+
+
+def test_a_file_and_a_full_disk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    code, found = lines(capsys, str(tmp_path / "file"))
+    assert (code, found[f"ledger in {tmp_path / 'file'}"]["words"]) == (
+        1,
+        f"'{tmp_path / 'file'}' is a file. Give a folder.",
+    )
+    monkeypatch.setattr(tempfile, "mkdtemp", fail)
+    code, found = lines(capsys, str(tmp_path))
+    words = f"Nothing can be written in '{tmp_path}' (No space left on device)."
+    assert (code, found[f"ledger in {tmp_path}"]["words"]) == (1, words)
+
+
+def fail(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/a/name/of/its/own")
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ramfs", "ext4"])
+def test_a_folder_in_memory_is_for_trials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    (tmp_path / "mounts").write_text(f"none {tmp_path} {kind} rw 0 0\n")
+    monkeypatch.setattr(place, "_MOUNTS", tmp_path / "mounts")
+    code, found = lines(capsys, str(tmp_path))
+    line = found[f"ledger in {tmp_path}"]
+    assert (code, line["state"]) == (0, "well" if kind == "ext4" else "trials")
+    assert ("is in memory and is lost at a restart" in line["words"]) == (kind != "ext4")
+
+
+def test_two_folders_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", str(tmp_path), "--folder", str(tmp_path)]) == 2
+    assert "given twice" in capsys.readouterr().err
 
 
 def test_a_missing_part_and_a_missing_extra(

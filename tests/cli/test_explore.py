@@ -24,6 +24,7 @@ def test_a_page_and_progress(desk: Desk) -> None:
     done = explored(desk, text="SEX; mean(PAY) by SEX")
     assert done.code == 0
     assert done.out.startswith(f"{FEW} points are in page.html.")
+    assert done.err.startswith("Computing the curves takes about 0 seconds; --seconds 2 makes a draft.\n")
     assert "Computing the curves:" in done.err
     assert "The time was up" in done.err
     after = desk.files()

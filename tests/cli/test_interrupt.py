@@ -114,6 +114,17 @@ def test_after_paying(forks: Nursery, desk: Desk, at: str) -> None:
     check_ledger(desk, 1, 1)
 
 
+@pytest.mark.parametrize("at", ["pay", "look", "store"])
+def test_with_a_folder_the_same_request_goes_on(forks: Nursery, desk: Desk, at: str) -> None:
+    (desk.folder / "sums").mkdir()
+    words = ["release", "people.csv", *options(key="my key"), "--folder", "sums"]
+    done = interrupted(forks, desk, at, *words)
+    cost = "and it is not paid twice" if at == "pay" else "at no cost"
+    assert f"run this again with --key 'my key' and the same --folder, {cost}." in done.last
+    assert desk.gaugedp(*words).code == 0
+    check_ledger(desk, 1, 0)
+
+
 def test_between_the_payment_and_the_look(forks: Nursery, desk: Desk) -> None:
     done = interrupted(forks, desk, "paid", out="answers.csv")
     assert (done.code, done.out) == (130, "")
@@ -160,5 +171,6 @@ def test_a_key_that_was_paid_and_never_answered_stays_spent(forks: Nursery, desk
     again = desk.release(key="my-key")
     assert (again.code, again.out) == (3, "")
     assert "was reserved" in again.last
-    assert "stays spent" in again.last
+    assert "has no answer yet. If that run is still going, wait" in again.last
+    assert "If it was killed, the budget is lost: use a new key." in again.last
     check_ledger(desk, 1, 1)

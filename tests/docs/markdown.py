@@ -5,7 +5,8 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -14,58 +15,89 @@ from gaugedp.domain import Domain, PrivacyUnit
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL
 )
-NOT_RUN = re.compile(r"<!-- not run: \S.*? -->\s*\Z", re.DOTALL)
-EXIT = re.compile(r"<!-- exit: (\d) -->\s*\Z")
+MARK = re.compile(r"<!-- (?P<kind>not run|exit|needs): (?P<said>\S.*?) -->\s*\Z", re.DOTALL)
+SHELLS = ("bash", "console", "shell", "sh")
 RUN_COMMAND = "import sys; from gaugedp.cli.main import main; sys.argv[0] = 'gaugedp'; sys.exit(main())"
+PROGRAMS: dict[str, tuple[str, ...]] = {"gaugedp": ("-c", RUN_COMMAND), "python": ()}
 
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, text, first line, and the exit code its commands must have."""
+    """One fenced block: its language, text, first line, and what the remark right before it says.
+
+    `kind` is "not run" with a reason, "needs" with a tool, "exit" with the code its commands must have, or nothing.
+    """
 
     language: str
     code: str
     line: int
-    exit_code: int = 0
+    kind: str = ""
+    said: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that the commands must have."""
+        return int(self.said) if self.kind == "exit" else 0
 
     @property
     def commands(self) -> list[str]:
-        """The `gaugedp` commands of a shell block, continuation lines joined, prompts removed."""
-        lines = self.code.replace("\\\n", " ").splitlines()
-        typed = [line.strip().removeprefix("$ ") for line in lines]
-        return [line for line in typed if line.split(" ")[0] == "gaugedp"]
+        """The commands of a shell block, continuation lines joined, prompts removed.
+
+        Where lines begin with a prompt, the others are what was printed.
+        """
+        lines = [line.strip() for line in self.code.replace("\\\n", " ").splitlines()]
+        typed = [line for line in lines if line.startswith("$ ")] or lines
+        return [line.removeprefix("$ ") for line in typed if line and not line.startswith("#")]
 
 
-def blocks(text: str) -> list[Block]:
-    """Return the blocks that are to run: all but those right after `<!-- not run: reason -->`."""
+def all_blocks(text: str) -> list[Block]:
+    """Return all fenced blocks of a page."""
     found = []
     for match in FENCE.finditer(text):
         before = text[: match.start()]
-        if NOT_RUN.search(before[before.rfind("<!--") :] if "<!--" in before else ""):
-            continue
-        wanted = EXIT.search(before[-40:])
+        mark = MARK.search(before[max(before.rfind("<!--"), 0) :])
         line = before.count("\n") + 2
-        found.append(Block(match["language"], dedent(match["code"]), line, int(wanted[1]) if wanted else 0))
+        remark = (mark["kind"], " ".join(mark["said"].split())) if mark else ("", "")
+        found.append(Block(match["language"], dedent(match["code"]), line, *remark))
     return found
 
 
-def run_page(page: Path, folder: Path) -> int:
-    """Run the blocks of a page in order, inside `folder`, with shared names; return how many ran."""
+def blocks(text: str, tool: str = "") -> list[Block]:
+    """Return the blocks that run where there is `tool`, or no tool: none that is marked "not run"."""
+    return [
+        block
+        for block in all_blocks(text)
+        if block.kind != "not run" and (block.kind != "needs" or block.said == tool) and runs(block)
+    ]
+
+
+def runs(block: Block) -> bool:
+    """Whether a block is of a kind that can run: Python, a shell's commands, a whole domain file."""
+    return block.language in ("python", *SHELLS) or (block.language == "toml" and "[attributes]" in block.code)
+
+
+def run_page(page: Path, folder: Path, tool: str = "", edit: Callable[[str], str] = str) -> int:
+    """Run the blocks of a page in order, inside `folder`, with shared names; return how many ran.
+
+    `edit` puts the addresses of this machine in the place of those in the text.
+    """
     names: dict[str, object] = {"__name__": "__main__"}
-    n_run = 0
-    for block in blocks(page.read_text("utf-8")):
-        if block.language == "python":
-            # Empty lines in front make a traceback point at the page's own lines.
-            exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
-            n_run += 1
-        elif block.language == "toml" and "[attributes]" in block.code:
-            load_domain(block.code, folder)
-            n_run += 1
-        elif block.language in ("bash", "console", "shell"):
-            for command in block.commands:
-                run_command(command, folder, block.exit_code)
-                n_run += 1
-    return n_run
+    chosen = blocks(page.read_text("utf-8"), tool)
+    for block in chosen:
+        run_block(replace(block, code=edit(block.code)), page, folder, names)
+    return len(chosen)
+
+
+def run_block(block: Block, page: Path, folder: Path, names: dict[str, object]) -> None:
+    """Run one block."""
+    if block.language == "python":
+        # Empty lines in front make a traceback point at the page's own lines.
+        exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
+    elif block.language == "toml":
+        load_domain(block.code, folder)
+    else:
+        for command in block.commands:
+            run_command(command, folder, block.exit_code)
 
 
 def load_domain(text: str, folder: Path) -> None:
@@ -77,10 +109,11 @@ def load_domain(text: str, folder: Path) -> None:
 
 
 def run_command(command: str, folder: Path, exit_code: int = 0) -> None:
-    """Run one `gaugedp` command line as a new process and check its exit code."""
-    arguments = shlex.split(command, comments=True)[1:]
+    """Run one `gaugedp` or `python` command line as a new process and check its exit code; there are no others."""
+    program, *arguments = shlex.split(command, comments=True)
+    assert program in PROGRAMS, f"{command}: only {' and '.join(PROGRAMS)} can be run here"
     run = subprocess.run(
-        [sys.executable, "-c", RUN_COMMAND, *arguments],
+        [sys.executable, *PROGRAMS[program], *arguments],
         cwd=folder,
         env={**os.environ, "COLUMNS": "120"},
         stdin=subprocess.DEVNULL,

@@ -10,6 +10,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators.lasso import Lasso
+from tests.estimators.kit import check_refused
 
 RNG = np.random.default_rng(1)
 ROWS = RNG.uniform(-1, 1, (4000, 60))
@@ -69,12 +70,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=str)
 def test_bad_parameters_are_refused_and_nothing_is_spent(change, words: str) -> None:
-    ledger = gd.Ledger.in_memory(gd.PureDP(5))
-    with pytest.raises(InvalidRequest, match=words):
-        clone(MODEL).set_params(ledger=ledger, **change).fit(ROWS, TARGET)
-    assert ledger.spent == gd.PureDP(0)
+    check_refused(MODEL, change, words, (ROWS, TARGET))
 
 
 def test_rows_of_another_model_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="do not fit the model"):
+    with pytest.raises(InvalidRequest, match="X has 3 features, but Lasso is expecting 60"):
         clone(MODEL).fit(ROWS, TARGET).predict(ROWS[:, :3])

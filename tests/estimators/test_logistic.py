@@ -17,7 +17,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from gaugedp.entropy import research_rng
 from gaugedp.estimators import linear_model
-from gaugedp.estimators.design import Centre, Design, codes_of, read_classes, read_labels, read_scaling
+from gaugedp.estimators.design import Centre, Design, read_scaling
+from gaugedp.estimators.labels import codes_of, read_classes, read_labels
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table

@@ -204,24 +204,6 @@ def test_the_order_of_rows_changes_nothing() -> None:
         assert (model.fit(ROWS).components_ == clone(model).fit(ROWS[order]).components_).all()
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("delta", [0.0, 1e-3])
-def test_an_audit_of_whole_fits_is_quiet_and_alarms_at_twenty_times_the_promise(delta: float) -> None:
-    """Black-box, rows e₁ against e₂ replaced by one another twice over; 1 % of false alarms."""
-    sides = [np.array([[1.0, 0.0]] * 2 + [[0.0, 1.0]] * 2), np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])]
-
-    def run(epsilon: float):
-        def fit(side: int) -> np.ndarray:
-            return TopEigenvector(epsilon, delta, row_norm=1.0, random_state=None).fit(sides[int(side)]).component_ ** 2
-
-        return fit
-
-    promise = gd.ApproxDP(1.0, delta) if delta else gd.PureDP(1.0)
-    for epsilon, alarm in ((1.0, False), (20.0, True)):
-        found = gd.audit.audit(run(epsilon), 0, 1, promise, runs=400, rng=gd.research_rng(3))
-        assert found.violated == alarm
-
-
 # -- which solver ------------------------------------------------------------------------------------
 
 

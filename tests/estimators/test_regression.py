@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.regression import Frame, LinearRegression
-from gaugedp.optimization.least_squares import BITS, LeastSquares
+from gaugedp.optimization.least_squares import BITS, LeastSquares, Metric
+from tests.estimators.kit import check_refused
 
 LOUD = 1e7
 
@@ -208,15 +209,39 @@ WRONG = [
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=str)
 def test_bad_parameters_are_refused_and_nothing_is_spent(change, words: str) -> None:
-    ledger = gd.Ledger.in_memory(gd.PureDP(5))
-    with pytest.raises(InvalidRequest, match=words):
-        clone(MODEL).set_params(ledger=ledger, **change).fit(ROWS, TARGET)
-    assert ledger.spent == gd.PureDP(0)
+    check_refused(MODEL, change, words, (ROWS, TARGET))
 
 
 def test_bad_data_is_refused() -> None:
-    for target in (TARGET[:5], np.zeros((3000, 2)), ["a"] * 3000):
+    for target in (TARGET[:5], np.zeros((3000, 2))):
         with pytest.raises(InvalidRequest, match="target"):
             clone(MODEL).fit(ROWS, target)
-    with pytest.raises(InvalidRequest, match="do not fit the model"):
-        clone(MODEL).predict(ROWS)
+
+
+@pytest.mark.parametrize("length", [0.5, 3.0])
+def test_the_nearest_point_of_the_ball_is_nearest_in_the_norm_of_the_steps(length: float) -> None:
+    rng = np.random.default_rng(4)
+    vectors = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    metric = Metric(np.array([1e-3, 0.2, 1.0, 30.0]), vectors, 1.0)
+    point = rng.standard_normal(4)
+    point *= length / np.linalg.norm(point)
+    found = metric.step(point, np.zeros(4))
+    if length <= 1:
+        assert found == pytest.approx(point)
+        return
+    others = rng.standard_normal((20_000, 4))
+    others /= np.maximum(1, np.linalg.norm(others, axis=1, keepdims=True))
+    far = [float(np.sum(metric.values * (vectors.T @ (one - point)) ** 2)) for one in (found, *others)]
+    assert np.linalg.norm(found) == pytest.approx(1)
+    assert far[0] <= min(far)
+
+
+@pytest.mark.parametrize("radius", [None, 1.0, 2.0, 5.0])
+def test_loose_bounds_and_a_small_ball_do_no_worse_than_a_constant(radius: float | None) -> None:
+    """A column that fills a sixth of its bounds, ε = 100: noise counts for nothing, the ball for much."""
+    rng = np.random.default_rng(2)
+    rows = np.column_stack([rng.uniform(17, 90, 20_000), rng.uniform(1, 16, 20_000)])
+    target = np.clip(0.06 * rows[:, 1] - 0.002 * rows[:, 0] + 0.1 * rng.standard_normal(20_000), 0, 1)
+    model = LinearRegression(100.0, 1e-6, bounds=(0, 100), target_bounds=(0, 1), radius=radius, random_state=1)
+    explained = model.fit(rows, target).score(rows, target)
+    assert explained > (0.6 if radius is None else -1e-3)

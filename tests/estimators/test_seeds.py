@@ -19,6 +19,7 @@ MODELS = {
     "LinearRegression": {"row_norm": 1.0, **TARGET},
     "LinearSVC": {"row_norm": 1.0, "classes": [0, 1]},
     "LogisticRegression": {"row_norm": 1.0, "classes": [0, 1]},
+    "LowRankCovariance": {"row_norm": 1.0},
     "MatrixCompletion": {"rating_bounds": (0, 1), "users": 3, "items": 3},
     "Mean": {"bounds": (-1, 1)},
     "SparseMean": {"bounds": (-1, 1), "sparsity": 1},

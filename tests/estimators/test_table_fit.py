@@ -118,6 +118,39 @@ def test_a_wrong_design_is_refused(features, target, by_class, refusal, word):
         design(features, target, by_class)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("income", "Perhaps it is 'income-per-year'"),
+        ("INCOME", "Perhaps it is 'income-per-year'"),
+        ("incme-per-year", "Did you mean 'income-per-year'"),
+        ("e", "Choose one of: age, income-per-year"),
+        ("age income-per-year", "Separate names by commas: age, income-per-year"),
+        ("age;income-per-year", "Separate names by commas: age, income-per-year"),
+        ("age school", "Choose one of"),
+    ],
+)
+def test_a_near_name_is_named(name, hint):
+    domain = Domain.of(**{"age": gd.integers(0, 9), "income-per-year": bounded(0, 9)})
+    with pytest.raises(UnknownName, match=hint):
+        TableDesign.of(domain, [name], "income-per-year", False)
+    if " " not in name and ";" not in name and name != "e":
+        with pytest.raises(UnknownName, match=hint):
+            TableDesign.of(domain, ["age"], name, False)
+
+
+@pytest.mark.parametrize("model", ["linear", "logistic", "svc"])
+def test_the_radius_reaches_the_model(model):
+    table = design("sex", *(("pay", False) if model == "linear" else ()))
+    short, free = (TableFit.plan(table, model, ROW, gd.PureDP(1), None, radius) for radius in (0.25, None))
+    assert short._estimator().radius == 0.25
+    assert free._estimator().radius is None
+    assert short.request()["radius"] == 0.25
+    assert short.request() != free.request()
+    with pytest.raises(InvalidRequest, match="radius"):
+        TableFit.plan(table, model, ROW, gd.PureDP(1), None, -1.0)
+
+
 def test_one_class_and_too_many_features_are_refused():
     domain = Domain.of(one=["1"], day=gd.integers(0, 20_000), sex=["1", "2"])
     with pytest.raises(InvalidRequest, match="one cell"):

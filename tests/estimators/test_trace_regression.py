@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.trace_regression import Residual, TraceRegression
+from tests.estimators.kit import check_refused
 
 SOLVERS = ["descent", "frank_wolfe", "stochastic"]
 NOISES = ["toeplitz", "tree", "independent", "uniform"]
@@ -120,21 +121,18 @@ def test_the_fit_spends_what_is_asked(solver: str, neighbours: str) -> None:
         assert model.method_.noise.body.radius(2) == pytest.approx(factor, rel=1e-6)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("solver", ["descent", "stochastic"])
-def test_an_audit_of_fits_of_one_column_is_quiet_and_alarms(solver: str) -> None:
-    """Black-box, 1,000 fits on each of two neighbouring tables of two rows; the audit's false-alarm rate is 1 %."""
-
-    def fit(asked: tuple[float, float]):
-        def run(y: float) -> float:
-            model = TraceRegression(*asked, row_norm=1.0, target_bounds=(0, 1), solver=solver)
-            return model.fit(np.ones((2, 1)), np.array([0.5, y])).coef_.item()
-
-        return run
-
-    claim = gd.ApproxDP(1.0, 1e-2)
-    assert not gd.audit.audit(fit((1.0, 1e-2)), 1.0, 0.0, claim, runs=1000, rng=gd.research_rng(3)).violated
-    assert gd.audit.audit(fit((40.0, 0.5)), 1.0, 0.0, claim, runs=1000, rng=gd.research_rng(3)).violated
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_draws_spend_what_is_asked(delta: float, neighbours: str) -> None:
+    """Of (ε, δ) as the largest zCDP, of ε as it is; the ledger pays."""
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(1.5, 1e-5) if delta else gd.PureDP(1.5))
+    model = clone(MODEL).set_params(solver="stochastic", noise="exponential", delta=delta, neighbours=neighbours)
+    model.set_params(ledger=ledger).fit(ROWS[:300], TARGET[:300])
+    assert 0.9 < ledger.spent.epsilon(10 * delta) <= 1
+    assert 0.97 < model.guarantee_.epsilon(delta) <= 1
+    share = 0.9 if neighbours == "add_remove" else 1.0
+    assert 0.97 * share < model.method_.guarantee.epsilon(delta) <= share
+    assert model.release_.exactness == "idealized"
 
 
 def test_full_batch_fits_do_not_depend_on_the_order_of_rows() -> None:
@@ -234,18 +232,13 @@ WRONG = [
 
 @pytest.mark.parametrize(("change", "words"), WRONG, ids=str)
 def test_bad_parameters_are_refused_and_nothing_is_spent(change, words: str) -> None:
-    ledger = gd.Ledger.in_memory(gd.PureDP(5))
-    with pytest.raises(InvalidRequest, match=words):
-        clone(MODEL).set_params(ledger=ledger, **change).fit(ROWS, TARGET)
-    assert ledger.spent == gd.PureDP(0)
+    check_refused(MODEL, change, words, (ROWS, TARGET))
 
 
 def test_bad_data_is_refused() -> None:
-    for target in (TARGET[:5], np.zeros((1500, 2)), ["a"] * 1500):
+    for target in (TARGET[:5], np.zeros((1500, 2))):
         with pytest.raises(InvalidRequest, match="target"):
             clone(MODEL).fit(ROWS, target)
-    with pytest.raises(InvalidRequest, match="do not fit the model"):
-        clone(MODEL).predict(ROWS)
     with pytest.raises(InvalidRequest, match="do not fit the model"):
         clone(CUBE_MODEL).fit(CUBES, CUBE_TARGET).predict(ROWS)
     with pytest.raises(InvalidRequest, match="row_norm is for rows"):

@@ -16,6 +16,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -74,7 +75,6 @@ def _name(statement: str) -> str:
 @contextlib.contextmanager
 def watched(points: Points) -> Iterator[None]:
     """Every statement that any ledger sends, every close, and every link of the chain is a step."""
-    connect = Address.connect
 
     class File(sqlite3.Connection):
         def execute(self, statement: str, *values: Any) -> Any:
@@ -85,28 +85,48 @@ def watched(points: Points) -> Iterator[None]:
             points("before close")
             super().close()
 
-    def server(self: Address, seconds: float) -> Any:
-        import psycopg
-
-        class Cursor(psycopg.Cursor[Any]):
-            def execute(self, query: Any, *values: Any, **words: Any) -> Any:
-                return points.around(_name(str(query)), super().execute)(query, *values, **words)
-
-        points("before connect")
-        connection = points.connection = connect(self, seconds)
-        connection.cursor_factory = Cursor
-        close = connection.close
-        connection.close = lambda: (points("before close"), close())  # type: ignore[method-assign]
-        return connection
-
     plain = sqlite3.connect
-    with (
+    patches = [
         mock.patch("sqlite3.connect", lambda *rest, **words: plain(*rest, **words, factory=File)),
-        mock.patch.object(Address, "connect", server),
         mock.patch.object(books, "extend", points.around("extend the chain", books.extend)),
         mock.patch.object(books, "link", points.around("link of the chain", books.link)),
-    ):
+        *_on_servers(points),
+    ]
+    with contextlib.ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
         yield
+
+
+def _on_servers(points: Points) -> list[Any]:
+    """The steps of connections to servers, kept ones included; none where psycopg is not installed."""
+    if find_spec("psycopg") is None:
+        return []
+    import psycopg
+
+    connect, execute, close = Address.connect, psycopg.Cursor.execute, psycopg.Connection.close
+
+    def connecting(self: Address, seconds: float) -> Any:
+        points("before connect")
+        points.connection = connect(self, seconds)
+        return points.connection
+
+    def executing(self: Any, query: Any, *values: Any, **words: Any) -> Any:
+        if self.connection.info.parameter_status("application_name") != "gaugedp":
+            return execute(self, query, *values, **words)
+        points.connection = self.connection
+        return points.around(_name(str(query)), execute)(self, query, *values, **words)
+
+    def closing(self: Any) -> None:
+        if not self.closed and self.info.parameter_status("application_name") == "gaugedp":
+            points("before close")
+        close(self)
+
+    return [
+        mock.patch.object(Address, "connect", connecting),
+        mock.patch.object(psycopg.Cursor, "execute", executing),
+        mock.patch.object(psycopg.Connection, "close", closing),
+    ]
 
 
 @dataclass(frozen=True)

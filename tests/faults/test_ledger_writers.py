@@ -72,7 +72,7 @@ def test_one_key_in_sixteen_processes_is_paid_once_and_answered_alike(place: Pla
         try:
             found = ask(ledger, 0.1, "one")
         except LedgerRefused as refusal:
-            say("too early" if "never settled" in str(refusal) else f"failed {refusal}")
+            say("too early" if "has no answer yet" in str(refusal) else f"failed {refusal}")
             return
         if isinstance(found, Reservation):
             ledger.settle(found, f"answer of {number}".encode())

@@ -13,6 +13,7 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
 from gaugedp.ledger import Ledger
+from gaugedp.ledger import sqlite as sqlite_store
 from tests.ledger.kit import SECRET, UNIT, Place, ask, filled, paid, refused
 
 
@@ -227,3 +228,14 @@ def test_sqlite_is_loaded_when_a_file_is_opened(tmp_path: Path) -> None:
         "assert 'sqlite3' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "x.ledger")], check=True)
+
+
+def test_a_ledger_that_another_made_since_the_look_for_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look finds no ledger; by then it is there, open in another process, with its log beside it."""
+    path = tmp_path / "people.ledger"
+    Ledger.open(path, PureDP(1.0))
+    Path(f"{path}-wal").touch()
+    monkeypatch.setattr(sqlite_store, "check_place", lambda *_: False)
+    assert Ledger.open(path, PureDP(1.0)).budget == PureDP(1.0)

@@ -78,3 +78,19 @@ def test_a_ledger_with_a_second_name_is_refused(tmp_path: Path) -> None:
             Ledger.open(tmp_path / path)
     os.unlink(tmp_path / "b.ledger")
     assert ledger.spent == PureDP(0)
+
+
+def test_a_new_ledger_has_one_name_before_the_disk_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others who open it meanwhile would take a second name for a hard link, and refuse it after a second."""
+    found, wait = [], os.fsync
+
+    def waiting(file: int) -> None:
+        found.append(os.stat(tmp_path / "a.ledger").st_nlink)
+        wait(file)
+
+    monkeypatch.setattr(os, "fsync", waiting)
+    Ledger.open(tmp_path / "a.ledger", PureDP(1))
+    assert found == [1]
+    assert [file.name for file in tmp_path.iterdir() if not file.name.startswith("a.ledger")] == []

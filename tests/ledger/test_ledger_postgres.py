@@ -288,7 +288,7 @@ def test_a_connection_that_breaks_at_the_commit_leaves_no_doubt_unsaid(
     assert ledger.spent == PureDP(0.9 if moment == "after" else 0.4)
     assert ledger.verify().ok
     if moment == "after":
-        with refused("never settled: it stays spent"):
+        with refused("has no answer yet", "the budget is lost"):
             ask(ledger, 0.5, "torn")
 
 

@@ -132,7 +132,7 @@ def test_an_unsettled_key_is_refused_and_stays_spent(place: Place) -> None:
     ledger = Ledger.open(place, PureDP(2))
     paid(ledger, 0.5, "a")
     for again in (ledger, Ledger.open(place)):
-        with refused("'a'", "never settled", "stays spent", "new key", path=place):
+        with refused("'a'", f"at {ledger.entries()[2].time} and has no answer yet", "wait", "new key", path=place):
             ask(again, 0.5, "a")
         assert again.spent == PureDP(0.5)
 

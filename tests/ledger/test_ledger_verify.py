@@ -10,6 +10,8 @@ import pytest
 
 from gaugedp.guarantees import ApproxDP, PureDP
 from gaugedp.ledger import Ledger
+from gaugedp.ledger.chain import units
+from gaugedp.ledger.sql import _row
 from tests.ledger.kit import SECRET, Place, ask, filled, paid, refused
 
 COPY = (
@@ -256,3 +258,10 @@ def test_looking_changes_nothing(path: Path, look: Check) -> None:
     before = path.read_bytes()
     look(ledger)
     assert path.read_bytes() == before
+
+
+def test_a_cell_that_damage_left_empty_reads_as_a_text_that_no_chain_contains() -> None:
+    row = _row((3, "reserve", "key", None, None, None, None, None, None, None))
+    assert (row.act.charge, row.spent, row.time, row.tip) == ("None",) * 4
+    with pytest.raises(ValueError, match="invalid literal"):
+        units(row.act.charge)

@@ -93,6 +93,12 @@ def test_the_promise_and_the_kind_of_it(mechanism: ShapedNoise) -> None:
         assert mechanism.steps == 0
 
 
+def test_a_walk_says_that_it_is_not_pure(mechanism: ShapedNoise) -> None:
+    """Asked was PureDP(1); what is promised stands in the description, and so in plans, releases and reports."""
+    assert ("not pure: its allowance is δ = 1e-09" in mechanism.describe()) == mechanism.noise.walks
+    assert ("ApproxDP(1, 1e-09), mixing" in repr(mechanism)) == mechanism.noise.walks
+
+
 def test_the_noise_has_the_error_and_the_variances_it_says(mechanism: ShapedNoise) -> None:
     """4,000 draws with a fixed key: within five standard errors (walks: of 32 chains)."""
     noise = mechanism.sample_noise(4000, gd.research_rng(11))

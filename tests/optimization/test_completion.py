@@ -211,47 +211,6 @@ def test_all_noise_together_is_what_is_promised(unit: str, asked, forced: bool, 
     assert most * (1 - 1e-6) <= total <= most
 
 
-@pytest.mark.statistical
-@UNITS
-def test_the_noise_along_a_moved_unit_hides_it(unit: str) -> None:
-    """Two tables, a unit moved; 20,000 draws of the first release's noise along the difference.
-
-    Their deviation must be at least ‖difference‖ over the first release's √0.4·μ, up to four standard errors; noise
-    10 % smaller is not.
-    """
-    terms = Terms(APPROX, unit, True, 4.0)
-    shape, count = (4000, 60), 1 if unit == "rating" else 25
-    rest = [(user, item, 0.5) for user in range(1, 40) for item in range(user % 7, 60, 7)]
-    one = table([*rest, *((0, item, 1.0) for item in range(count))], shape)
-    other = table([*rest, *((0, 30 + item, -1.0) for item in range(count))], shape)
-    noise, times = Completion(terms).item_noise(shape, 0.4), terms.totals_factor(shape[0], 0.4)
-    moved = item_sums(one, terms, times) - item_sums(other, terms, times)
-    draws = noise.sample_noise(20_000, gd.research_rng(6)) @ (moved / np.linalg.norm(moved))
-    wanted = float(np.linalg.norm(moved)) / (terms.mu * math.sqrt(0.4))
-    assert draws.std() * (1 + 4 / math.sqrt(40_000)) >= wanted
-    assert 0.9 * draws.std() * (1 + 4 / math.sqrt(40_000)) < wanted
-
-
-@pytest.mark.statistical
-@UNITS
-def test_audits_find_nothing_and_see_a_third_of_a_promise(unit: str) -> None:
-    """All of a user's 30 ratings (or one) go to other items, from 1 to −1; seen is the release along the difference."""
-    count, terms = 1 if unit == "rating" else 30, Terms(gd.ApproxDP(4, 1e-6), unit, True, 4.0)
-    rows = [(user, item, 0.0) for user in (1, 2) for item in range(60)]
-    ways = [(0, 1.0), (30, -1.0)]
-    tables = [table([*rows, *((0, start + item, side) for item in range(count))], (3000, 60)) for start, side in ways]
-    method, stream = Completion(terms), gd.research_rng(7)
-    one, other = (item_sums(ratings, terms, terms.totals_factor(3000, 1.0)) for ratings in tables)
-
-    def released(side: int) -> float:
-        start = method._items(tables[side], 1.0, stream)
-        return float(np.concatenate([start.groups.sums, start.groups.counts]) @ (one - other)[:-3])
-
-    for claim, broken in ((terms.mu, False), (terms.mu / 3, True)):
-        found = gd.audit.audit(released, 0, 1, GaussianDP(claim), runs=2000, rng=gd.research_rng(8))
-        assert found.violated is broken
-
-
 # -- what is found -------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """Private eigenvectors: exact sums, how far a row moves them, their noise, and what is found. Keys are fixed."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from scipy import stats
 
 import gaugedp as gd
-from gaugedp.audit import audit
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -157,21 +155,6 @@ def test_the_noise_of_moments_does_not_depend_on_the_basis() -> None:
     for one in (drawn, turn.T @ drawn @ turn):
         assert one[:, 0, 0].std() == pytest.approx(noise.std, rel=5 / math.sqrt(16_000))
         assert one[:, 0, 1].std() == pytest.approx(noise.std / math.sqrt(2), rel=5 / math.sqrt(16_000))
-
-
-@pytest.mark.statistical
-def test_an_audit_of_a_whole_oja_is_quiet_and_alarms_at_half_the_noise() -> None:
-    """Black-box, 4,000 runs on each side; the audit's false-alarm rate is 1 %."""
-    promise, rows = gd.GaussianDP(1.0), np.eye(2)
-
-    def run(oja: Oja):
-        return lambda side: oja.solve(rows[[int(side)]], rng).vectors[0] ** 2
-
-    rng = research_rng(11)
-    honest = Oja.calibrate((2, 1), promise, steps=1)
-    loud = dataclasses.replace(honest, noise=Oja.calibrate((2, 1), gd.GaussianDP(2.6), steps=1).noise)
-    assert not audit(run(honest), 0, 1, promise, runs=4000, rng=research_rng(3)).violated
-    assert audit(run(loud), 0, 1, promise, runs=4000, rng=research_rng(3)).violated
 
 
 # -- the exponential mechanism -----------------------------------------------------------------------

@@ -91,6 +91,21 @@ def test_one_row_moves_a_sum_within_the_ball_and_up_to_its_edge(kind: str, repla
     assert 0.98 * radius < furthest <= radius
 
 
+def test_rows_of_the_squared_loss_move_a_sum_by_three_quarters_of_what_is_charged() -> None:
+    """X = uuᵀ, rows at 19.33° and 70.67° of u, y = 0 and 1: 1.485 of 2, and no more in 20,000 other cases."""
+    u, angles = np.array([1.0, 0.0]), np.radians([19.33, 70.67])
+    z, w = (np.array([np.cos(angle), np.sin(angle)]) for angle in angles)
+
+    def moved(u: np.ndarray, z: np.ndarray, w: np.ndarray) -> float:
+        gradients = [((row @ u) ** 2 - y) * np.outer(row, row) for row, y in ((z, 0.0), (w, 1.0))]
+        return float(np.linalg.norm(gradients[0] - gradients[1]))
+
+    assert moved(u, z, w) == pytest.approx(1.48478, abs=1e-4)
+    rng = np.random.default_rng(4)
+    others = (unit_rows(3, 3, rng) * [[1.0], [rng.random() ** 0.1], [rng.random() ** 0.1]] for _ in range(20_000))
+    assert max(moved(*rows) for rows in others) < 1.4848
+
+
 # -- promises ------------------------------------------------------------------------------------------
 
 
@@ -125,22 +140,6 @@ def test_noise_of_matrices_has_the_deviation_that_mu_asks_for(region, replaced: 
         assert abs(0.9 * seen - law) > law * 0.02
     if isinstance(region, Spectraplex):
         assert (found == found.transpose(0, 2, 1)).all()
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_audit_of_a_whole_fit_is_quiet_and_alarms_at_less_than_half_the_noise(kind) -> None:
-    """Black-box, 2,000 runs, d = 1; the audit's false-alarm rate is 1 %."""
-    promise = gd.GaussianDP(1.0)
-    made = RankOne.of(np.ones((1, 1)))
-    rng = research_rng(11)
-
-    def run(mu: float):
-        method = kind.calibrate(gd.GaussianDP(mu), scale_of(made, 2))
-        return lambda y: method.solve(TraceTask(made, np.array([y]), squared), 2, rng).item()
-
-    assert not gd.audit.audit(run(1.0), 1.0, -1.0, promise, runs=2000, rng=research_rng(3)).violated
-    assert gd.audit.audit(run(3.0), 1.0, -1.0, promise, runs=2000, rng=research_rng(3)).violated
 
 
 # -- what is found -------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
-from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
-from gaugedp.optimization.streams import NOISES, stream
+from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe, _moved
+from gaugedp.optimization.streams import NOISES
 from gaugedp.optimization.trace_designs import Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.vertices import ORACLES, Running, oracle
 from tests.optimization.test_matrix_descent import squared, unit_rows
 from tests.optimization.test_streams import decays, noise_map
 
@@ -61,7 +62,7 @@ def linear(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
 def true_mu(model: StochasticFrankWolfe, made, slope, replaced: bool) -> float:
     """The largest μ between neighbours, over rows, targets, steps and histories."""
     steps = 1 + model.schedule.n_later
-    noise = noise_map(model.stream_name, steps, 1 - model.schedule.rate) * model.std
+    noise = noise_map(model.stream_name, steps, 1 - model.schedule.rate) * model.oracle.std
     columns = decays(steps, 1 - model.schedule.rate)
     lengths = [math.sqrt(float(a @ np.linalg.solve(noise @ noise.T, a))) for a in columns.T]
     worst, rng = 0.0, np.random.default_rng(3)
@@ -170,9 +171,10 @@ def test_many_rows_share_slots_and_move_less_each() -> None:
     made = RankOne.of(np.ones((105, 1)))
     task, scale = TraceTask(made, np.full(105, 0.4), squared), TraceScale(made.region, 105, 1.0, 1.0)
     one = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e9), scale, "toeplitz", 1.0)
-    running = stream("toeplitz", 10, 1 - schedule.rate)
-    model = StochasticFrankWolfe(one.region, schedule, 1.0, True, running, one.guarantee)
-    assert model.moved == pytest.approx((2 / 54, 2 * math.log(18) / 18 / 6), rel=1e-6)
+    moved = _moved(schedule, 1.0, 2.0)
+    assert moved == pytest.approx((2 / 54, 2 * math.log(18) / 18 / 6), rel=1e-6)
+    running = Running(one.region, 10, 1 - schedule.rate, moved)
+    model = StochasticFrankWolfe(schedule, 1.0, True, oracle("toeplitz", one.guarantee, running))
     weights = [model._weights(task, np.array([0]), (np.eye(1),) * count)[1][0] for count in (1, 2)]
     assert weights == pytest.approx([0.6 / 54, 0.6 * schedule.rate / 6])
     assert model.solve(task, research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
@@ -196,16 +198,15 @@ def test_a_row_more_leaves_the_others_in_their_slots() -> None:
 # -- the method -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("kind", ["rank one", "full"])
 def test_without_noise_the_matrix_is_found(name: str, kind: str) -> None:
     rng = np.random.default_rng(7)
     made = RankOne.of(unit_rows(4000, 4, rng)) if kind == "rank one" else Full.of(unit_rows(4000, 12, rng), (3, 4))
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     task = TraceTask(made, made.predictions(truth), lambda p, y: (p - y) / 2)
-    model = StochasticFrankWolfe.calibrate(
-        gd.GaussianDP(1e7), TraceScale(made.region, 4000, 1.0, made.swing), name, 1.0
-    )
+    promise = gd.PureDP(1e9) if name == "exponential" else gd.GaussianDP(1e7)
+    model = StochasticFrankWolfe.calibrate(promise, TraceScale(made.region, 4000, 1.0, made.swing), name, 1.0)
     assert np.linalg.norm(model.solve(task, research_rng(1)) - truth) < 0.1
 
 
@@ -235,35 +236,66 @@ def test_the_recursion_is_the_printed_one() -> None:
 
 def test_released_gradients_lie_on_a_lattice_far_below_the_noise() -> None:
     model = StochasticFrankWolfe.calibrate(gd.GaussianDP(0.3), TraceScale(Spectraplex(3), 100))
-    released = model.region.coordinates(model._released(np.full((3, 3), 0.3), np.ones(6)))
-    step = 2.0 ** (math.floor(math.log2(model.std)) - 20)
+    released = model.region.coordinates(model.oracle.released(np.full((3, 3), 0.3), np.ones(6)))
+    step = 2.0 ** (math.floor(math.log2(model.oracle.std)) - 20)
     assert released / step == pytest.approx(np.rint(released / step), abs=1e-6)  # times √2 and back beside the diagonal
-    assert released == pytest.approx(model.region.coordinates(np.full((3, 3), 0.3)) + model.std, abs=step)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("name", ["toeplitz", "tree"])
-def test_an_audit_of_the_whole_method_is_quiet_and_alarms_with_a_third_of_the_noise(name: str) -> None:
-    """Black-box, 2,000 runs on four rows with d = 1, all replaced at once for the power; the false-alarm rate is 1 %.
-
-    Four rows replaced are no neighbours: the claim is that of a group of four.
-    """
-    made, rng = RankOne.of(np.ones((4, 1))), research_rng(11)
-
-    def run(mu: float):
-        model = StochasticFrankWolfe.calibrate(gd.GaussianDP(mu), TraceScale(made.region, 4, 1.0, 1.0), name, 1.0)
-        return lambda y: model.solve(TraceTask(made, np.full(4, y), squared), rng).item()
-
-    claim = gd.GaussianDP(4.0)
-    assert not gd.audit.audit(run(1.0), 1.0, 0.0, claim, runs=2000, rng=research_rng(3)).violated
-    assert gd.audit.audit(run(30.0), 1.0, 0.0, claim, runs=2000, rng=research_rng(3)).violated
+    assert released == pytest.approx(model.region.coordinates(np.full((3, 3), 0.3)) + model.oracle.std, abs=step)
 
 
 def test_other_promises_are_refused() -> None:
     for promise in (gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0)):
         with pytest.raises(InvalidRequest, match="cannot promise"):
             StochasticFrankWolfe.calibrate(promise, TraceScale(Spectraplex(2), 10))
+        with pytest.raises(InvalidRequest, match="cannot promise"):
+            StochasticFrankWolfe.calibrate(promise, TraceScale(Spectraplex(2), 10), "oja")
+    for promise in (gd.GaussianDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.PureDP(0.0), gd.ZCDP(0.0)):
+        with pytest.raises(InvalidRequest, match="Draws cannot promise"):
+            StochasticFrankWolfe.calibrate(promise, TraceScale(Spectraplex(2), 10), "exponential")
     with pytest.raises(InvalidRequest, match="noise"):
         StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(Spectraplex(2), 10), "forest")
     with pytest.raises(InvalidRequest, match="growth"):
         StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(Spectraplex(2), 10), "tree", 0.0)
+
+
+# -- oracles on the sphere --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize("region", [Spectraplex(3), NuclearBall((2, 4))], ids=repr)
+def test_ranges_of_all_draws_add_up_to_the_promise(region, replaced: bool) -> None:
+    """For a row of the first batch, of the first later slot and of the last; each with its own fading sum."""
+    scale = TraceScale(region, 500, 1.0, 1.0, replaced)
+    for promise in (gd.PureDP(0.7), gd.ZCDP(0.7)):
+        model = StochasticFrankWolfe.calibrate(promise, scale, "exponential", 1.0)
+        steps, decay, totals = 1 + model.schedule.n_later, 1 - model.schedule.rate, []
+        for slot in (0, 1, steps - 1):
+            moved = model.moved[min(slot, 1)] * decay ** np.arange(steps - slot)
+            ranges = model.oracle.beta * region.spread * moved
+            totals.append(ranges.sum() if isinstance(promise, gd.PureDP) else (ranges**2).sum() / 8)
+        assert 0.7 * (1 - 1e-6) < max(totals) <= 0.7
+
+
+def test_a_row_that_fades_costs_less_than_one_that_does_not() -> None:
+    """β is about ε/(4·growth), half of that on the nuclear ball, whatever n is; with zCDP it grows as √(n/log n)."""
+    for region, share in ((Spectraplex(3), 2), (NuclearBall((2, 2)), 4)):
+        found = []
+        for n in (10**3, 10**5):
+            scale = TraceScale(region, n, 1.0, 1.0)
+            pure, many = (
+                StochasticFrankWolfe.calibrate(promise, scale, "exponential", 1.0).oracle.beta
+                for promise in (gd.PureDP(1.0), gd.ZCDP(0.02))
+            )
+            assert pure == pytest.approx(1 / share, rel=0.05)
+            found.append(many)
+        assert found[1] / found[0] == pytest.approx(math.sqrt(100 * math.log(10**3) / math.log(10**5)), rel=0.05)
+
+
+def test_products_need_the_noise_of_independent_gradients_on_fewer_numbers() -> None:
+    scale = TraceScale(Spectraplex(30), 400, 1.0, 1.0)
+    products, gradients = (
+        StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), scale, name, 1.0).oracle for name in ("oja", "independent")
+    )
+    assert products.std == pytest.approx(gradients.std, rel=1e-6)
+    assert products.least == products.pace(0.0, np.ones(31)) == pytest.approx(10 * math.log(400) / 400)
+    assert products.pace(1e3, np.full(4, 2.0)) == pytest.approx(0.25)
+    assert products.released(np.zeros((30, 30)), np.eye(31)[0], np.ones(31)) == pytest.approx(products.std, rel=1e-5)

@@ -44,6 +44,21 @@ def test_a_bound_is_shown_where_plans_have_one(made: Comparison) -> None:
     assert "lower bound" in bounded.to_svg()
 
 
+def test_it_prints_as_a_short_table(made: Comparison) -> None:
+    lines = repr(made).splitlines()
+    assert lines[0] == f"Expected errors for {QUERY.text}"
+    assert lines[1].split() == list(made.table()[0])
+    assert [line.split()[0] for line in lines[2:]] == ["0.5", "1", "2"]
+    assert [line.split()[-1] for line in lines[2:]] == [row["chosen"] for row in made.table()]
+    assert max(map(len, lines)) < 120
+
+
+def test_where_nothing_is_proved_the_bound_is_zero() -> None:
+    rows = compare(QUERY, UNIT, (0.1, 30.0)).table()
+    assert rows[0]["lower_bound"] > 0
+    assert rows[1]["lower_bound"] == 0
+
+
 def test_the_chart_names_every_mechanism(made: Comparison, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="charts need the extra gaugedp[report]")
     made.save_svg(tmp_path / "errors.svg")

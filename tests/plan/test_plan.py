@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.choose import pure_within
+from gaugedp.mechanisms.choose import choose, left_out, pure_within
 
 DOMAIN = gd.Domain.of(
     a=gd.integers(1, 8), b=["x", "y"], c=gd.integers(1, 5, "other"), v=gd.bounded(0, 100), big=gd.integers(1, 2_000_000)
@@ -76,6 +76,56 @@ def test_the_chosen_one_errs_least(text: str, unit, promise) -> None:
     for one in found.candidates:
         assert one.mechanism.body == found.query.sensitivity(unit)
         assert one.mechanism.covers(found.query.sensitivity(unit))
+
+
+def test_the_reason_says_why_another_one_errs_less() -> None:
+    class Kind:
+        def __init__(self, name: str, exactness: str) -> None:
+            self.name, self.exactness = name, exactness
+
+    exact, near, far = Kind("Identity", "exact"), Kind("Matrix", "idealized"), Kind("Cube", "idealized")
+    assert choose([exact, near, far], [131.0, 129.9, 300.0]) == (
+        exact,
+        "exact, and within a tenth of the least error (Matrix, 129.9): 131 (against Matrix 129.9, Cube 300)",
+    )
+    assert choose([exact, near], [150.0, 129.9])[1] == "least expected error, 129.9 (against Identity 150)"
+    assert choose([exact, near], [129.9, 131.0])[1] == "least expected error, 129.9 (against Matrix 131)"
+
+
+ALL = {"Laplace", "Identity", "KNorm", "NIM", "Ellipsoid", "Cube", "Gaussian", "Matrix"}
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=str)
+@pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "sum(v)", "sum(v); a"])
+def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, promise) -> None:
+    found = planned(text, **promise)
+    assert set(names(found)) | set(found.left_out) == ALL
+    assert not set(names(found)) & set(found.left_out)
+    for name, reason in found.left_out.items():
+        assert name in found.left_out_in_words()
+        assert f"({reason})" in found.left_out_in_words()
+
+
+def test_the_reasons_are_those_that_hold() -> None:
+    assert planned("a", epsilon=1).left_out_in_words() in str(planned("a", epsilon=1))
+    assert planned("a", epsilon=1).left_out == {
+        "Identity": "here the same as Laplace",
+        "KNorm": "here noise on the cells, as Identity or Laplace",
+        "NIM": "for bodies 100 times longer in one direction than in another",
+        "Ellipsoid": "for bodies 100 times longer in one direction than in another",
+        "Gaussian": "needs a δ, ρ or μ",
+    }
+    body = gd.query(DOMAIN, "big; b").sensitivity(ROW)
+    assert left_out(body, gd.PureDP(1.0), None, ALL - {"Identity"}) == {
+        "Identity": "the joint table has 4,000,000 cells"
+    }
+    assert planned("sum(v)", epsilon=1).left_out["Cube"] == "of one answer it is the same as Laplace"
+    assert planned("sum(v)", epsilon=1).left_out["Identity"] == "for questions that only count rows"
+    domain = gd.Domain.of(a=["x", "y"], b=["x", "y"], c=gd.integers(1, 5))
+    marginals = gd.marginals(domain, ("a", "b"), ("a", "c"), ("b", "c"))
+    assert gd.plan(marginals, ROW, epsilon=1).left_out["KNorm"] == "needs a random walk, and so a δ"
+    assert "KNorm" not in gd.plan(marginals, ROW, epsilon=1, delta=1e-6).left_out
+    assert gd.plan(gd.quantiles(DOMAIN, "v", 0.5), ROW, epsilon=1).left_out == {}
 
 
 def test_the_best_mechanism_depends_on_the_question() -> None:

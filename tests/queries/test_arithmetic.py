@@ -182,3 +182,8 @@ def test_reach_is_the_most_a_row_can_add(domain) -> None:
     assert query.steps == [1, v.step, w.step / 2, 1]
     worth = [one * float(step) for one, step in zip(query.reach, query.steps, strict=True)]
     assert worth == pytest.approx([1, max(abs(v.low), abs(v.high)), float((w.high - w.low) / 2), 1])
+
+
+def test_a_complex_workload_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="is complex"):
+        gd.workload(np.array([[1j, 0]]), gd.Domain.of(x=gd.integers(0, 1)))

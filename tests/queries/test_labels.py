@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,8 +169,12 @@ BAD_TEXT = [
     ("SEX; SEX", InvalidRequest, "Ask for each term once."),
     ("SEX; AGEP; SEX", InvalidRequest, "Ask for each term once."),
     ("sum(PINCP); sum( PINCP )", InvalidRequest, "Ask for each term once."),
-    ("PINCP", UnknownName, "There is no attribute 'PINCP'."),
-    ("sum(SEX)", UnknownName, "There is no bounded column 'SEX'. Choose one of: PINCP."),
+    ("PINCP", UnknownName, "There is no attribute 'PINCP'. It is a bounded column: ask for sum(PINCP) or mean(PINCP)"),
+    ("sum(SEX)", UnknownName, "There is no bounded column 'SEX'. It is an attribute: describe it under [columns] as"),
+    ("sum(PINCE)", UnknownName, "There is no bounded column 'PINCE'. Did you mean 'PINCP'?"),
+    ("SEX, AGEP", InvalidRequest, "'SEX, AGEP' is no term. Join terms by ; and cross attributes by *"),
+    ("SEX by AGEP", InvalidRequest, "'SEX by AGEP' is no term."),
+    ("SEX; SEX,AGEP", InvalidRequest, "by belongs to sums, means and quantiles"),
     ("sum()", UnknownName, "There is no bounded column ''."),
     ("prefix(AGE)", UnknownName, "Did you mean 'AGEP'?"),
     ("prefix(SEX*EDU)", UnknownName, "There is no attribute 'SEX*EDU'."),
@@ -190,6 +195,19 @@ def test_bad_text_is_refused_with_a_hint(text: str, kind: type, words: str) -> N
     with pytest.raises(kind) as caught:
         gd.query(DOMAIN, text)
     assert words in str(caught.value)
+
+
+def test_a_name_in_both_sections_is_used_both_ways() -> None:
+    domain = gd.Domain({"AGE": gd.bins(0, 100, width=50)}, {"AGE": gd.bounded(0, 100)})
+    table = gd.Table.scan(pa.table({"AGE": [10] * 300 + [90] * 100}), domain=domain)
+    ledger = gd.Ledger.in_memory(gd.PureDP(1000))
+    answer = gd.release(gd.query(domain, "AGE; mean(AGE)"), table, ledger=ledger, epsilon=900)
+    assert [round(value) for value in answer.values] == [300, 100, 30]
+
+
+def test_names_may_hold_commas_and_words() -> None:
+    domain = gd.Domain.of(**{"born by law, or not": ["0", "1"], "x": ["0", "1"]})
+    assert len(gd.query(domain, "born by law, or not; x*born by law, or not").labels) == 6
 
 
 @pytest.mark.parametrize("text", ["sum(PINCP) by SEX*SEX", "mean(PINCP) by SEX*AGEP*SEX"])

@@ -268,6 +268,7 @@ def test_the_account_is_that_of_the_payment(table: Table, ledger: Ledger) -> Non
     account = gd.release(QUERY, table, ledger=ledger, epsilon=0.5).facts["account"]
     entry = ledger.entries()[account["entry"] - 1]
     assert (entry.kind, entry.tip, repr(entry.promise)) == ("reserve", account["tip"], account["charged"])
+    assert entry.key == account["key"]
     assert (account["budget"], account["spent"], account["remaining"]) == ("PureDP(2)", "PureDP(0.5)", "PureDP(1.5)")
 
 

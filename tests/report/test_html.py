@@ -1,5 +1,6 @@
 """The report is made from a release alone, needs nothing from elsewhere, and shows every text as a text."""
 
+import dataclasses
 import importlib.util
 import json
 import re
@@ -15,6 +16,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import MissingExtra
 from gaugedp.report import check_installed, render
+from gaugedp.report.account import _percents as percents
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
@@ -191,6 +193,47 @@ def test_units_in_words() -> None:
     shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
     assert "all rows with the same pid; at most 3 of its rows are used" in shown
     assert "what a given pid says" in shown
+
+
+def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:
+    unit = gd.PrivacyUnit(column="pid", max_rows=3)
+    for answer in (made("SEX", unit=unit, epsilon=0.5), made("SEX", unit=unit, epsilon=0.5).processed("rounded")):
+        shown = text(render(answer))
+        assert f"not part of the true answers. {unit.rules[0]}" in shown
+    assert "drawn at random" not in text(render(made("SEX", epsilon=0.5)))
+
+
+def test_a_promise_without_a_formula_stands_behind_the_one_that_was_asked_for() -> None:
+    answer = made("SEX", epsilon=0.5)
+    composed = gd.guarantees.LaplaceLoss(4.0) + gd.PureDP(0.25)
+    shown = text(render(dataclasses.replace(answer, guarantee=composed)))
+    assert f"ε = 0.5 (in detail: {composed!r})" in shown
+    assert "(in detail" not in text(render(answer))
+
+
+SHARES = [
+    ([0.25, 0.12525, 0.62475], [25, 13, 62]),
+    ([0.30005, 0.125, 0.57495], [30, 13, 57]),
+    ([1 / 3, 1 / 3, 1 / 3], [34, 33, 33]),
+    ([0.0, 0.5, 0.5], ["nothing", 50, 50]),
+    ([0.003, 0.5, 0.497], ["less than 1", 50, 50]),
+    ([0.0, 1.0, 0.0], ["nothing", 100, "nothing"]),
+    ([0.29, 0.57, 0.14], [29, 57, 14]),
+]
+
+
+@pytest.mark.parametrize(("shares", "wanted"), SHARES, ids=str)
+def test_percentages_of_the_bar_add_up(shares: list[float], wanted: list[int | str]) -> None:
+    assert percents(shares) == [one if one == "nothing" else f"{one}\u00a0%" for one in wanted]
+
+
+def test_the_key_stands_in_both_commands() -> None:
+    page = text(render(made("SEX", epsilon=0.5, key="2018 'counts'")))
+    assert """--ledger LEDGER --key '2018 '"'"'counts'"'"''""" in page
+    assert """key="2018 'counts'",""" in page
+    old = made("SEX", epsilon=0.5)
+    del old.facts["account"]["key"]
+    assert "--key" not in text(render(old))
 
 
 def test_a_mechanism_of_the_caller_is_not_compared() -> None:

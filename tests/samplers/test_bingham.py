@@ -137,3 +137,9 @@ def test_what_is_no_matrix_or_no_beta_is_refused() -> None:
             Bingham.of(square, beta)
     with pytest.raises(InvalidRequest):
         Bingham.of(np.eye(2), 1.0).draw(0, gd.research_rng(1))
+
+
+def test_a_matrix_that_is_not_symmetric_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="not symmetric"):
+        Bingham.of(np.array([[1.0, 2.0], [0.0, 1.0]]), 1.0)
+    assert Bingham.of(np.array([[1.0, 2.0], [2.0 + 1e-12, 1.0]]), 1.0).rates.shape == (2,)

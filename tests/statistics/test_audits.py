@@ -173,6 +173,12 @@ N_REPEATED = 400
 MISS = 0.1
 
 
+def rare(delta: float, epsilon: float, seed: int) -> Callable[[int], tuple[int, ...]]:
+    """The same among outputs most of which tell nothing: three in a hundred answer, and some of those tell all."""
+    toss, inner = np.random.default_rng(seed), leaky(delta / 0.03, epsilon, seed + 1)
+    return lambda bit: inner(bit) if toss.random() < 0.03 else (int(toss.integers(50)),)
+
+
 def leaky(delta: float, epsilon: float, seed: int) -> Callable[[int], tuple[bool, int]]:
     """Randomized response that tells all with probability δ: no (ε, δ)-DP mechanism tells more."""
     toss, truth = np.random.default_rng(seed), 1 / (1 + math.exp(-epsilon))
@@ -183,6 +189,11 @@ AT_THE_CLAIM = {
     "pure": (leaky(0.0, 1.0, 1), ONE),
     "approximate": (leaky(0.1, 1.0, 2), gd.ApproxDP(1.0, 0.1)),
     "tells all": (leaky(0.3, 0.0, 3), gd.ApproxDP(0.0, 0.3)),
+}
+RARELY_AT_THE_CLAIM = {
+    "pure": (rare(0.0, 1.0, 4), ONE),
+    "approximate": (rare(0.01, 1.0, 6), gd.ApproxDP(1.0, 0.01)),
+    "tells all": (rare(0.03, 0.0, 8), gd.ApproxDP(0.0, 0.03)),
 }
 
 
@@ -197,6 +208,20 @@ def test_the_bound_is_above_the_truth_as_rarely_as_it_says(name: str) -> None:
     assert np.mean([one.epsilon_lower for one in tests]) > 0.4 * np.mean([one.epsilon_claimed for one in tests])
     small = sum(one.p_value <= MISS for one in tests)
     assert bdtrc(small - 1, N_REPEATED, MISS) > 1e-9
+
+
+@pytest.mark.parametrize("name", RARELY_AT_THE_CLAIM)
+def test_rare_outputs_accuse_falsely_as_rarely_as_they_say(name: str) -> None:
+    """Where two rules share the miss: the audit as a whole, and each of them. Too many of 400 with probability 1e-9."""
+    mechanism, claim = RARELY_AT_THE_CLAIM[name]
+    curve, stream = points(claim), gd.research_rng(16)
+    found = [black_box(runs_of(mechanism, (0, 1), 1500, stream), (0, 1), curve, MISS) for _ in range(N_REPEATED)]
+    assert bdtrc(sum(any(one.alarms for one in tests) for tests in found) - 1, N_REPEATED, MISS) > 1e-9
+    for is_rare in (False, True):
+        counted = [one for tests in found for one in tests if one.counted and ("rare" in one.name) == is_rare]
+        assert len(counted) > N_REPEATED / 40
+        small = sum(one.p_value <= MISS for one in counted)
+        assert bdtrc(small - 1, len(counted), MISS) > 1e-9
 
 
 def test_white_box_p_values_are_small_as_rarely_as_they_should() -> None:

@@ -207,6 +207,15 @@ def test_only_the_owner_may_read_what_is_kept(tmp_path):
         table.in_buckets(3, folder=tmp_path / "no" / "such" / "folder")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_else_is_refused(tmp_path):
+    (tmp_path / "theirs").mkdir(mode=0o755)
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    table = scan(make("parquet", people(9), TYPES, tmp_path))
+    with pytest.raises(InvalidRequest, match="Others may write"):
+        table.in_buckets(3, folder=tmp_path / "theirs")
+
+
 def changed_file(source):
     os.utime(source, ns=(1, 1))
 
@@ -234,6 +243,31 @@ def test_what_does_not_fit_is_begun_anew(what, tmp_path):
     found, n_looks = looks(table, b"new")
     assert n_looks == count
     assert found == numbers(scan(source, unit), b"new")
+
+
+SUM, PRESENT = Total((), "amount"), Total((), "amount", present=True)
+ALIKE = [  # asked by one statement; what the numbers of its result stand for is another matter
+    ([SUM], [PRESENT]),
+    ([SUM, PRESENT], [PRESENT, SUM]),
+    ([Total(("kind",)), Total(("kind", "day"))], [Total(("kind",)), Total(("day", "kind"))]),
+    ([Total(("kind",)), Total(("day",))], [Total(("kind",)), Total(("day",)), Total(("kind",))]),
+]
+
+
+@pytest.mark.parametrize(("asked", "other"), [*ALIKE, *(pair[::-1] for pair in ALIKE)])
+def test_sums_are_not_taken_for_those_of_another_question_with_the_same_statement(asked, other, tmp_path):
+    source = make("parquet", people(15), TYPES, tmp_path)
+    table = scan(source).in_buckets(3, folder=tmp_path / "sums")
+
+    def stop(share):
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reporting(table, stop).totals(asked, b"key")
+    assert kept_files(tmp_path / "sums")
+    found, wanted = table.totals(other, b"key"), scan(source).totals(other, b"key")
+    assert [answer.tolist() for answer in found] == [answer.tolist() for answer in wanted]
 
 
 def test_a_file_that_changes_meanwhile_is_refused_and_nothing_stays(tmp_path):
@@ -359,7 +393,7 @@ def test_another_request_does_not_take_over_the_key(tmp_path):
 
 def test_without_a_folder_the_key_stays_spent(tmp_path):
     question, table, ledger = refused_key(tmp_path, None)
-    with pytest.raises(LedgerRefused, match="stays spent"):
+    with pytest.raises(LedgerRefused, match="has no answer yet"):
         gd.release(question, table, ledger=ledger, epsilon=0.4, key="job")
 
 

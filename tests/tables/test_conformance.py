@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gaugedp.tables.table import Table, Total
-from tests.tables.conformance import CASES, TIMES, large, people, plain
+from tests.tables.conformance import CASES, IDS, TIMES, large, people, plain
 from tests.tables.engines import ENGINES
 from tests.tables.reference import kept_rows, listed_rows, reference_moments, reference_totals
 
@@ -26,6 +26,19 @@ def test_totals(name, engine):
     for total, mine, theirs in zip(case.totals, got, wanted, strict=True):
         assert mine.tolist() == theirs.tolist(), total
         assert mine.dtype in (np.int64, object)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", IDS)
+def test_totals_and_rows_in_buckets(kind, engine):
+    """A part of the people at a time: the same numbers, whatever the number of buckets."""
+    case = people(kind)
+    wanted = reference_totals(case.domain, case.totals, case.rows, case.unit, KEY)
+    table = scanned(case, engine).in_buckets(3)
+    got = table.totals(case.totals, KEY)
+    assert [answer.tolist() for answer in got] == [answer.tolist() for answer in wanted]
+    lines = listed_rows(case.domain, ["day"], ["amount"], kept(case, ["day"], ["amount"]))
+    assert np.hstack(table.rows(["day"], ["amount"], KEY)).tolist() == lines.tolist()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

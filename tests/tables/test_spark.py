@@ -17,6 +17,7 @@ from gaugedp.tables.plan import Plan
 from gaugedp.tables.spark import LOGGERS
 from gaugedp.tables.spark_sql import PLAIN, spark_text
 from gaugedp.tables.table import Table, Total
+from tests.tables.conformance import types
 from tests.tables.engines import spark, spark_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -73,6 +74,35 @@ def test_no_text_of_a_statement_depends_on_the_session():
     assert "'plain'" in text
     assert not any(sign in text.replace(f"{{{SOURCE}}}", "") for sign in "${}\\")
     assert not PLAIN.fullmatch("${a}")
+
+
+OTHER_SETTINGS = {
+    "ansi.enabled": "false", "caseSensitive": "true", "session.timeZone": "Asia/Tokyo", "codegen.wholeStage": "false",
+    "legacy.exponentLiteralAsDecimal.enabled": "true", "parser.escapedStringLiterals": "true",
+    "parser.quotedRegexColumnNames": "true", "decimalOperations.allowPrecisionLoss": "false",
+    "groupByOrdinal": "false", "orderByOrdinal": "false", "groupByAliases": "false", "timestampType": "TIMESTAMP_NTZ",
+    "legacy.timeParserPolicy": "LEGACY", "ansi.doubleQuotedIdentifiers": "true",
+    "execution.arrow.maxRecordsPerBatch": "3",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("others", [OTHER_SETTINGS, {"ansi.enforceReservedKeywords": "true"}], ids=["many", "reserved"])
+def test_the_settings_of_a_session_do_not_matter(others):
+    case = types()
+    frame, session = spark_frame(case.table, 1), spark()
+
+    def numbers():
+        found = Table.scan(frame, domain=case.domain, unit=PrivacyUnit("date", max_rows=7)).totals(case.totals, b"key")
+        return [answer.tolist() for answer in found]
+
+    usual = numbers()
+    for name, value in others.items():
+        session.conf.set(f"spark.sql.{name}", value)
+    try:
+        assert numbers() == usual
+    finally:
+        for name in others:
+            session.conf.unset(f"spark.sql.{name}")
 
 
 def test_both_ways_of_arithmetic_give_the_same():

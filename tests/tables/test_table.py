@@ -1,5 +1,7 @@
 """The totals of a table agree with the reference, for every kind of source."""
 
+import cProfile
+import pstats
 import random
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.tables.engine import Column, Kind
+from gaugedp.tables.plan import Plan
 from gaugedp.tables.table import Table, Total
 from tests.tables.reference import reference_totals
 from tests.tables.sources import KINDS, make
@@ -206,3 +210,17 @@ def test_the_source_is_not_changed(kind, tmp_path):
     first, second = table.totals(TOTALS, b""), table.totals(TOTALS, b"")
     assert str(source) == before
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
+
+
+def test_a_statement_over_many_categories_is_made_in_proportion():
+    """Four times the categories are at most five times the calls; copying at each step would make it nine."""
+
+    def calls(n_categories):
+        domain = Domain.of(x=[f"category {i:05d}" for i in range(n_categories)])
+        types = {"x": Column("x", Kind.TEXT, "text"), "pid": Column("pid", Kind.INTEGER, "numbers")}
+        plan, profile = Plan(domain, PrivacyUnit("pid"), types, (Total(("x",)),)), cProfile.Profile()
+        profile.runcall(lambda: plan.statement(b"key"))
+        return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+    calls(10)  # whatever is only made once
+    assert calls(2000) < 5 * calls(500)

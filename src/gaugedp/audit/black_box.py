@@ -8,38 +8,65 @@ import numpy as np
 import scipy
 
 from gaugedp.audit.result import Test
-from gaugedp.audit.rules import Point, Rule, best_of, best_rule
+from gaugedp.audit.rules import Point, Rule, best_of, best_rules, rarest_of
 from gaugedp.audit.scores import scores
 from gaugedp.audit.sources import Runs
 
 _LARGEST = 1e300  # of a score
 _CAUTION = 3.0  # deviations by which the best of many rules may be lucky on the runs that it is chosen on
+_FOR_RARE = 0.5  # of the miss, for the rare rule where there is one
 
 
 def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], miss: float) -> list[Test]:
-    """Return a test for each score; one of them is `counted`: it alone was chosen without the runs it is tested on.
+    """Return a test for each score and one of rare outputs; one or two are `counted`, the leading one first.
 
     Theorem (docs/theory/audit.md, theorem 2). The runs are independent given the sides. Scores are learned on the
-    first quarter, rule, score and point of the curve are chosen on the second, so the counted test's bound on the
-    second half is above the true ε at its δ with probability at most `miss`.
+    first quarter; rules, with score and point of the curve, are chosen on the second: the one that would prove the
+    largest ε, and, where it promises an alarm, the one on few runs whose guesses are the least likely under the claim.
+    They share the miss: all counted tests' bounds on the second half are below the true ε at their δ but with
+    probability `miss`.
     """
     quarter, half = runs.outputs.size // 4, runs.outputs.size // 2
-    place = np.arange(runs.outputs.size)
-    found = scores(runs.outputs, runs.is_a, place < quarter, answers)
-    found = {name: np.clip(score, -_LARGEST, _LARGEST) for name, score in found.items()}
-    if not found:  # all outputs are equal
-        found = {"nothing": np.zeros(runs.outputs.size)}
+    found = _scores(runs, answers, quarter)
     deviations = _CAUTION - float(scipy.special.ndtri(min(miss, 0.4)))
     rules = {
-        name: best_rule(score[quarter:half], runs.is_a[quarter:half], points, deviations)
+        name: best_rules(score[quarter:half], runs.is_a[quarter:half], points, deviations)
         for name, score in found.items()
     }
-    chosen = best_of(list(rules.values()), len(points))
-    tests = [
-        _test(name, rule, (found[name][half:], runs.is_a[half:]), (miss, rule is chosen))
-        for name, rule in rules.items()
+    common = best_of([one for one, _ in rules.values()], len(points))
+    rare = _promising([one for _, one in rules.values() if one is not None], common, miss)
+    rest = {name: (score[half:], runs.is_a[half:]) for name, score in found.items()}
+    levels = (miss * (1 - _FOR_RARE), miss * _FOR_RARE) if rare else (miss, 0.0)
+    tests = [_test(name, one, rest[name], (levels[0], one is common)) for name, (one, _) in rules.items()]
+    tests += [
+        _test(f"{name}, rare outputs", one, rest[name], (levels[1], True))
+        for name, (_, one) in rules.items()
+        if one is not None and one is rare
     ]
-    return sorted(tests, key=lambda test: (not test.counted, test.p_value))
+    return sorted(tests, key=_order)
+
+
+def _promising(found: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
+    """Return the rare rule that has the most evidence, if twice as much, from twice the runs, would alarm."""
+    rare = rarest_of(found)
+    if rare is None or rare == common or 2 * rare.evidence < -math.log(miss * _FOR_RARE):
+        return None
+    return rare
+
+
+def _order(test: Test) -> tuple[bool, float]:
+    """Counted tests first: the one that is farthest above its claim, else that of the common rule."""
+    if not test.counted:
+        return True, test.p_value
+    return False, (test.epsilon_claimed or 0.0) - (test.epsilon_lower or 0.0) if test.alarms else 0.0
+
+
+def _scores(runs: Runs, answers: tuple[Any, Any], n_learned: int) -> dict[str, np.ndarray]:
+    size = runs.outputs.size
+    found = scores(runs.outputs, runs.is_a, np.arange(size) < n_learned, answers)
+    if not found:  # all outputs are equal
+        return {"nothing": np.zeros(size)}
+    return {name: np.clip(score, -_LARGEST, _LARGEST) for name, score in found.items()}
 
 
 def _test(name: str, rule: Rule, rest: tuple[np.ndarray, np.ndarray], how: tuple[float, bool]) -> Test:

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from gaugedp.audit.binomial import Guesses, estimated_shares
 
-_MOST_ENDS = 36  # thresholds that are tried for each end
+_MOST_ENDS = 46  # thresholds that are tried for each end
+_IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
+_MOST_GAPS = 4  # between values, on both sides of which a threshold is tried
+_RARE = 1 / 16  # of the runs: a rule that guesses on no more of them is a rare one
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,8 @@ class Rule:
     """Guess one side where a score is at least `high`, the other where it is at most `low` (below `high` if `always`).
 
     `upper_is_a` says which. `bound` is what the rule would prove at `point` on the runs it was chosen on, by normal
-    approximation; `surprise` by how many deviations the right guesses exceed what the point allows.
+    approximation; `surprise` by how many deviations the right guesses exceed what the point allows; `evidence` how
+    unlikely so many of so few guesses would be, as the exponent of Chernoff's bound (0 for a rule that is not rare).
     """
 
     point: Point
@@ -33,6 +38,7 @@ class Rule:
     always: bool
     bound: float
     surprise: float
+    evidence: float
 
     def guesses(self, values: np.ndarray, is_a: np.ndarray) -> Guesses:
         """Return how often the rule is right."""
@@ -43,25 +49,35 @@ class Rule:
         return Guesses(int(right), int(upper.sum() + lower.sum()), len(values), sides, self.always)
 
 
-def best_rule(values: np.ndarray, is_a: np.ndarray, points: Sequence[Point], deviations: float) -> Rule:
-    """Return the rule and point that would prove most, by Wilson bounds at so many deviations on these runs.
+def best_rules(
+    values: np.ndarray, is_a: np.ndarray, points: Sequence[Point], deviations: float
+) -> tuple[Rule, Rule | None]:
+    """Return the rule and point that would prove most on these runs, and the best rare one, None without any.
 
-    With one point: the largest bound. With several: the largest surprise where that is 2.5 deviations or more, else
-    the largest share bound/ε of what is claimed.
+    The first by Wilson bounds at so many deviations, see `best_of`; the second by its evidence.
     """
     tails = _Tails(values, is_a)
     found = [rule for point in points for rule in tails.best(point, deviations)]
-    return best_of(found, len(points))
+    return best_of(found, len(points)), rarest_of(found)
+
+
+def rarest_of(found: Sequence[Rule]) -> Rule | None:
+    """Return the rare rule with the most evidence; None where there is none."""
+    return max((rule for rule in found if rule.evidence > 0), key=lambda rule: rule.evidence, default=None)
 
 
 def best_of(found: Sequence[Rule], n_points: int) -> Rule:
-    """Return the best of rules by the criterion of `best_rule`; the first of equals."""
+    """Return the rule with the largest bound, for one point; the first of equals.
+
+    For several: with the largest surprise where that is 2.5 deviations or more, else with the largest share bound/ε
+    of what is claimed; of equal shares, as where nothing would be proved, with the largest surprise.
+    """
     if n_points == 1:
         return max(found, key=lambda rule: rule.bound)
     boldest = max(found, key=lambda rule: rule.surprise)
     if boldest.surprise >= 2.5:
         return boldest
-    return max(found, key=lambda rule: max(rule.bound, 0.0) / max(rule.point.epsilon, 0.1))
+    return max(found, key=lambda rule: (max(rule.bound, 0.0) / max(rule.point.epsilon, 0.1), rule.surprise))
 
 
 class _Tails:
@@ -72,14 +88,15 @@ class _Tails:
         self.values, self.n = values[order], len(values)
         self.of_a = np.concatenate([[0], np.cumsum(is_a[order])])  # among the k smallest
         distinct = np.flatnonzero(np.concatenate([[True], self.values[1:] != self.values[:-1]]))
-        self.starts = distinct[np.unique(_ends(len(distinct)))]  # of groups of equal values
+        places = np.union1d(_ends(len(distinct)), _gaps(self.values[distinct]))
+        self.starts = distinct[places]  # of groups of equal values
         self.stops = np.append(distinct[1:], self.n)[np.searchsorted(distinct, self.starts)]
 
     def best(self, point: Point, deviations: float) -> list[Rule]:
-        """Return the best rules by bound and by surprise among those with two tails, one tail, and none left out."""
+        """Return the best by bound, surprise and evidence of the rules with two tails, one tail, and none left out."""
         counts = self._pairs()
         measured = self._measured(point, deviations, *counts[:4])
-        places = {int(np.argmax(measure)) for measure in measured}
+        places = dict.fromkeys(int(np.argmax(measure)) for measure in measured)
         return [self._rule(place, point, counts, measured) for place in places]
 
     def _pairs(self) -> tuple[np.ndarray, ...]:
@@ -100,33 +117,62 @@ class _Tails:
 
     def _measured(
         self, point: Point, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bound and the surprise of each rule."""
-        sides, always = kind
+    ) -> tuple[np.ndarray, ...]:
+        """Return the bound, the surprise and the evidence of each rule."""
         share = estimated_shares(right, guessed, deviations)
-        rate = np.where(always, 1.0, estimated_shares(guessed, np.array(self.n), deviations + 1))
-        extra = np.divide(point.delta * sides / 2, rate, out=np.full(len(rate), np.inf), where=rate > 0)
-        extra = extra if point.delta > 0 else np.zeros(len(rate))
-        spare = share - extra
-        bound = np.log(np.maximum(spare, 1e-300) / (1 - share))
-        allowed = np.minimum((1 + extra * np.exp(-point.epsilon)) / (1 + np.exp(-point.epsilon)), 1 - 1e-9)
+        extra = self._extra(point, deviations + 1, guessed, *kind)
+        bound = np.log(np.maximum(share - extra, 1e-300) / (1 - share))
+        allowed = _allowed(point, extra)
         surprise = (right - guessed * allowed) / np.sqrt(np.maximum(guessed * allowed * (1 - allowed), 1.0))
         enough = guessed >= min(40, 0.02 * self.n)
-        return bound, np.where(enough & np.isfinite(extra), surprise, -np.inf)
+        surprise = np.where(enough & np.isfinite(extra), surprise, -np.inf)
+        found = evidence(right, guessed, _allowed(point, self._extra(point, 1.0, guessed, *kind)))
+        return bound, surprise, np.where(guessed <= _RARE * self.n, found, 0.0)
 
-    def _rule(
-        self, place: int, point: Point, counts: tuple[np.ndarray, ...], measured: tuple[np.ndarray, np.ndarray]
-    ) -> Rule:
+    def _extra(self, point: Point, deviations: float, guessed: np.ndarray, *kind: np.ndarray) -> np.ndarray:
+        """Return δ·sides/(2g), the rate g of guessing by Wilson's bound; infinity where there is no guess."""
+        sides, always = kind
+        if point.delta == 0:
+            return np.zeros(len(guessed))
+        rate = np.where(always, 1.0, estimated_shares(guessed, np.array(self.n), deviations))
+        extra: np.ndarray = np.divide(point.delta * sides / 2, rate, out=np.full(len(rate), np.inf), where=rate > 0)
+        return extra
+
+    def _rule(self, place: int, point: Point, counts: tuple[np.ndarray, ...], measured: tuple[np.ndarray, ...]) -> Rule:
         always, start, stop, upper_is_a = (one[place] for one in counts[3:])
         high = float(self.values[start]) if start < self.n else np.inf
         low = float(self.values[stop - 1]) if stop > 0 and not always else -np.inf
         return Rule(point, high, low, bool(upper_is_a), bool(always), *(float(measure[place]) for measure in measured))
 
 
+def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return m·KL(right/m ‖ allowed), m guesses, where more are right than allowed; elsewhere 0.
+
+    P(Binomial(m, allowed) ≥ right) is at most e^{−evidence} (Chernoff 1952).
+    """
+    share = np.divide(right, guessed, out=np.zeros(len(guessed)), where=guessed > 0)
+    apart = scipy.special.rel_entr(share, allowed) + scipy.special.rel_entr(1 - share, 1 - allowed)
+    found: np.ndarray = np.where(share > allowed, guessed * apart, 0.0)
+    return found
+
+
+def _allowed(point: Point, extra: np.ndarray) -> np.ndarray:
+    """Return the largest share of right guesses under (ε, δ)-DP, `extra` = δ·sides/(2g), below 1."""
+    shrunk = np.exp(-point.epsilon)
+    allowed: np.ndarray = np.minimum((1 + extra * shrunk) / (1 + shrunk), 1 - 1e-9)
+    return allowed
+
+
 def _ends(n: int) -> np.ndarray:
     """Return some places among n distinct values: all where they are few, dense at both ends."""
     if n <= _MOST_ENDS:
         return np.arange(n)
-    middle = np.linspace(0, n - 1, _MOST_ENDS // 2).astype(int)
-    edge = np.geomspace(1, n / 4, _MOST_ENDS // 4).astype(int)
+    middle = np.linspace(0, n - 1, _IN_MIDDLE).astype(int)
+    edge = np.geomspace(1, n / _IN_MIDDLE, (_MOST_ENDS - _IN_MIDDLE) // 2).astype(int)
     return np.concatenate([middle, edge, n - 1 - edge])
+
+
+def _gaps(distinct: np.ndarray) -> np.ndarray:
+    """Return the places on both sides of the widest gaps: what is rare often lies apart."""
+    below = np.argsort(-np.diff(distinct), kind="stable")[:_MOST_GAPS]
+    return np.concatenate([below, below + 1])

@@ -34,7 +34,7 @@ class Runs:
 
 def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy) -> Runs:
     """Return `n_runs` independent runs, the side of each by a fair coin of `rng`."""
-    _check_shapes(*answers)
+    _check_answers(*answers)
     is_a = rng.bits(n_runs)
     if isinstance(mechanism, AdditiveNoise):
         return _with_noise(mechanism, answers, is_a, rng)
@@ -51,12 +51,17 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy)
     return Runs(is_a, of_objects(_called(mechanism, answers, is_a)))
 
 
-def _check_shapes(answer_a: Any, answer_b: Any) -> None:
+def _check_answers(answer_a: Any, answer_b: Any) -> None:
+    """Refuse numbers of unlike shapes, and two answers that are equal."""
     shapes = [_shape(answer) for answer in (answer_a, answer_b)]
     if None not in shapes and shapes[0] != shapes[1]:
         raise InvalidRequest(
             f"The answers have the shapes {shapes[0]} and {shapes[1]}.",
             "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
+        )
+    if answer_a is answer_b or (None not in shapes and np.array_equal(answer_a, answer_b)):
+        raise InvalidRequest(
+            "The two answers are equal: nothing could be told apart.", "Give the answers of two neighbouring tables."
         )
 
 

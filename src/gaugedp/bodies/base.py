@@ -1,5 +1,6 @@
 """A norm as a convex body."""
 
+import contextlib
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -38,11 +39,11 @@ class Body(ABC):
 
     @abstractmethod
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return inf{r ≥ 0 : point in r·K} for each point, infinity off the span; shape (k,)."""
+        """Return inf{r ≥ 0 : point in r·K} for each point, infinity off the span; shape (k,), (1,) for one point."""
 
     @abstractmethod
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return max over z in K of ⟨direction, z⟩ for each direction; shape (k,)."""
+        """Return max over z in K of ⟨direction, z⟩ for each direction; shape (k,), (1,) for one direction."""
 
     @abstractmethod
     def argmax(self, directions: np.ndarray) -> np.ndarray:
@@ -51,12 +52,21 @@ class Body(ABC):
 
 def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
     """Return points as rows (k, d), refusing another dimension and what is not finite."""
-    rows = np.atleast_2d(np.asarray(points, dtype=float))
+    rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
         raise InvalidRequest(
             f"The points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} to a point."
         )
     return rows
+
+
+def real_numbers(values: object, what: str) -> np.ndarray:
+    """Return a new array of floats; refuse complex numbers, texts, and rows of unlike lengths."""
+    with contextlib.suppress(TypeError, ValueError):
+        found = np.asarray(values)
+        if found.dtype.kind in "biufO":
+            return found.astype(float)
+    raise InvalidRequest(f"{what} are not real numbers in rows of one length.", "Give an array of real numbers.")
 
 
 def check_directions(directions: np.ndarray, ambient_dim: int) -> np.ndarray:

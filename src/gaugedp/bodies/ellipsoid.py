@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.bodies.base import Body, check_directions, check_points, with_weights
+from gaugedp.bodies.base import Body, check_directions, check_points, real_numbers, with_weights
 from gaugedp.bodies.frame import Frame, equilibrated, independent
 from gaugedp.errors import InvalidRequest
 
@@ -20,7 +20,7 @@ class Ellipsoid(Body):
     matrix: np.ndarray
 
     def __post_init__(self) -> None:
-        matrix = np.array(self.matrix, dtype=float)
+        matrix = real_numbers(self.matrix, "The entries of the ellipsoid's matrix")
         if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all() or not matrix.any():
             raise InvalidRequest(
                 f"The matrix of the ellipsoid has shape {matrix.shape}, or is zero or not finite.",

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gaugedp.bodies.base import real_numbers
 from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
 
@@ -85,7 +86,7 @@ class MatrixGenerators:
     structure: Structure | None = None
 
     def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = np.array(matrix, dtype=float)
+        self.matrix = real_numbers(matrix, "The generators")
         self.matrix.setflags(write=False)
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise InvalidRequest(

@@ -30,9 +30,12 @@ class Polytope(Body):
 
     @classmethod
     def symmetric_hull(cls, matrix: np.ndarray, factor: float = 1) -> "Polytope":
-        """Return factor·conv{±v_i}, v_i the columns of `matrix` (d, n)."""
+        """Return factor·conv{±v_i}, v_i the columns of `matrix` (d, n), not all zero."""
         positive(factor=factor)
-        return cls(MatrixGenerators(matrix), factor)
+        generators = MatrixGenerators(matrix)
+        if not generators.matrix.any():
+            raise InvalidRequest("No unit can change this answer: every generator is zero.", "Give one that is not.")
+        return cls(generators, factor)
 
     @classmethod
     def difference_hull(cls, matrix: np.ndarray, factor: float = 1, with_zero: bool = False) -> "Polytope":

@@ -91,6 +91,7 @@ def _row(row: dict[str, object]) -> dict[str, str]:
         "p-value": cell(row["p_value"]),
         "ε at least": "" if bound is None else cell(bound),
         "claimed": "" if bound is None else cell(row["epsilon_claimed"]),
+        "at δ": "" if bound is None else cell(row["delta"]),
         "seen": str(row["detail"]),
     }
 
@@ -110,6 +111,10 @@ def _named(planned: Plan, name: str | None) -> Mechanism:
     if name is None:
         return planned.mechanism
     known = {one.mechanism.name: one.mechanism for one in planned.candidates}
+    if name in planned.left_out:
+        raise InvalidRequest(
+            f"{name} is no candidate: {planned.left_out[name]}.", f"Choose one of: {', '.join(known)}."
+        )
     if name not in known:
         raise InvalidRequest(f"No candidate is called {name!r}.", f"Choose one of: {', '.join(known)}.")
     return known[name]

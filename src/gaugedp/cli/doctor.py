@@ -16,9 +16,10 @@ import click
 from gaugedp.cli.shared import show_table
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng, system_rng
-from gaugedp.errors import GaugedpError
+from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
+from gaugedp.ledger.place import is_in_memory
 from gaugedp.queries import count
 from gaugedp.release import release
 from gaugedp.tables.table import Table
@@ -34,19 +35,23 @@ _EXTRAS = {
 }
 _STREAM = "c5d30a7ce1ec1193"  # the first bytes of the key stream of seed 1
 _RESERVATIONS = 5
+_TRIALS = "fit for trials only: this folder is in memory and is lost at a restart"
 
 Line = dict[str, str]
 
 
 @click.command()
-@click.option("--folder", default=".", show_default=True, help="Where a ledger is to lie: it is tried there.")
+@click.argument("place", metavar="[FOLDER]", required=False)
+@click.option("--folder", metavar="FOLDER", help="The same, as an option.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(folder: str, as_json: bool) -> int:
-    """Say what is installed, which engines answer, and whether FOLDER is fit for a ledger.
+def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
+    """Say what is installed, which engines answer, and whether FOLDER is fit for a ledger, which is tried there.
 
-    Exit code 0 where everything that is not an extra is well, else 1.
+    FOLDER is this one where none is given. Exit code 0 where everything that is not an extra is well, else 1.
     """
-    lines = [*_installed(), *_engines(), _entropy(), _ledger(Path(folder)), *_extras()]
+    if place is not None and folder is not None:
+        raise InvalidRequest("The folder is given twice.", "Give it as FOLDER or as --folder.")
+    lines = [*_installed(), *_engines(), _entropy(), _ledger(Path(place or folder or ".")), *_extras()]
     if as_json:
         click.echo(json.dumps(lines))
     else:
@@ -106,15 +111,28 @@ def _ledger(folder: Path) -> Line:
     """Open a ledger in a new folder inside `folder`, reserve, and take all away again."""
 
     def tried() -> str:
-        with tempfile.TemporaryDirectory(prefix=".gaugedp-doctor-", dir=folder) as place:
+        with _made_in(folder) as place:
             ledger = Ledger.open(Path(place) / "try.ledger", PureDP(100.0))
             start = time.perf_counter()
             for number in range(_RESERVATIONS):
                 ledger.reserve([PureDP(1.0)], table="try", unit=PrivacyUnit(), request={"try": number})
             each = (time.perf_counter() - start) / _RESERVATIONS
-        return f"fit; a reservation takes {1e3 * each:.1f} ms"
+        return f"{_TRIALS if is_in_memory(folder) else 'fit'}; a reservation takes {1e3 * each:.1f} ms"
 
-    return _tried(f"ledger in {folder}", tried)
+    line = _tried(f"ledger in {folder}", tried)
+    return {**line, "state": "trials"} if line["words"].startswith(_TRIALS) else line
+
+
+def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
+    """Make a folder inside `folder` that goes away again; fail, in words, where that cannot be."""
+    if not folder.exists():
+        raise OSError(f"There is no folder {str(folder)!r}. Make it first.")
+    if not folder.is_dir():
+        raise OSError(f"{str(folder)!r} is a file. Give a folder.")
+    try:
+        return tempfile.TemporaryDirectory(prefix=".gaugedp-doctor-", dir=folder)
+    except OSError as error:
+        raise OSError(f"Nothing can be written in {str(folder)!r} ({error.strerror}).") from None
 
 
 def _extras() -> Iterator[Line]:

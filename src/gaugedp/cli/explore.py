@@ -69,6 +69,7 @@ def _write(
     question, unit, start, seconds = asked
     found: list[Explored] = []
     told = _Told()
+    click.echo(f"Computing the curves takes about {seconds:g} seconds; --seconds 2 makes a draft.", err=True)
 
     def write(path: Path) -> None:
         if release is None:

@@ -32,8 +32,11 @@ _SHOWN = 60
 @click.option("--features", required=True, metavar="NAMES", help='Attributes and bounded columns: "SEX, AGEP, PINCP".')
 @click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
+@click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
 @click.option(
-    "--score", metavar="NUMBER", help="epsilon of a score on held-out rows; costs what it has above --epsilon."
+    "--score",
+    metavar="NUMBER",
+    help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
 )
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
@@ -48,6 +51,7 @@ def fit(
     features: str,
     epsilon: str,
     delta: str | None,
+    radius: str | None,
     score: str | None,
     ledger_path: str,
     budget_text: str | None,
@@ -57,12 +61,12 @@ def fit(
 ) -> None:
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
     domain, unit = load(domain_path)
-    promise = numbers(epsilon=epsilon, delta=delta, score=score)
+    promise = numbers(epsilon=epsilon, delta=delta, score=score, radius=radius)
     total = budget(budget_text)
     stage.key = checked_key(key)
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
     source = Table.scan(table, domain=domain, unit=unit)
-    stage.show("plan")
+    stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), promise)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
     found = _fitted(planned, look, source, Ledger.open(ledger_path, total, table=source.name, unit=unit))
@@ -90,7 +94,8 @@ def _score_in_words(score: dict[str, Any] | None) -> str:
     if score is None:
         return "No score was asked for, and none was computed."
     value, low, high = (f"{score[name]:.4g}" for name in ("value", "lower", "upper"))
-    return f"Held-out {score['name']}: {value}, within [{low}, {high}] at {score['level']:.0%} but for the noise"
+    sure = f"{score['level']:.0%} sure"
+    return f"Held-out {score['name']}: {value}, with noise; without it, it is between {low} and {high} ({sure})."
 
 
 def _planned(
@@ -101,10 +106,10 @@ def _planned(
     from gaugedp.estimators.table_rows import TableDesign
 
     model, target, features = names
-    *asked, score = promise
+    *asked, score, radius = promise
     chosen = [name.strip() for name in features.split(",") if name.strip()]
     design = TableDesign.of(domain, chosen, target, is_classifier(model))
-    return TableFit.plan(design, model, unit, promise_asked(*asked), score)
+    return TableFit.plan(design, model, unit, promise_asked(*asked), score, radius)
 
 
 def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:

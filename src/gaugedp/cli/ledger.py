@@ -2,14 +2,18 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from gaugedp.cli.shared import budget, load, number, show_table
+from gaugedp.guarantees import ApproxDP
 from gaugedp.ledger import Entry, Ledger
 
 _REFUSED = 3
+_DELTA = 1e-6
+_ANSWERED, _UNANSWERED = "answered", "paid, never answered"
 
 
 @click.group()
@@ -30,20 +34,25 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
 
 @ledger.command()
 @click.argument("path")
-@click.option("--delta", "delta_text", default="1e-6", show_default=True, help="The δ of the tight total.")
+@click.option("--delta", "delta_text", metavar="NUMBER", help="The δ of the tight total: 1e-6, or what is spent of δ.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(path: str, delta_text: str, as_json: bool) -> None:
+def show(path: str, delta_text: str | None, as_json: bool) -> None:
     """Print what was spent, on what, and what is left."""
-    delta = number("delta", delta_text)
+    given = None if delta_text is None else number("delta", delta_text)
     account = Ledger.open(path)
+    delta = _spent_delta(account) if given is None else given
     if as_json:
         click.echo(json.dumps(_facts(account, delta)))
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
     click.echo(f"Budget {account.budget!r}; spent {account.spent!r}; left {account.remaining!r}\n")
     click.echo(f"{_odometer(account, delta)}\n")
-    show_table([_line(entry) for entry in account.entries()], "Entries")
-    click.echo(f"Tip: {account.tip}")
+    entries = account.entries()
+    lines = [line for line in _lines(entries) if line.pop("kind") == "reserve"]
+    show_table(lines, "Releases" if lines else "Releases: none")
+    if any(line["state"] == _UNANSWERED for line in lines):
+        click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")
+    click.echo(f"Tip after entry {entries[-1].number}: {entries[-1].tip}")
 
 
 @ledger.command()
@@ -68,11 +77,17 @@ def without_password(path: str) -> str:
 
 
 def _odometer(account: Ledger, delta: float) -> str:
-    total = account.total
-    return (
-        f"Together: epsilon {total.epsilon(delta):.6g} at delta {delta:g}, "
-        "where no promise was chosen after seeing an answer."
-    )
+    epsilon = account.total.epsilon(delta)
+    return f"If all promises were fixed in advance, a tighter total holds: epsilon {epsilon:.6g} at delta {delta:g}."
+
+
+def _spent_delta(account: Ledger) -> float:
+    """Return the δ at which a total is shown: the one that was spent, where it is larger than the usual one.
+
+    Below the spent δ, a sum of (ε, δ) promises has no finite ε.
+    """
+    spent = account.spent
+    return max(_DELTA, spent.delta_value) if isinstance(spent, ApproxDP) else _DELTA
 
 
 def _facts(account: Ledger, delta: float) -> dict[str, Any]:
@@ -85,16 +100,30 @@ def _facts(account: Ledger, delta: float) -> dict[str, Any]:
         "spent": account.spent.to_dict(),
         "remaining": account.remaining.to_dict(),
         "tip": account.tip,
-        "entries": [_line(entry) for entry in account.entries()],
+        "entries": _lines(account.entries()),
     }
 
 
-def _line(entry: Entry) -> dict[str, Any]:
+def _lines(entries: list[Entry]) -> list[dict[str, Any]]:
+    settled = {entry.key for entry in entries if entry.kind == "settle"}
+    return [_line(entry, _ANSWERED if entry.key in settled else _UNANSWERED) for entry in entries]
+
+
+def _line(entry: Entry, state: str) -> dict[str, Any]:
     return {
         "number": entry.number,
         "kind": entry.kind,
+        "state": state if entry.kind == "reserve" else "",
         "promise": "" if entry.promise is None else repr(entry.promise),
-        "query": (entry.request or {}).get("query", ""),
+        "query": _asked(entry.request or {}),
         "key": entry.key or "",
         "time": entry.time,
     }
+
+
+def _asked(request: Mapping[str, Any]) -> str:
+    """Return the question of a request, or the model and the target of a fit."""
+    if "fit" not in request:
+        return str(request.get("query", ""))
+    target = request.get("target")
+    return f"fit {request['fit']}" if target is None else f"fit {request['fit']} of {target}"

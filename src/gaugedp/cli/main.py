@@ -1,4 +1,4 @@
-"""`gaugedp`: plan, release, fit, ledger, audit, doctor, explore."""
+"""`gaugedp`: domain, plan, release, fit, ledger, audit, doctor, explore, completion."""
 
 import io
 import sys
@@ -6,7 +6,9 @@ import sys
 import click
 
 from gaugedp.cli.audit import audit
+from gaugedp.cli.completion import completion
 from gaugedp.cli.doctor import doctor
+from gaugedp.cli.domain import domain
 from gaugedp.cli.explore import explore
 from gaugedp.cli.fit import fit
 from gaugedp.cli.ledger import ledger
@@ -28,6 +30,7 @@ def cli() -> None:
     """
 
 
+cli.add_command(domain)
 cli.add_command(plan)
 cli.add_command(release)
 cli.add_command(fit)
@@ -35,6 +38,7 @@ cli.add_command(ledger)
 cli.add_command(audit)
 cli.add_command(doctor)
 cli.add_command(explore)
+cli.add_command(completion)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; every refusal is one sentence on standard error."""
-    stage.begin("plan")
+    stage.clear()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ± shows a question mark
     try:

@@ -42,6 +42,8 @@ def show_plan(made: Plan) -> None:
     about = " (errors and intervals are ranks, in rows)" if made.mechanism.in_rows else ""
     show_table([{name: row[name] for name in shown} for row in made.table()], f"Mechanisms{about}")
     click.echo(f"Chosen: {made.mechanism.name}, {made.reason}")
+    if made.left_out:
+        click.echo(made.left_out_in_words())
     click.echo(f"{made.bound_in_words()}\n")
     terms = [
         {

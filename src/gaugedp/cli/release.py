@@ -1,16 +1,20 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
+import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from gaugedp.answer import RAW, Release
+from gaugedp.cli.hints import hints
 from gaugedp.cli.shared import (
     budget,
     check_apart,
     check_writable,
     load,
+    number,
     numbers,
     processing_options,
     promise_options,
@@ -19,7 +23,9 @@ from gaugedp.cli.shared import (
     stage,
 )
 from gaugedp.cli.write import checked_key, write_beside
+from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import GaugedpError, InvalidRequest
+from gaugedp.guarantees import from_dict
 from gaugedp.ledger import Ledger
 from gaugedp.plan import plan
 from gaugedp.processing import check
@@ -37,6 +43,10 @@ _SHOWN = 60
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
+@click.option("--buckets", "parts", metavar="N", help="Look at N parts of the people in turn: less memory, the same.")
+@click.option(
+    "--folder", metavar="DIR", help="Keep exact sums of finished parts here: a killed look goes on, by --key."
+)
 @processing_options
 @click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper (and raw).")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
@@ -53,6 +63,8 @@ def release(
     ledger_path: str,
     budget_text: str | None,
     key: str | None,
+    parts: str | None,
+    folder: str | None,
     consistent: bool,
     non_negative: bool,
     rounded: bool,
@@ -68,10 +80,10 @@ def release(
     chosen = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
     steps = check([name for name, wanted in chosen.items() if wanted], question)
     total = budget(budget_text)
-    source = Table.scan(table, domain=domain, unit=unit)
+    source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files)
-    stage.key = checked_key(key)
+    stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
@@ -84,23 +96,58 @@ def release(
         on_stage=stage.follow,
         on_progress=stage.draw,
     )
+    stored = account if stage.was_stored else None
     stage.show("write")
-    _write(answer.processed(*steps, query=question), files, as_json)
+    _write(answer.processed(*steps, query=question), files, as_json, stored)
 
 
-def show(answer: Release) -> None:
-    """Print the answers for people."""
+def show(answer: Release, stored: Ledger | None = None) -> None:
+    """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    about = f"({answer.guarantee!r}, {answer.exactness})"
+    about = f"({_promise(answer)}, {answer.exactness})"
     title = f"Answers with 95 % intervals {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with 95 % intervals {RAW} {about}"
     show_table(rows[:_SHOWN], title)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    for line in (*PrivacyUnit.of(answer.facts["unit"]).rules, *hints(answer)):
+        click.echo(line)
     account = answer.facts["account"]
-    click.echo(f"Spent {account['spent']} of {account['budget']}; {account['remaining']} is left. Tip {account['tip']}")
+    if stored is not None:
+        click.echo(_stored(answer))
+        account = {**account, **_balance(stored)}
+    click.echo(
+        f"Spent {account['spent']} of {account['budget']}; {account['remaining']} is left. "
+        f"Tip after entry {account['entry']}: {account['tip']}"
+    )
+
+
+def _balance(ledger: Ledger) -> dict[str, Any]:
+    last = ledger.entries()[-1]
+    return {"spent": repr(ledger.spent), "remaining": repr(ledger.remaining), "entry": last.number, "tip": last.tip}
+
+
+def _promise(answer: Release) -> str:
+    """Return the promise that was asked for, and where it is another one, what the mechanism keeps."""
+    asked = from_dict(answer.facts["asked"])
+    return repr(asked) if asked == answer.guarantee else f"{asked!r}, in detail {answer.guarantee!r}"
+
+
+def _stored(answer: Release) -> str:
+    entry = answer.facts["account"]["entry"]
+    return f"This is the stored answer of entry {entry}, paid for before; nothing was spent now."
+
+
+def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
+    """Return the table, looked at in the parts that are asked for."""
+    if folder is not None and key is None:
+        raise InvalidRequest("--folder is of use with a key alone.", "Name the request: --key, and the same to go on.")
+    if parts is None and folder is None:
+        return source
+    count = None if parts is None else number("buckets", parts)
+    return source.in_buckets(int(count) if count is not None and count.is_integer() else count, folder=folder)  # type: ignore[arg-type]
 
 
 def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
@@ -115,7 +162,7 @@ def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
         check_installed()
 
 
-def _write(answer: Release, files: dict[str, str | None], as_json: bool) -> None:
+def _write(answer: Release, files: dict[str, str | None], as_json: bool, stored: Ledger | None) -> None:
     writers = {"out": answer.save_csv, "report": answer.save_html, "save": answer.save_json}
     try:
         for role, path in files.items():
@@ -124,11 +171,16 @@ def _write(answer: Release, files: dict[str, str | None], as_json: bool) -> None
         if as_json:
             click.echo(answer.to_json())
         else:
-            show(answer)
+            show(answer, stored)
         sys.stdout.flush()
+        if as_json and stored is not None:
+            click.echo(_stored(answer), err=True)
+    except BrokenPipeError:  # such as `| head`: nothing is wrong, and click ends the command quietly
+        click.echo(f"The output was closed early: --key {shlex.quote(stage.key)} shows it again, at no cost.", err=True)
+        raise
     except OSError as error:
         raise GaugedpError(
             f"The answers could not be written ({error.strerror}).",
-            f"Make room and run this again with --key {stage.key}.",
+            f"Make room and run this again with --key {shlex.quote(stage.key)}.",
             "The answer is paid for and kept in the ledger; under that key it costs nothing.",
         ) from None

@@ -1,6 +1,8 @@
 """What the commands share: options, numbers, progress."""
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ import click
 
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, InvalidRequest
-from gaugedp.guarantees import BestOrder, Guarantee
+from gaugedp.guarantees import ApproxDP, BestOrder, Guarantee, PureDP
 from gaugedp.guarantees.asked import promise_asked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -22,14 +24,20 @@ _WORDS = {
     "store": "Storing the answer in the ledger",
     "write": "Writing the files",
 }
+_HIGH_EPSILON, _DELTA = 20.0, 1e-6  # above which a budget is remarked on; the δ at which ρ and μ are read as ε
 
 
 class Stage:
     """How far a command has come; an interruption must say what was spent."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget an earlier command of this process."""
         self.name = "plan"
         self.key = ""
+        self.can_resume = False
         self._told = 0.0
 
     def begin(self, name: str) -> None:
@@ -55,6 +63,11 @@ class Stage:
             self.show(name)
 
     @property
+    def was_stored(self) -> bool:
+        """Whether a release has ended without a look: its answer was in the ledger already."""
+        return self.name == "pay"
+
+    @property
     def has_paid(self) -> bool:
         """Whether the ledger was charged."""
         return self.name in ("look", "store", "write")
@@ -62,6 +75,10 @@ class Stage:
     @property
     def consequence(self) -> str:
         """What an interruption at this stage leaves behind, in a sentence."""
+        if self.can_resume and self.name in ("pay", "look", "store"):
+            cost = "and it is not paid twice" if self.name == "pay" else "at no cost"
+            again = f"--key {shlex.quote(self.key)} and the same --folder"
+            return f"What was paid stays spent: run this again with {again}, {cost}."
         match self.name:
             case "plan":
                 return UNTOUCHED
@@ -69,7 +86,8 @@ class Stage:
                 return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."
             case "write":
                 return (
-                    f"The budget stays spent, and the answer is kept: run this again with --key {self.key}, at no cost."
+                    "The budget stays spent, and the answer is kept: "
+                    f"run this again with --key {shlex.quote(self.key)}, at no cost."
                 )
         return STAYS_SPENT
 
@@ -120,21 +138,53 @@ def number(name: str, text: str) -> float:
             return float(text)
     except ValueError:
         pass
+    if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text):
+        raise InvalidRequest(
+            f"{name} is {text!r}, which has a comma.",
+            f"Write {text.strip().replace(',', '.')}. Give {name} as a number with a decimal point.",
+        )
     raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.")
 
 
 def budget(text: str | None) -> Guarantee | None:
-    """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "best=2,1e-6" (by Rényi orders), "rho=0.5" or "mu=1"."""
+    """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "best=2,1e-6" (by Rényi orders), "rho=0.5" or "mu=1".
+
+    One that protects hardly anybody is remarked on, on standard error.
+    """
     if text is None:
         return None
+    found = _budget(text)
+    epsilon = _epsilon(found)
+    if epsilon > _HIGH_EPSILON:
+        click.echo(f"Remark: a budget of epsilon = {epsilon:g} protects hardly anybody.", err=True)
+    return found
+
+
+def _epsilon(promise: Guarantee) -> float:
+    if isinstance(promise, PureDP):
+        return promise.value
+    return promise.epsilon_value if isinstance(promise, ApproxDP | BestOrder) else float(promise.epsilon(_DELTA))
+
+
+def _budget(text: str) -> Guarantee:
     name, equals, value = text.partition("=")
     if equals and name.strip() in ("rho", "mu"):
         return promise_asked(**{name.strip(): number("budget", value)})
     best = equals and name.strip() == "best"
     epsilon, comma, delta = (value if best else text).partition(",")
+    _check_no_decimal_comma(epsilon.strip(), delta.strip())
     if best:
         return BestOrder(number("budget", epsilon), number("budget", delta))
     return promise_asked(number("budget", epsilon), number("budget", delta) if comma else None)
+
+
+def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
+    """Refuse a δ of whole digits: no whole number is one, and a decimal comma may have been meant."""
+    if re.fullmatch(r"\d+", epsilon) and re.fullmatch(r"\d+", delta):
+        raise InvalidRequest(
+            f"delta is {delta}: a budget is EPSILON or EPSILON,DELTA.",
+            f"Give a delta below 1; for a number with decimals write {epsilon}.{delta}.",
+        )
 
 
 def load(path: str) -> tuple[Domain, PrivacyUnit]:

@@ -8,6 +8,7 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
 from gaugedp.estimators.completion import MatrixCompletion
+from gaugedp.estimators.covariance import LowRankCovariance
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.mean import Mean
@@ -25,6 +26,7 @@ __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "LowRankCovariance",
     "MatrixCompletion",
     "Mean",
     "SparseMean",

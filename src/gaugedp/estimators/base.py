@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import between, non_negative, one_of, positive
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -24,7 +27,7 @@ class PrivateEstimator(BaseEstimator):
     """An estimator whose fit is (ε, δ)-DP for one row; parameters are checked by `fit`, before anything is read.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
-    are looked at.
+    are looked at. Where X is a data frame, feature_names_in_ holds its columns.
     """
 
     epsilon: float
@@ -32,11 +35,15 @@ class PrivateEstimator(BaseEstimator):
     neighbours: str
     random_state: int | None
     ledger: Ledger | None
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def _asked(self) -> Guarantee:
         positive(epsilon=self.epsilon)
         if self.epsilon < _LEAST_EPSILON:
-            raise InvalidRequest(f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", "Give more.")
+            raise InvalidRequest(
+                f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", f"Give at least {_LEAST_EPSILON:g}."
+            )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
         self._stream()  # a seed that is none is refused here, before anything is paid
@@ -67,7 +74,8 @@ class PrivateEstimator(BaseEstimator):
         if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
             mine = person or "row"
             raise InvalidRequest(
-                f"The ledger protects {unit}, this fit a {mine}, by {self.neighbours}.", f"Use a ledger for {mine}s."
+                f"The ledger protects {unit}, this fit a {mine}, by {self.neighbours}.",
+                f"Use a ledger for {mine}s with neighbours={self.neighbours!r}, or fit with those of the ledger.",
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
@@ -80,9 +88,32 @@ class PrivateEstimator(BaseEstimator):
         self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
     ) -> None:
         """Set what every fit shows: `guarantee_` and `release_`."""
-        public = {"neighbours": self.neighbours, "research_seed": self._seed, **facts}
+        asked = self._asked().to_dict()
+        public = {"asked": asked, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+
+    def _note_names(self, X: Any) -> None:
+        """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""
+        names = names_of(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _like_fitted(self, X: Any) -> np.ndarray:
+        """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any."""
+        check_is_fitted(self, "n_features_in_")
+        name = type(self).__name__
+        check_names(name, getattr(self, "feature_names_in_", None), X)
+        rows = read_table(X)
+        if rows.shape[1] != self.n_features_in_:
+            raise InvalidRequest(
+                f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",
+                "Give the same columns.",
+                "",
+            )
+        return rows
 
     def _settle(self, paid: Reservation | None) -> None:
         if paid is not None and self.ledger is not None:

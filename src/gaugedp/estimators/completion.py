@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import one_of, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import Guarantee
@@ -86,6 +88,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         self._bounds, self._users, self._items = bounds, *ids
         self._model = method.fit(self._ratings(columns, target), stream)
         self._show()
+        self._note_names(X)
         self._publish(self._values(), method.terms.guarantee, "exact", self._facts())
         self._settle(paid)
         return self
@@ -97,6 +100,13 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         """
         return self._predicted(*self._places(X), own)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of `predict` on rows X (n, 2) and ratings y (n,).
+
+        It looks at them without privacy, and no ledger pays: for ratings that are public, or for your own eyes.
+        """
+        return float(super().score(X, y, sample_weight))
+
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
         whole(minimum=1, n=n)
@@ -105,7 +115,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         predicted = self._predicted(np.full(len(items), self._users.places(asked)[0]), items, own)
         left = items
         if own is not None:
-            users, rated = read_columns(own[0])
+            users, rated = self._columns(own[0])
             left = np.setdiff1d(items, self._items.places(rated[same_ids(users, user)]))
         return self._items.values[left[np.argsort(-predicted[left], kind="stable")[:n]]]
 
@@ -115,7 +125,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         if own is not None:
             if not isinstance(own, tuple | list) or len(own) != 2:
                 raise InvalidRequest("own is not a pair.", "Give own=(X, y).")
-            ratings = self._ratings(read_columns(own[0]), own[1])
+            ratings = self._ratings(self._columns(own[0]), own[1])
             theirs = np.isin(np.arange(len(offsets)), ratings.users)
             by_own = model.own(ratings)
             offsets, scores = np.where(theirs, by_own[0], offsets), np.where(theirs[:, None], by_own[1], scores)
@@ -145,7 +155,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
     def _method(self, asked: Guarantee, shape: tuple[int, int]) -> Completion:
         if self.rank is not None and self.rank > min(shape):
             raise InvalidRequest(
-                f"rank is {self.rank} and the table has {shape[0]:,} users and {shape[1]:,} items.", "Give less."
+                f"rank is {self.rank} and the table has {shape[0]:,} users and {shape[1]:,} items.",
+                "Give a smaller rank.",
             )
         terms = Terms(asked, self.unit, self.neighbours == "replace", float(self.max_rows))
         return Completion(terms, 0 if self.solver == "offsets" else self.rank, self.solver == "factors")
@@ -160,13 +171,18 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
 
     def _places(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         self._fitted()
-        users, items = read_columns(X)
+        users, items = self._columns(X)
         return self._users.places(users), self._items.places(items)
 
     def _fitted(self) -> Completed:
-        if not hasattr(self, "_model"):
-            raise InvalidRequest("There is no model yet.", "Fit first.", "")
+        check_is_fitted(self, "mean_")
         return self._model
+
+    def _columns(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return users and items of a table; one whose columns have other names than those of the fit is refused."""
+        if hasattr(self, "feature_names_in_") and names_of(X) is not None:
+            check_names(type(self).__name__, self.feature_names_in_, X)
+        return read_columns(X)
 
     def _show(self) -> None:
         low, high = self._bounds

@@ -1,12 +1,10 @@
-"""What linear classifiers share: rows brought into the unit ball, centred by a private mean, and labels read."""
+"""What linear classifiers share: rows brought into the unit ball and centred by a private mean."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
 
 from gaugedp._validate import positive
 from gaugedp.bodies import LpBall
@@ -186,84 +184,3 @@ def _sums(unit: np.ndarray) -> np.ndarray:
         total[:-1] += steps.sum(axis=0)
         total[-1] += np.trunc((steps * steps).sum(axis=1) * 2.0**-SUM_BITS).sum()
     return total * 2.0**-SUM_BITS
-
-
-def read_classes(classes: Any) -> np.ndarray:
-    """Return the classes, at least two different ones, in the order given."""
-    if classes is None:
-        raise InvalidRequest(
-            "classes is missing.", "Give classes=[...] from public knowledge, never read off the data."
-        )
-    found = _each(classes)
-    if found.ndim != 1 or len(found) < 2 or len({_key(one) for one in found.tolist()}) < len(found):
-        raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
-    if None in {_key(one) for one in found.tolist()}:
-        raise InvalidRequest("A class is neither text nor a number.", "Give classes=[0, 1].")
-    return found
-
-
-def read_labels(y: Any, n_rows: int) -> np.ndarray:
-    """Return the labels as they are, shape (n,)."""
-    if y is None:
-        raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Give the labels.")
-    labels = _each(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
-        labels = labels[:, 0]
-    if labels.shape != (n_rows,):
-        raise InvalidRequest(f"The labels have shape {labels.shape}.", f"Give {n_rows} labels, one a row.")
-    return labels
-
-
-def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the place of each label in `classes`, −1 for any other, shape (n,).
-
-    Every label is read by itself: as the number it is, or that its text writes, else as text. So one label cannot
-    change how another is read, even where it changed the type of the whole column before it came here.
-    """
-    found = np.full(len(labels), -1)
-    numbers = "biuf"
-    if labels.dtype.kind in numbers and classes.dtype.kind in numbers and np.abs(classes.astype(float)).max() < 2**53:
-        for place, one in enumerate(classes):
-            found[labels == one] = place
-        return found
-    places = {_key(one): place for place, one in enumerate(classes.tolist())}
-    known = {key: place for key, place in places.items() if key is not None}
-    for row, one in enumerate(labels.tolist()):
-        found[row] = known.get(_key(one) or "", -1)
-    return found
-
-
-def _each(labels: Any) -> np.ndarray:
-    """Return an array as it is, and anything else with every entry as it is: no type is found for all of them."""
-    if hasattr(labels, "__array__"):
-        return np.asarray(labels)
-    entries = list(labels)
-    found = np.empty(len(entries), dtype=object)
-    for place, one in enumerate(entries):
-        found[place] = one
-    if entries and all(type(one) is str for one in entries):
-        return np.asarray(entries)
-    return _numeric(found) if all(type(one) in (int, float, bool) for one in entries) else found
-
-
-def _numeric(entries: np.ndarray) -> np.ndarray:
-    """Return Python's numbers as an array of numbers, where that changes none of them."""
-    read = np.asarray(entries.tolist())
-    return read if read.dtype.kind in "bif" and read.tolist() == entries.tolist() else entries
-
-
-def _key(label: Any) -> str | None:
-    """Return what a label is compared by: a number's shortest text, a text without spaces around; None for others."""
-    one = label.item() if isinstance(label, np.generic) else label
-    if isinstance(one, str):
-        text = {"True": "1", "False": "0"}.get(one.strip(), one.strip())
-        try:
-            return _key(float(text)) or text
-        except ValueError:
-            return text
-    if isinstance(one, int):
-        return str(int(one))
-    if isinstance(one, float) and math.isfinite(one):
-        return str(int(one)) if one.is_integer() else repr(one)
-    return None

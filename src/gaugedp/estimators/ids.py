@@ -1,7 +1,6 @@
 """Public lists of ids, and tables of (user, item) read against them."""
 
 import math
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -10,6 +9,7 @@ import numpy as np
 
 from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.rows import as_they_are
 
 MOST_IDS = 2**21  # so many users' sums of products are exact
 _MOST_ROWS = 2**28  # so many rows' sums are exact
@@ -33,7 +33,7 @@ def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
             raise InvalidRequest("A row of X is not a pair.", "Give two columns: user and item.")
     _check_shape((len(rows), 2))
     first, second = zip(*rows, strict=True) if rows else ((), ())
-    return _as_they_are(first), _as_they_are(second)
+    return as_they_are(first), as_they_are(second)
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -47,15 +47,6 @@ def _check_type(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind in "mMV":
         raise InvalidRequest(f"Ids of type {column.dtype} are not supported.", "Give numbers or text.")
     return column
-
-
-def _as_they_are(entries: Iterable[Any]) -> np.ndarray:
-    """Return entries as objects: no type is found for all of them."""
-    listed = list(entries)
-    found = np.empty(len(listed), dtype=object)
-    for place, one in enumerate(listed):  # one by one: a list among them stays one entry
-        found[place] = one
-    return found
 
 
 def key(one: Any) -> float | str | None:
@@ -166,7 +157,7 @@ def _known(name: str, given: Any, column: np.ndarray | None) -> tuple[np.ndarray
     if hasattr(given, "__array__"):
         listed = np.asarray(given)
     else:
-        listed = _as_they_are(given if hasattr(given, "__iter__") and not isinstance(given, str | bytes) else [])
+        listed = as_they_are(given if hasattr(given, "__iter__") and not isinstance(given, str | bytes) else [])
     if listed.ndim != 1 or len(listed) == 0:
         raise InvalidRequest(f"{name} is not a list of ids.", f"Give {name} as a list, or as a number n for 0 … n − 1.")
     numbers, texts = read_ids(listed)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._validate import positive
+from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target
 from gaugedp.ledger.base import Ledger
@@ -17,16 +18,23 @@ _PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number 
 class Lasso(LinearRegressor):
     """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
 
-    bounds : (low, high), numbers or arrays (d,): features are clipped to them and scaled to [−1, 1].
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: features are clipped
+        to them and scaled to [−1, 1]. What is ambiguous is refused, as in `LogisticRegression`.
     target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
-    radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j.
+    radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
+        scikit-learn's alpha. There are no sample weights.
 
     Theorem. Each of T steps chooses one of the ± coordinates by the exponential mechanism on gradients of clipped
     residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
     with the logarithm of the number of features, so it is for many of them.
 
-    What is not a number counts as the middle of its bounds. After fit: coef_ (d,), intercept_, n_steps_, guarantee_,
-    release_, solver_.
+    What is not a number counts as the middle of its bounds.
+
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
+    After fit: coef_ (d,), intercept_, n_steps_, guarantee_, release_, solver_, n_features_in_, and feature_names_in_
+    where X is a data frame.
     """
 
     def __init__(
@@ -57,7 +65,7 @@ class Lasso(LinearRegressor):
         asked, rows = self._asked(), read_rows(X)
         target = read_target(y, len(rows))
         positive(radius=self.radius)
-        box = read_bounds("bounds", self.bounds, rows.shape[1])
+        box = read_bounds("bounds", by_name("bounds", self.bounds, names_of(X)), rows.shape[1])
         range_ = read_bounds("target_bounds", self.target_bounds)
         planned = len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS
         loss, n_columns = Squared(1.0), rows.shape[1] + self.fit_intercept
@@ -68,6 +76,7 @@ class Lasso(LinearRegressor):
         goal = into_box(target, *range_)
         found = frank_wolfe(features, goal, loss, self.radius, calibration, self._stream())
         self._show(found, box, range_)
+        self._note_names(X)
         self.n_steps_ = calibration.steps
         facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}

@@ -7,23 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import one_of, positive
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.design import (
-    CONSTANT,
-    SHORT,
-    Centre,
-    Design,
-    codes_of,
-    read_classes,
-    read_labels,
-    read_scaling,
-    room,
-)
+from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
+from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
@@ -124,8 +114,11 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
         asked, X_read = self._asked(), read_table(X)
+        check_given(self.classes, self.bounds, self.row_norm)
         labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
-        read_scaling(self.bounds, self.row_norm, X_read.shape[1])
+        check_kind(y, classes)
+        bounds = by_name("bounds", self.bounds, names_of(X))
+        read_scaling(bounds, self.row_norm, X_read.shape[1])
         self._check()
         count = Count(asked, self.neighbours)
         size = (1 if len(classes) == 2 else len(classes)) * (X_read.shape[1] + self.fit_intercept)
@@ -137,7 +130,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
         centre = self._centre(count.rest, X_read.shape[1], n_rows)
         slack = 1.0 if centre.noise else min(1.0, SHORT * room(noise))
-        scaling = read_scaling(self.bounds, self.row_norm, X_read.shape[1], slack)
+        scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
         unit = scaling.unit(X_read)
         shift, spread = centre.release(unit, n_rows, stream)
         reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
@@ -148,7 +141,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         )  # fmt: skip
         weights, exactness = self._solve(solver, task, stream)
         self._show(design.coefficients(weights), classes, (solver, reason))
-        self._names(X)
+        self._note_names(X)
         self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
         self._settle(paid)
         return self
@@ -163,16 +156,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return ⟨coef, x⟩ + intercept: shape (n,) for two classes (above 0 for the second), else (n, K)."""
-        check_is_fitted(self, "coef_")
-        rows = read_table(X)
-        if rows.shape[1] != self.n_features_in_:
-            name = type(self).__name__
-            raise InvalidRequest(
-                f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",
-                "Give the same columns.",
-                "",
-            )
-        found: np.ndarray = rows @ self.coef_.T + self.intercept_
+        found: np.ndarray = self._like_fitted(X) @ self.coef_.T + self.intercept_
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict(self, X: Any) -> np.ndarray:
@@ -181,6 +165,13 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         codes = (found > 0).astype(int) if found.ndim == 1 else found.argmax(axis=1)
         labels: np.ndarray = self.classes_[codes]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows X (n, d) whose label y (n,) is the one that `predict` gives.
+
+        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        """
+        return float(super().score(X, y, sample_weight))
 
     def _check(self) -> None:
         one_of(self.solvers, solver=self.solver)
@@ -201,13 +192,6 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = classes, *solver
         self.n_features_in_ = self.coef_.shape[1]
-
-    def _names(self, X: Any) -> None:
-        names = getattr(X, "columns", None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _facts(self, reason: str) -> dict[str, Any]:
         return {"solver": self.solver_, "reason": reason, "classes": self.classes_.tolist()}

@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.rows import read_rows
 
 
 class LinearRegressor(RegressorMixin, PrivateEstimator):
@@ -18,8 +16,12 @@ class LinearRegressor(RegressorMixin, PrivateEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions, shape (n,)."""
-        rows = read_rows(X)
-        if not hasattr(self, "coef_") or rows.shape[1] != len(self.coef_):
-            raise InvalidRequest("The rows do not fit the model.", "Fit first, and give the same columns.", "")
-        found: np.ndarray = rows @ self.coef_ + self.intercept_
+        found: np.ndarray = self._like_fitted(X) @ self.coef_ + self.intercept_
         return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of `predict` on rows X (n, d) and target y (n,).
+
+        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        """
+        return float(super().score(X, y, sample_weight))

@@ -22,15 +22,18 @@ class LogisticRegression(LinearClassifier):
 
     epsilon, delta : the promise for one row; delta = 0 asks for pure ε-DP.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
-    bounds : (low, high), numbers or arrays (d,): columns are clipped to them and scaled into [−1, 1]; 0 stays 0 where
-        the bounds hold it. The row norm is √d then, unless row_norm is given.
-    classes : all labels there can be, public. A row with another label counts as a row of zeros, which pulls nowhere.
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: columns are clipped
+        to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
+        given. Of two columns, plain lists that would be bounds both as ([lows], [highs]) and as a pair a column, such
+        as [(0, 90), (80, 100)], are refused: read the wrong way, they would clip every row at the wrong place.
+    classes : all labels there can be, a public list. A row with another label counts as a row of zeros, which pulls
+        nowhere. A column of numbers is refused, by its type, where no class is a number.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others.
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
-        ridge, and the ball that "gradient" stays in.
+        ridge, and the ball that "gradient" stays in: it has the place of scikit-learn's C. There are no sample weights.
     neighbours : "replace" or "add_remove"; then a tenth of ε goes to the number of rows.
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 
@@ -41,7 +44,11 @@ class LogisticRegression(LinearClassifier):
     bounds; without bounds such a row counts as 0. There are no intervals: how noise moves coefficients depends on
     the rows' curvature, which is not released.
 
-    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_.
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
+    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_, and
+    feature_names_in_ where X is a data frame.
     """
 
     solvers = ("auto", "objective", "gradient")

@@ -7,12 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import between, one_of
 from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, into_box, read_bounds, read_rows
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
@@ -40,7 +42,8 @@ class Task:
 class Mean(PrivateEstimator):
     """The mean of rows in ℝ^d, clipped to public bounds or to a ball, with additive noise.
 
-    bounds : (low, high), numbers or arrays (d,): rows are clipped coordinatewise. Or
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped
+        coordinatewise. What is ambiguous is refused, as in `LogisticRegression`. Or
     row_norm : rows are pulled back to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
     noise : "auto" takes the least expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
         of the shape of the bounds or the ball).
@@ -52,7 +55,11 @@ class Mean(PrivateEstimator):
     A value that is not a number counts as the middle of its bounds, a row with one as 0 in a ball. For norms other than
     1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
 
-    After fit: mean_ (d,), n_rows_, solver_, guarantee_, release_, mechanism_.
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
+    After fit: mean_ (d,), n_rows_, solver_, guarantee_, release_, mechanism_, n_features_in_, and feature_names_in_
+    where X is a data frame.
     """
 
     def __init__(
@@ -82,11 +89,11 @@ class Mean(PrivateEstimator):
         """Estimate the mean of the rows of X (n, d)."""
         del y
         asked, rows = self._asked(), read_rows(X)
-        self._read_geometry(rows.shape[1])
+        self._read_geometry(rows.shape[1], names_of(X))
         ball, count = self._ball(rows.shape[1]), Count(asked, self.neighbours)
-        return self._fit(
-            ball, count, Task(partial(self._pay, asked=asked, shape=rows.shape), partial(self._look, rows))
-        )
+        self._fit(ball, count, Task(partial(self._pay, asked=asked, shape=rows.shape), partial(self._look, rows)))
+        self._note_names(X)
+        return self
 
     def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
         """Estimate the mean of bounded columns over the kept rows of a table, in one look; rows stay where they are.
@@ -102,9 +109,11 @@ class Mean(PrivateEstimator):
         ball = LpBall(len(columns), math.inf, 1.0)
         count = Count(row_share(asked, size, float(self.epsilon)), "add_remove")
         pay = partial(self._pay_for_table, asked=asked, table=table, columns=columns)
-        return self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), size))
+        self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), size))
+        self._note_names(None)
+        return self
 
-    def _fit(self, ball: LpBall, count: Count, task: "Task") -> "Mean":
+    def _fit(self, ball: LpBall, count: Count, task: "Task") -> None:
         mechanism, reason = self._chosen(ball, count.rest)
         stream = self._stream()
         noise = mechanism.prepare(stream)
@@ -118,7 +127,6 @@ class Mean(PrivateEstimator):
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
         self._settle(paid)
-        return self
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
@@ -126,6 +134,7 @@ class Mean(PrivateEstimator):
         Over the noise: how far the clipped rows' mean is from that of a population is another matter.
         """
         between(0, 1, level=level)
+        check_is_fitted(self, "mean_")
         exact = self._count.mechanism is None
         each = level if exact else (1 + level) / 2
         widths = self.mechanism_.half_widths(each, simultaneous) + float(self.mechanism_.lattice_step)
@@ -140,7 +149,7 @@ class Mean(PrivateEstimator):
         """Whether norms take powers, whose last bit no standard fixes: rows may then be rounded differently."""
         return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
-    def _read_geometry(self, n_columns: int) -> None:
+    def _read_geometry(self, n_columns: int, names: np.ndarray | None) -> None:
         if (self.bounds is None) == (self.row_norm is None):
             raise InvalidRequest(
                 "Either bounds or row_norm must be given.",
@@ -148,7 +157,7 @@ class Mean(PrivateEstimator):
             )
         one_of(NOISES, noise=self.noise)
         if self.row_norm is None:
-            self._box = read_bounds("bounds", self.bounds, n_columns)
+            self._box = read_bounds("bounds", by_name("bounds", self.bounds, names), n_columns)
             return
         self._ball(n_columns)
         into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm

@@ -21,7 +21,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     n_components : how many; all columns where None. Each component of a pure promise costs a share of ε; those of an
         (ε, δ) promise cost the same together as one.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,): rows are clipped to the box.
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
+        the box. What is ambiguous is refused, as in `LogisticRegression`.
     centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the promise or less (up
         to 0.4 of a pure one), and pulls rows back to a ball around it that is narrow where noise is loud; where the
         mean would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
@@ -32,9 +33,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
     removed, a tenth of ε goes to their number.
 
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
     After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
     "oja"), or the variance along the released component with noise; mean_ (d,), n_rows_, solver_, reason_,
-    guarantee_, release_.
+    guarantee_, release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     def __init__(
@@ -76,15 +80,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return (x − mean_)·components_ᵀ, shape (n, k)."""
-        check_is_fitted(self, "components_")
-        rows = read_table(X)
-        if rows.shape[1] != self.n_features_in_:
-            raise InvalidRequest(
-                f"X has {rows.shape[1]} features, but PCA is expecting {self.n_features_in_} features as input.",
-                "Give the same columns.",
-                "",
-            )
-        found: np.ndarray = (rows - self.mean_) @ self.components_.T
+        found: np.ndarray = (self._like_fitted(X) - self.mean_) @ self.components_.T
         return found
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -104,8 +100,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 class TopEigenvector(SpectralEstimator):
     """The unit vector v with the largest mean of ⟨x, v⟩² over rows x in a ball or in a box; nothing is centred.
 
-    row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,): rows are clipped to the box.
+    row_norm, bounds : as in `PCA`.
     solver : as in `PCA`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from gaugedp.guarantees import Guarantee, from_dict
 FORMAT = "gaugedp-fit-1"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FitRelease:
     """The released numbers of a fit by name, its promise, its exactness, and public facts about how it was made."""
 
@@ -21,7 +21,18 @@ class FitRelease:
     values: Mapping[str, np.ndarray]
     guarantee: Guarantee
     exactness: str
-    facts: Mapping[str, Any] = field(repr=False)
+    facts: Mapping[str, Any]
+
+    @property
+    def asked(self) -> Guarantee | None:
+        """The (ε, δ) that was asked for, and that `guarantee` keeps; None where an older text does not say."""
+        return from_dict(self.facts["asked"]) if "asked" in self.facts else None
+
+    def __repr__(self) -> str:
+        return (
+            f"FitRelease({self.estimator}, asked={self.asked!r}, guarantee={self.guarantee!r}, "
+            f"exactness={self.exactness!r}, values={dict(self.values)!r})"
+        )
 
     def to_json(self) -> str:
         """Return everything as JSON text; `FitRelease.from_json` reads it back."""
@@ -46,6 +57,8 @@ class FitRelease:
                 raise KeyError("format")
             values = {str(name): np.array(value) for name, value in parts["values"].items()}
             promise = from_dict(parts["guarantee"])
-            return cls(str(parts["estimator"]), values, promise, str(parts["exactness"]), dict(parts["facts"]))
+            made = cls(str(parts["estimator"]), values, promise, str(parts["exactness"]), dict(parts["facts"]))
+            _ = made.asked  # refused here where it is no promise
+            return made
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

@@ -1,6 +1,5 @@
 """Linear regression with clipped rows."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from gaugedp._validate import one_of, positive
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
 from gaugedp.estimators.rows import read_bounds, read_rows, read_target
@@ -28,19 +28,27 @@ class LinearRegression(LinearRegressor):
     """Least squares for rows in a ball, or in a box, and a bounded target.
 
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,): rows are clipped to the box and scaled to [−1, 1]^d, in the ball of
-        radius √d.
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
+        the box and scaled to [−1, 1]^d, in the ball of radius √d. What is ambiguous is refused, as in
+        `LogisticRegression`.
     target_bounds : (low, high), public; the target is clipped to them.
     fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
-        [−1, 1]; √(number of coefficients) where None.
+        [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
+        too small shortens them, whatever ε is. It has the place of Ridge's alpha. There are no sample weights.
     solver : "preconditioned" steps by noisy second moments, "gradient" steps without, or "auto", by public numbers.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
     removed, a tenth of ε goes to their number, by which the steps are planned.
 
     What is not a number counts as the middle of its bounds; a row with one as 0 in a ball. Residuals are clipped to
-    half the target's range. After fit: coef_ (d,), intercept_, solver_, guarantee_, release_, method_.
+    half the target's range.
+
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
+    After fit: coef_ (d,), intercept_, solver_, guarantee_, release_, method_, n_features_in_, and feature_names_in_
+    where X is a data frame.
     """
 
     def __init__(
@@ -74,8 +82,10 @@ class LinearRegression(LinearRegressor):
         """Fit to rows X (n, d) and target y (n,)."""
         asked, rows = self._asked(), read_rows(X)
         target = read_target(y, len(rows))
-        frame = self._frame(rows.shape[1])
-        return self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, asked, rows.shape))
+        frame = self._frame(rows.shape[1], names_of(X))
+        self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, asked, rows.shape))
+        self._note_names(X)
+        return self
 
     def fit_table(self, design: TableDesign, table: Table, row_key: bytes) -> "LinearRegression":
         """Fit to the rows of a table where they are, as `fit` does to those of `design.read` and its public row.
@@ -85,10 +95,12 @@ class LinearRegression(LinearRegressor):
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("A table has private rows.", 'Give neighbours="add_remove", and no ledger.')
-        frame = self._frame(design.n_features)
-        return self._fit(frame, TableSums(table, design, frame, row_key), _paid_before)
+        frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
+        self._fit(frame, TableSums(table, design, frame, row_key), _paid_before)
+        self._note_names(None)
+        return self
 
-    def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> "LinearRegression":
+    def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> None:
         stream, count = self._stream(), Count(self._asked(), self.neighbours)
         planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.rest)
         guarantee = count.with_rest(planned.guarantee if count.mechanism is None else count.rest)
@@ -101,9 +113,8 @@ class LinearRegression(LinearRegressor):
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, guarantee, self.method_.exactness, facts)
         self._settle(paid)
-        return self
 
-    def _frame(self, n_columns: int) -> Frame:
+    def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)
         if self.radius is not None:
             positive(radius=self.radius)
@@ -112,14 +123,15 @@ class LinearRegression(LinearRegressor):
                 "Either bounds or row_norm must be given.",
                 "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
             )
-        box = None if self.bounds is None else read_bounds("bounds", self.bounds, n_columns)
+        bounds = by_name("bounds", self.bounds, names)
+        box = None if bounds is None else read_bounds("bounds", bounds, n_columns)
         if self.row_norm is not None:
             positive(row_norm=self.row_norm)
         low, high = read_bounds("target_bounds", self.target_bounds)
         return Frame(box, self.row_norm, (float(low), float(high)), n_columns, self.fit_intercept)
 
     def _method(self, n_rows: int, frame: Frame, asked: Guarantee) -> LeastSquares:
-        radius = math.sqrt(frame.n_features) if self.radius is None else float(self.radius)
+        radius = None if self.radius is None else float(self.radius)
         return LeastSquares.calibrate((n_rows, frame.n_features), asked, radius, self.neighbours, self.solver)
 
 

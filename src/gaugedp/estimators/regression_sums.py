@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.estimators.rows import box_steps, into_ball, into_box
+from gaugedp.estimators.rows import blocks, box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.optimization.least_squares import BITS, Of
 from gaugedp.tables.table import Table
@@ -33,6 +33,13 @@ class Frame:
 
     def features(self, rows: np.ndarray) -> np.ndarray:
         """Return the features (n, d or d + 1) in whole steps."""
+        found, start = np.empty((len(rows), self.n_features)), 0
+        for block in blocks(rows):
+            found[start : start + len(block)] = box_steps(self._scaled(block), BITS)
+            start += len(block)
+        return found
+
+    def _scaled(self, rows: np.ndarray) -> np.ndarray:
         scaled = np.empty((len(rows), self.n_features))
         if self.box is not None:
             scaled[:, : self.n_columns] = into_box(rows, *self.box) / (math.sqrt(self.n_columns) * self._length)
@@ -40,7 +47,7 @@ class Frame:
             assert self.row_norm is not None
             scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm) / self._length
         scaled[:, self.n_columns :] = self.constant / self._length
-        return box_steps(scaled, BITS)
+        return scaled
 
     def goal(self, target: np.ndarray) -> np.ndarray:
         """Return the target (n,) in whole steps."""

@@ -1,6 +1,7 @@
 """Rows as the estimators need them: shapes checked, values clipped, sums exact."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -41,29 +42,73 @@ def read_table(X: Any) -> np.ndarray:
         raise InvalidRequest("X has one dimension.", "Reshape your data: one row a unit.")
     if len(shape) == 2 and 0 in shape:
         what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
-        raise InvalidRequest(f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.", "")
+        raise InvalidRequest(
+            f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.",
+            "Give at least one row and one column.",
+        )
     return read_rows(X)  # cell by cell: `read` may have made text of all of them
 
 
 def read_target(y: Any, n_rows: int) -> np.ndarray:
-    """Return y as floats, shape (n,)."""
+    """Return y as floats, shape (n,): every entry by itself, the number that it is or writes, else NaN.
+
+    So one entry that is no number is no error, whatever it made of the type of the others. Refused, by type and shape
+    alone: dates, durations and complex numbers, and what is no column of n.
+    """
+    if hasattr(y, "__array__"):
+        read = np.asarray(y)
+    else:
+        read = as_they_are(y if hasattr(y, "__iter__") and not isinstance(y, str | bytes) else [])
+    if read.dtype.kind in "cmMV":
+        raise InvalidRequest("The target is not a column of numbers.", "Give one number a row.")
+    if read.shape != (n_rows,):
+        raise InvalidRequest(f"The target has shape {read.shape}.", f"Give {n_rows} numbers, one a row.")
+    if read.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):
+            return read.astype(float, copy=False)
+    return np.array([_number(one) for one in read.tolist()], dtype=float)
+
+
+def as_they_are(entries: Iterable[Any]) -> np.ndarray:
+    """Return entries as objects: no type is found for all of them."""
+    listed = list(entries)
+    found = np.empty(len(listed), dtype=object)
+    for place, one in enumerate(listed):  # one by one: a list among them stays one entry
+        found[place] = one
+    return found
+
+
+def _number(one: Any) -> float:
+    """Return the number that an entry is or writes, alone or in a list of its own; NaN where there is none."""
+    inner = one.tolist() if isinstance(one, np.ndarray) else one
+    if isinstance(inner, list | tuple) and len(inner) == 1:
+        inner = inner[0]
+    if isinstance(inner, complex | np.complexfloating | np.datetime64 | np.timedelta64):
+        return math.nan
     try:
-        target = np.asarray(y, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidRequest("The target is not a column of numbers.", "Give one number a row.") from None
-    if target.shape != (n_rows,):
-        raise InvalidRequest(f"The target has shape {target.shape}.", f"Give {n_rows} numbers, one a row.")
-    return target
+        return float(inner)
+    except OverflowError:
+        return math.inf if inner > 0 else -math.inf
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (low, high), each of shape (n_columns,) (scalars where None); missing bounds are refused."""
+    """Return (low, high), each of shape (n_columns,) (scalars where None); missing bounds are refused.
+
+    Refused too: a list of pairs, one a column, which two columns do not tell from ([lows], [highs]). With two of them
+    plain lists or tuples that make bounds both ways, and not the same, are refused: read the wrong way they would clip
+    every row at the wrong place, and no error would say so. A tuple of two lists, two arrays, and an array of shape
+    (2, d) are always (lows, highs).
+    """
     if bounds is None:
         raise InvalidRequest(
             f"{name} is missing.", f"Give {name}=(low, high) from public knowledge, never read off the data."
         )
+    if n_columns is not None:
+        _check_pairs(name, bounds, n_columns)
     try:
-        low, high = (np.asarray(end, dtype=float) for end in bounds)
+        low, high = (np.asarray(end, dtype=float) for end in (() if isinstance(bounds, dict) else bounds))
     except (TypeError, ValueError):
         raise InvalidRequest(f"{name} is not a pair.", f"Give {name}=(low, high).") from None
     shape = () if n_columns is None else (n_columns,)
@@ -75,6 +120,36 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     if not ((high / 2 - low / 2 > 2.0**-1000) & (np.abs([low, high]).max(axis=0) < 2.0**1000)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
     return low, high
+
+
+def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
+    """Refuse one pair a column, and what may be that, by the bounds and the number of columns alone."""
+    plain = isinstance(bounds, list | tuple) and all(isinstance(one, list | tuple) for one in bounds)
+    if not plain or any(len(one) != 2 for one in bounds):
+        return
+    if len(bounds) == n_columns == 2:
+        (a, b), (c, d) = bounds
+        as_ends, as_pairs = _make(a, c) and _make(b, d), _make(a, b) and _make(c, d)
+        as_documented = isinstance(bounds, tuple) and all(isinstance(one, list) for one in bounds)
+        if as_ends and as_pairs and b != c and not as_documented:
+            raise InvalidRequest(
+                f"{name} can be read as ([lows], [highs]) and as a pair for each of the two columns.",
+                f"Give {name}=np.array([lows, highs]), or for a data frame {{'age': (17, 90), ...}}.",
+            )
+        if as_ends or not as_pairs:
+            return
+    elif len(bounds) == 2:
+        return  # of the wrong shape either way
+    raise InvalidRequest(
+        f"{name} is a list of pairs.", f"Give {name}=([lows], [highs]), such as ([17, 1, 0], [90, 16, 100])."
+    )
+
+
+def _make(low: Any, high: Any) -> bool:
+    try:
+        return bool(float(low) < float(high))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

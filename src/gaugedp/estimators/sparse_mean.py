@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import between, one_of, positive, whole
 from gaugedp.bodies import LpBall
@@ -74,8 +75,12 @@ class SparseMean(PrivateEstimator):
 
     A value that is not a number counts as the middle of the bounds.
 
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
     After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (where rows are replaced), n_rows_, bounds_,
-    solver_, guarantee_, release_, mechanism_. Warns `TooFewRows` where nothing within the bounds can be found.
+    solver_, guarantee_, release_, mechanism_, n_features_in_, and feature_names_in_ where X is a data frame. Warns
+    `TooFewRows` where nothing within the bounds can be found.
     """
 
     def __init__(
@@ -118,6 +123,7 @@ class SparseMean(PrivateEstimator):
         self.bounds_ = (low * reach, high * reach)
         self._pick(rows, mechanism, stream)
         self._show(rows.shape, mechanism, count.draw(len(rows), stream))
+        self._note_names(X)
         facts = {"noise": mechanism.describe(), "bounds": list(self.bounds_), "n_columns": rows.shape[1]}
         values = {"support": self.support_, "values": self.values_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, mechanism.exactness, facts)
@@ -131,6 +137,7 @@ class SparseMean(PrivateEstimator):
         rows are replaced; else the number of rows is uncertain too, and is refused.
         """
         between(0, 1, level=level)
+        check_is_fitted(self, "mean_")
         if self.neighbours != "replace":
             raise InvalidRequest("The number of rows is private.", 'Intervals need neighbours="replace".', "")
         width = self.mechanism_.half_width(level) * self._unit / self.n_rows_

@@ -11,6 +11,7 @@ from gaugedp._validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_rows, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
@@ -70,7 +71,8 @@ class Budget:
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` coefficients that are not zero.
 
-    bounds : (low, high), numbers or arrays (d,), public: features are clipped to them; target_bounds : (low, high).
+    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame, public: features are
+        clipped to them; target_bounds : (low, high). What is ambiguous is refused, as in `LogisticRegression`.
     solver : "screen" picks 2·sparsity features by their correlation with the target (exponential mechanisms) and
         solves noisy normal equations on them. "iht" starts there and does `rounds` of iterative hard thresholding:
         a gradient step on clipped residuals, of the length that the noisy second moments tell, of which `Peeling` keeps
@@ -82,8 +84,13 @@ class SparseRegression(LinearRegressor):
     that keep the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the
     composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
-    What is not a number counts as the middle of its bounds. After fit: coef_ (d,), intercept_, support_, solver_,
-    guarantee_, release_.
+    What is not a number counts as the middle of its bounds.
+
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
+    After fit: coef_ (d,), intercept_, support_, solver_, guarantee_, release_, n_features_in_, and feature_names_in_
+    where X is a data frame.
     """
 
     def __init__(
@@ -118,7 +125,8 @@ class SparseRegression(LinearRegressor):
         asked, rows = self._asked(), read_rows(X)
         target = read_target(y, len(rows))
         self._check(rows.shape[1])
-        boxes = read_bounds("bounds", self.bounds, rows.shape[1]), read_bounds("target_bounds", self.target_bounds)
+        box = read_bounds("bounds", by_name("bounds", self.bounds, names_of(X)), rows.shape[1])
+        boxes = box, read_bounds("target_bounds", self.target_bounds)
         solver, reason = self._solver(asked, rows.shape)
         budget = self._budget(asked, solver, rows.shape[1])
         steps = Steps(budget, rows.shape[1] + self.fit_intercept, self.neighbours)
@@ -126,6 +134,7 @@ class SparseRegression(LinearRegressor):
         features, goal = self._scaled(rows, target, boxes)
         found = steps.solve(features, goal, self._kept, self._stream())
         self._show(found, boxes, solver)
+        self._note_names(X)
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
         self._settle(paid)

@@ -10,6 +10,7 @@ from gaugedp._validate import one_of, positive
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import Centre, room
 from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table
 from gaugedp.estimators.size import Count
@@ -99,7 +100,8 @@ class SpectralEstimator(PrivateEstimator):
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Found:
         """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin 0."""
         asked, rows = self._asked(), read_table(X)
-        frame = Frame.read(self.bounds, self.row_norm, rows.shape[1], centre is not None)
+        bounds = by_name("bounds", self.bounds, names_of(X))
+        frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape)
         count = Count(asked, self.neighbours)
@@ -139,11 +141,7 @@ class SpectralEstimator(PrivateEstimator):
         """Set what every fit shows, and settle."""
         self.solver_, self.reason_, self.n_rows_ = found.facts["solver"], found.facts["reason"], found.n_rows
         self.n_features_in_ = found.pairs.vectors.shape[1]
-        names = getattr(X, "columns", None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._note_names(X)
         self._publish({**values, "n_rows": np.array(found.n_rows)}, found.guarantee, found.exactness, found.facts)
         self._settle(found.paid)
 

@@ -27,11 +27,15 @@ class LinearSVC(LinearClassifier):
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
         and at δ = 0. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. "gradient"
-        stays in the ball of this radius.
+        stays in the ball of this radius. It has the place of scikit-learn's C. There are no sample weights.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
 
-    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_.
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `bounds` instead.
+
+    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_, and
+    feature_names_in_ where X is a data frame.
     """
 
     solvers = ("auto", "objective", "gradient")

@@ -22,7 +22,7 @@ from gaugedp.tables.table import Table, is_elsewhere
 Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
 MODELS = ("logistic", "svc", "linear")
-_SAID = {"neighbours", "classes"}  # facts of an estimator that the unit and the names of the classes stand for
+_SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
 _BELOW = 1 - 2.0**-30  # so that what a group of rows is promised is not above what was asked, rounded up
 
 
@@ -47,13 +47,20 @@ class TableFit:
     unit: PrivacyUnit
     asked: Guarantee
     score: Score | None = None
+    radius: float | None = None
 
     @classmethod
     def plan(
-        cls, design: TableDesign, model: str, unit: PrivacyUnit, asked: Guarantee, score: float | None
+        cls,
+        design: TableDesign,
+        model: str,
+        unit: PrivacyUnit,
+        asked: Guarantee,
+        score: float | None,
+        radius: float | None = None,
     ) -> "TableFit":
         """Return the fit, after one to public rows alone: what cannot be fitted is refused before anything is paid."""
-        made = cls(design, model, unit, asked, None if score is None else Score(score, group_size(unit)))
+        made = cls(design, model, unit, asked, None if score is None else Score(score, group_size(unit)), radius)
         _ = made.own_promise
         return made
 
@@ -79,6 +86,7 @@ class TableFit:
             "digest": self.design.digest(),
             "asked": self.asked.to_dict(),
             "score": None if self.score is None else self.score.epsilon,
+            "radius": self.radius,
         }
 
     def prepare(self, rng: Entropy) -> Look:
@@ -121,6 +129,7 @@ class TableFit:
             "delta": _delta(share),
             "row_norm": self.design.row_norm,
             "neighbours": "add_remove",
+            "radius": self.radius,
         }
         if self.design.by_class:
             return _classifier(self.model)(classes=list(range(len(self.design.classes or ()))), **given)
@@ -154,14 +163,11 @@ class TableFit:
                 "unit": self.unit.to_dict(),
                 "protects": str(self.unit),
                 "asked": self.asked.to_dict(),
-                "rules": RULES,
+                "rules": [*self.unit.rules, *RULES],
                 "estimator": type(estimator).__name__,
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),
-                **{
-                    name: fact
-                    for name, fact in estimator.release_.facts.items()
-                    if name not in {"neighbours", "classes"}
-                },
+                "radius": self.radius,
+                **{name: fact for name, fact in estimator.release_.facts.items() if name not in _SAID},
             },
         }
 

@@ -40,7 +40,7 @@ class TableDesign:
         known = [*domain.attributes, *domain.columns]
         for name in features:
             if name not in known:
-                raise UnknownName.among("attribute or bounded column", name, known)
+                raise _unknown("attribute or bounded column", name, known)
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
         if target in features:
@@ -154,6 +154,17 @@ def _check_target(domain: Domain, target: str, by_class: bool) -> None:
             "Choose another target or model.",
         )
     if target not in right:
-        raise UnknownName.among(wanted, target, right)
+        raise _unknown(wanted, target, list(right))
     if by_class and domain.attribute(target).n_cells < 2:
         raise InvalidRequest(f"The target {target} has one cell.", "Choose one with at least two.")
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+    """Return the error for a name: the likeliest mistake is a part of a longer one, or several without commas."""
+    words = name.replace(";", " ").split()
+    if len(words) > 1 and set(words) <= set(known):
+        return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")
+    longer = [one for one in known if name.casefold() in one.casefold()]
+    if len(longer) == 1:
+        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {longer[0]!r}.")
+    return UnknownName.among(kind, name, known)

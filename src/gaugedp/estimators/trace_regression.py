@@ -6,20 +6,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import one_of, positive
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.columns import check_names
 from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_rows, read_target
 from gaugedp.estimators.size import Count
-from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
+from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.streams import NOISES
 from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.vertices import ORACLES
 
 SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
 _PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is private
@@ -37,15 +40,23 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
     row_norm : for rows z, a bound on ‖z‖₂, the root of that.
     target_bounds : (low, high), public; the target is clipped to them.
     solver : "descent", noisy projected gradients of all rows; "frank_wolfe", steps to the extreme points that noisy
-        gradients of all rows point to; "stochastic", stochastic Frank–Wolfe, which takes every row once, with `noise`
-        "toeplitz", "tree", "independent" or "uniform" on its running gradients; needs delta. "auto" takes descent.
+        gradients of all rows point to; "stochastic", stochastic Frank–Wolfe, which takes every row once. "auto" takes
+        descent.
+    noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
+        "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/nuclear_ball.md and stochastic_frank_wolfe.md.
     Where rows are added or removed, a tenth of ε goes to their number.
 
     "descent" and "frank_wolfe" clip predictions to the target's bounds in their slopes (the loss stays convex);
     "stochastic" clips nothing. A design with an entry that is not finite counts as 0, a target as the middle of its
-    bounds. After fit: coef_ (d, d) or (m, k), solver_, reason_, guarantee_, release_, method_.
+    bounds.
+
+    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
+    privacy, and nothing here hides that: give `design_norm` instead.
+
+    After fit: coef_ (d, d) or (m, k), solver_, reason_, guarantee_, release_, method_, n_features_in_, and
+    feature_names_in_ where X is a data frame.
     """
 
     def __init__(
@@ -82,7 +93,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         solver, reason = self._chosen()
         residual = self._residual(size, shape, solver)
         count, stream = Count(asked, self.neighbours), self._stream()
-        promise = _promise(count.rest)
+        promise = _promise(count.rest, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
         self._method(solver, promise, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
         guarantee = count.with_rest(promise)
@@ -92,6 +103,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
         task = TraceTask(_designs(scaled, shape), residual.target(target), residual)
         self.coef_ = float(self.radius) * _solved(self.method_, task, n_rows, stream)
+        self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
         self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts)
@@ -100,12 +112,20 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return ⟨A, coef_⟩, shape (n,)."""
+        check_is_fitted(self, "coef_")
+        check_names(type(self).__name__, getattr(self, "feature_names_in_", None), X)
         rows, shape = _read(X)
-        wanted = getattr(self, "coef_", np.zeros((0, 0))).shape
-        if wanted != ((rows.shape[1],) * 2 if shape is None else shape):
-            raise InvalidRequest("The designs do not fit the model.", "Fit first, and give the same columns.", "")
+        if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
+            raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
         found: np.ndarray = ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
         return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of `predict` on designs X and target y (n,).
+
+        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        """
+        return float(super().score(X, y, sample_weight))
 
     def _size(self, shape: tuple[int, int] | None) -> float:
         """Return the bound on the Frobenius norm of a design."""
@@ -125,7 +145,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def _chosen(self) -> tuple[str, str]:
         one_of(SOLVERS, solver=self.solver)
-        one_of(NOISES, noise=self.noise)
+        one_of(ORACLES, noise=self.noise)
         if self.solver != "auto":
             return self.solver, "it was asked for"
         return "descent", "gradients of all rows need less noise than one pass over them"
@@ -204,11 +224,13 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
     return RankOne.of(rows) if shape is None else Full.of(rows, shape)
 
 
-def _promise(asked: Guarantee) -> Guarantee:
-    """Return what the steps keep together."""
-    if isinstance(asked, ApproxDP):
-        return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
-    return asked
+def _promise(asked: Guarantee, drawn: bool) -> Guarantee:
+    """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
+    if not isinstance(asked, ApproxDP):
+        return asked
+    if drawn:
+        return ZCDP(largest_parameter(ZCDP, asked.epsilon_value, asked.delta_value))
+    return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
 
 
 def _solved(method: Method, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:

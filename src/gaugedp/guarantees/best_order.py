@@ -34,7 +34,7 @@ class BestOrder(Guarantee):
             raise InvalidRequest(f"epsilon is {epsilon!r}.", "Give an epsilon of at most 1e9.")
         kept = tuple(sorted(float(order) for order in orders))
         if not kept or len(set(kept)) < len(kept) or not all(1 < order < math.inf for order in kept):
-            raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Leave them out, or give such.")
+            raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Give them like [2, 8, 32].")
         object.__setattr__(self, "epsilon_value", float(epsilon))
         object.__setattr__(self, "delta_value", float(delta))
         object.__setattr__(self, "orders", kept)

@@ -93,8 +93,9 @@ class Books:
             return _reservation(earlier)
         if settled is None or settled.act.released is None:
             raise LedgerRefused(
-                f"The key {act.key!r} was reserved in {self.name} and never settled: it stays spent.",
-                "Use a new key to ask again, at its price.",
+                f"The key {act.key!r} was reserved in {self.name} at {earlier.time} and has no answer yet.",
+                "If that run is still going, wait and ask again under the same key: it will be free. "
+                "If it was killed, the budget is lost: use a new key.",
             )
         self._check_link(earlier)
         self._check_link(settled)

@@ -6,10 +6,12 @@ import stat
 import time
 from pathlib import Path
 
+from gaugedp._postgres import is_no_path
 from gaugedp.errors import InvalidRequest, LedgerRefused
 
 _MOUNTS = Path("/proc/mounts")
 _PATIENCE = 50
+_IN_MEMORY = ("tmpfs", "ramfs")
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|cephfs|ceph-fuse|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|gfs2|ocfs2|panfs|"
     r"davfs2?|sshfs|s3fs|gcsfuse|rclone|webdav|curlftpfs|juicefs|moosefs|mfs"
@@ -20,7 +22,7 @@ def check_path(path: str) -> Path:
     """Return the absolute path; refuse a server's address and text that is no path."""
     if not isinstance(path, str) or "\0" in path or not path.strip():
         raise InvalidRequest("The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'.")
-    if "://" in path:
+    if "://" in path or is_no_path(path):
         raise InvalidRequest(
             "A ledger is a file or lies on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
         )
@@ -53,6 +55,25 @@ def is_gone(path: Path) -> bool:
 
 def network_kind(path: Path, mounts: str) -> str | None:
     """Return the kind of network file system of `path`, by the text of /proc/mounts; None where local."""
+    kind = (_file_system(path, mounts) or "").removeprefix("fuse.")
+    return kind if _NETWORK.fullmatch(kind) else None
+
+
+def is_in_memory(path: Path, mounts: str | None = None) -> bool:
+    """Whether the file system of `path` is lost at a restart, by the text of /proc/mounts; False where not known."""
+    return _file_system(Path(os.path.realpath(path)), _mounts() if mounts is None else mounts) in _IN_MEMORY
+
+
+def _mounts() -> str:
+    """Return the text of /proc/mounts; nothing where this system has no such list."""
+    try:
+        return _MOUNTS.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _file_system(path: Path, mounts: str) -> str | None:
+    """Return the kind of file system of `path`, None where no line of `mounts` holds it."""
     found, length = None, -1
     for line in mounts.splitlines():
         fields = line.split(" ")
@@ -60,8 +81,7 @@ def network_kind(path: Path, mounts: str) -> str | None:
             point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
             if len(point) >= length and path.is_relative_to(point):
                 found, length = fields[2], len(point)
-    kind = (found or "").removeprefix("fuse.")
-    return kind if _NETWORK.fullmatch(kind) else None
+    return found
 
 
 def _kind(path: Path) -> int | None:
@@ -92,11 +112,7 @@ def _check_access(path: Path, name: str, *, exists: bool) -> None:
 
 
 def _check_local(path: Path, name: str) -> None:
-    try:
-        mounts = _MOUNTS.read_text(errors="replace")
-    except OSError:
-        return  # there is no such list on this system
-    kind = network_kind(Path(os.path.realpath(path)), mounts)
+    kind = network_kind(Path(os.path.realpath(path)), _mounts())
     if kind is not None:
         raise LedgerRefused(
             f"The ledger {name} lies on a network file system ({kind}); two machines could spend one budget.",

@@ -6,13 +6,14 @@ and no user or password, is ever shown.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager
 from typing import Any
 
 from gaugedp._postgres import Address, driver
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import postgres_schema as schema
 from gaugedp.ledger.chain import NOTHING, Act, extend
+from gaugedp.ledger.postgres_line import Line
 from gaugedp.ledger.sql import SqlTransaction, gone
 from gaugedp.ledger.store import T, no_ledger
 from gaugedp.ledger.turn import patiently, turn
@@ -23,7 +24,7 @@ class PostgresStore:
 
     def __init__(self, address: Address, schema_name: str, timeout: float) -> None:
         self._address, self._schema, self._timeout = address, schema_name, timeout
-        self._is_durable = False
+        self._is_durable, self._line = False, Line(address, timeout)
         self._shown = f"{address.shown}?ledger={schema_name}"
 
     @classmethod
@@ -57,9 +58,8 @@ class PostgresStore:
         return self._patiently(lambda: self._attempt(act, write))
 
     def _attempt(self, act: Callable[["PostgresTransaction"], T], write: bool) -> T:
-        """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
-        with turn, closing(self._address.connect(self._timeout)) as connection:
-            self._begin(connection, write)
+        """Commit once. Whatever is raised before the commit, the line keeps nothing of it."""
+        with turn, self._transaction(write) as (connection, self._is_durable):
             if not schema.is_there(connection, self.name):
                 raise gone(self.name)
             if write:
@@ -69,22 +69,22 @@ class PostgresStore:
         return outcome
 
     def _is_there(self) -> bool:
-        with turn, closing(self._address.connect(self._timeout)) as connection:
-            self._begin(connection, write=False)
-            return schema.is_there(connection, self.name)
+        with turn, self._transaction(write=False) as (connection, self._is_durable):
+            is_there = schema.is_there(connection, self.name)
+            self._commit(connection, write=False)
+        return is_there
 
     def _create(self, opening: Act) -> None:
         """Make the ledger appear with `opening`, complete or not at all; where one is there now, it stays."""
-        with turn, closing(self._address.connect(self._timeout)) as connection:
-            self._begin(connection, write=True)
+        with turn, self._transaction(write=True) as (connection, self._is_durable):
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])
             if not schema.is_there(connection, self.name):
                 schema.create(connection, self._schema)
                 PostgresTransaction(connection).append(*extend(NOTHING, opening))
-                self._commit(connection, write=True)
+            self._commit(connection, write=True)
 
-    def _begin(self, connection: Any, write: bool) -> None:
-        self._is_durable = schema.begin(connection, self._schema, write)
+    def _transaction(self, write: bool) -> AbstractContextManager[tuple[Any, bool]]:
+        return self._line.transaction(lambda connection: schema.begin(connection, self._schema, write))
 
     def _commit(self, connection: Any, write: bool) -> None:
         """Commit; where the answer to a writing commit does not come, nobody knows whether it was kept."""

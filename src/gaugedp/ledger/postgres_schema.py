@@ -58,8 +58,10 @@ ORDER BY tgname"""
 _KEPT_INDEXES = """SELECT count(*) FROM pg_index
 WHERE indrelid = to_regclass('entry') AND indisunique AND indisvalid AND indpred IS NULL"""
 
-_SETTINGS = f"""SELECT set_config('search_path', quote_ident(%s) || ', pg_temp', true),
-    set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+# first the path of schemas, by a name in full: who may create in another schema could replace the server's words
+_BEGIN = f"""BEGIN ISOLATION LEVEL {{kind}};
+SELECT pg_catalog.set_config('search_path', '"{{schema}}", pg_temp', true);
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
     set_config('lock_timeout', '{_ATTEMPT}', true),
     set_config('idle_in_transaction_session_timeout', '{_FROZEN}', true),
@@ -119,8 +121,10 @@ def begin(connection: Any, schema: str, write: bool) -> bool:
     The commit waits for the disk whatever the user's settings are. A reading one sees one moment.
     """
     kind = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
-    connection.execute(f"BEGIN ISOLATION LEVEL {kind}")
-    *_, disk = connection.execute(_SETTINGS, [schema]).fetchone()
+    answers = connection.execute(_BEGIN.format(kind=kind, schema=schema))
+    while answers.nextset():
+        pass
+    *_, disk = answers.fetchone()
     return bool(disk == "onon")
 
 
@@ -130,13 +134,18 @@ def lock(connection: Any) -> None:
 
 
 def is_there(connection: Any, name: str) -> bool:
-    """Return whether the schema of the transaction has a ledger; refuse one of another version, and other tables."""
-    query = "SELECT to_regclass('head') IS NOT NULL, obj_description(to_regclass('head'), 'pg_class')"
-    found, mark = connection.execute(query).fetchone()
+    """Return whether the schema of the transaction has a ledger; refuse one of another version, and other tables.
+
+    The query opens a table, for then the server hears of schemas and tables that others made since the transaction
+    began: a connection that was used before may know them by heart.
+    """
+    query = "SELECT obj_description(oid, 'pg_class') FROM pg_class WHERE oid = to_regclass('head')"
+    found = connection.execute(query).fetchone()
+    mark = found[0] if found else None
     if found and mark != MARK:
         what = "was written by another version of gaugedp" if str(mark).startswith("gaugedp ") else "is no ledger"
         raise LedgerRefused(f"The table head in {name} {what}.", "Name another schema: …?ledger=people.")
-    return bool(found)
+    return found is not None
 
 
 def create(connection: Any, schema: str) -> None:

@@ -80,7 +80,7 @@ def _row(stored: tuple[Any, ...]) -> Row:
     *words, released = said
     blob = released if released is None or isinstance(released, bytes) else repr(released).encode()
     kind, key, promise, charge, request = map(_word, words)
-    return Row(number, Act(kind, key, promise, charge, request, blob), *map(str, (spent, time, tip)))
+    return Row(number, Act(kind, key, promise, str(charge), request, blob), *map(str, (spent, time, tip)))
 
 
 def _word(cell: object) -> Any:

@@ -75,6 +75,8 @@ class SqliteStore:
         """Make the file appear with `opening`, complete or not at all; where one is there now, it stays."""
         for suffix in ("-wal", "-journal"):
             if os.path.lexists(f"{self._path}{suffix}"):
+                if os.path.lexists(self._path):
+                    return  # another process made the ledger in the meantime, and has it open
                 raise LedgerRefused(
                     f"There is no ledger {self.name}, but {self._shown + suffix!r} of an earlier one.",
                     "Bring the ledger back, or move that file away.",
@@ -154,8 +156,12 @@ def _write_new(draft: Path, opening: Act, name: str) -> None:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, durably; refuse with FileExistsError where the name is taken."""
+    """Give the draft its name, durably; refuse with FileExistsError where the name is taken.
+
+    It has two names for a moment alone: a slow disk does not come between.
+    """
     os.link(draft, path)
+    os.unlink(draft)
     if hasattr(os, "O_DIRECTORY"):
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:

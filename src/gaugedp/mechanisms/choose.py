@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by ran
 _MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
 
 _LONG = 100
+_TOO_LARGE = "its noise would not fit 64-bit numbers"
 
 
 def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
@@ -54,10 +55,10 @@ def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | No
     if isinstance(body, Polytope) and body.ambient_dim <= _MOST_ROWS:
         rank, count = _size(body)
         walks_allowed = isinstance(asked, ApproxDP) and asked.delta_value > 0
-        listed = 0 < count <= _FEW_POINTS.get(rank, 0)
-        long = _is_long(body, rank, weights)
+        listed = rank < count <= _FEW_POINTS.get(rank, 0)
+        long = rank < count and _is_long(body, rank, weights)  # with as many as the rank it is noise on the cells
         kinds: list[type[KNorm] | type[NIM]] = [KNorm, NIM] if long else [KNorm]
-        for kind in kinds if listed or (rank > 1 and walks_allowed) else []:
+        for kind in kinds if listed or (1 < rank < count and walks_allowed) else []:
             with contextlib.suppress(InvalidRequest):  # a walk that mixes too slowly
                 made = kind.calibrate(body, asked if walks_allowed else pure)
                 made.error(2, weights)
@@ -71,6 +72,57 @@ def _shaped(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | No
             yield Cube.calibrate(body, pure, weights)
 
 
+def left_out(body: Body, asked: Guarantee, weights: np.ndarray | None, kept: Collection[str]) -> dict[str, str]:
+    """Return, by name, why `candidates` yields no mechanism of the names that are not in `kept`, in words."""
+    pure = pure_within(asked)
+    reasons: dict[str, Callable[[], str]] = {
+        "Identity": lambda: _why_no_table(body, pure),
+        "KNorm": lambda: _why_no_shape(body, asked),
+        "NIM": lambda: _why_not_long(body, weights) or _why_no_shape(body, asked),
+        "Ellipsoid": lambda: _why_not_long(body, weights) or _TOO_LARGE,
+        "Cube": lambda: _why_no_box(body),
+        "Gaussian": lambda: "needs a δ, ρ or μ",
+        "Matrix": lambda: "no strategy is found in seconds",
+    }
+    return {name: reason() for name, reason in reasons.items() if name not in kept}
+
+
+def _why_no_table(body: Body, pure: PureDP) -> str:
+    if not isinstance(body, Polytope) or not body.generators.counting:
+        return "for questions that only count rows"
+    if body.generators.n_generators > MOST_CELLS:
+        return f"the joint table has {body.generators.n_generators:,} cells"
+    if body.coefficient_radius / pure.value * float(body.generators.row_squares().max()) > MAX_SCALE / 2:
+        return _TOO_LARGE
+    return "here the same as Laplace"
+
+
+def _why_no_shape(body: Body, asked: Guarantee) -> str:
+    if not isinstance(body, Polytope) or body.ambient_dim > _MOST_ROWS:
+        return f"there are more than {_MOST_ROWS:,} answers"
+    rank, count = _size(body)
+    if 0 < count == rank:
+        return "here noise on the cells, as Identity or Laplace"
+    if rank == 1:
+        return "in one direction it is the same as Laplace"
+    if count > _FEW_POINTS.get(rank, 0) and not (isinstance(asked, ApproxDP) and asked.delta_value > 0):
+        return "needs a random walk, and so a δ"
+    return "its draws would take too long"
+
+
+def _why_not_long(body: Body, weights: np.ndarray | None) -> str:
+    """Return nothing where the body is long."""
+    if isinstance(body, Polytope) and body.ambient_dim <= _MOST_ROWS and _is_long(body, _size(body)[0], weights):
+        return ""
+    return f"for bodies {_LONG} times longer in one direction than in another"
+
+
+def _why_no_box(body: Body) -> str:
+    if body.ambient_dim == 1:
+        return "of one answer it is the same as Laplace"
+    return f"there are more than {_MOST_ROWS:,} answers" if body.ambient_dim > _MOST_ROWS else _TOO_LARGE
+
+
 def _is_long(body: Polytope, rank: int, weights: np.ndarray | None) -> bool:
     """Whether the generators over the weights are a hundred times longer in some direction than in another."""
     if rank < 2:
@@ -82,14 +134,14 @@ def _is_long(body: Polytope, rank: int, weights: np.ndarray | None) -> bool:
 
 
 def _size(body: Polytope) -> tuple[int, int]:
-    """Return rank and number of distinct generators, where these are more and found quickly; else (0, 0)."""
+    """Return rank and number of distinct generators, where these are found quickly; else (0, 0)."""
     count = body.generators.n_generators
     count = count * (count - 1) // 2 if body.differences else count
     if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
         return 0, 0
     ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
     distinct = ready.coordinates.shape[1]
-    return (ready.rank, distinct) if distinct > ready.rank else (0, 0)  # else it is noise on the cells
+    return ready.rank, distinct
 
 
 def _strategies(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
@@ -131,6 +183,9 @@ def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
             others[mechanism.name] = min(error, others.get(mechanism.name, math.inf))
     against = ", ".join(f"{name} {error:.4g}" for name, error in others.items())
     reason = f"least expected error, {errors[best]:.4g}"
+    if errors[best] > least:
+        name = mechanisms[errors.index(least)].name
+        reason = f"exact, and within a tenth of the least error ({name}, {least:.4g}): {errors[best]:.4g}"
     return mechanisms[best], reason + (f" (against {against})" if against else "")
 
 

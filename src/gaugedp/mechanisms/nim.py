@@ -94,7 +94,10 @@ class NIM(ShapedNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ) and a polytope, of `depth` levels (the best if None)."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ) and a polytope, of `depth` levels (the best if None).
+
+        Asked for PureDP(ε) where a walk is needed, it promises ApproxDP(ε, 1e−9), and says so in `describe`.
+        """
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm.")
         if depth is not None:
@@ -112,9 +115,10 @@ class NIM(ShapedNoise):
         return len(self.noise.levels) if isinstance(self.noise, Nested) else 1
 
     def describe(self) -> str:
-        """Return the number of levels and their shares."""
+        """Return the number of levels and their shares, and the price of walks where there are any."""
         shares = ", ".join(f"{share:.3g}" for share in self.noise.shares) if isinstance(self.noise, Nested) else "1"
-        return f"K-norm noise on {self.depth} nested spaces, shares {shares}, rate {self.epsilon:.6g}"
+        walk = f", by walks, {self.price_of_walk}" if self.noise.walks else ""
+        return f"K-norm noise on {self.depth} nested spaces, shares {shares}, rate {self.epsilon:.6g}{walk}"
 
 
 def _levels(body: Polytope, depth: int | None) -> list[Level]:

@@ -37,7 +37,8 @@ class ShapedNoise(AdditiveNoise, ABC):
     Theorem. Let answers on the lattice differ by a point of Δ·S between neighbours. Then the release is ε-DP where
     the noise has that law (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the density
     at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
-    post-processing. Where the noise comes from a walk within τ of that law in total variation, (ε, (1 + e^ε)·τ)-DP.
+    post-processing. Where the noise comes from a walk within τ of that law in total variation, (ε, (1 + e^ε)·τ)-DP;
+    that the walk is so near is measured by a rule, not proved.
     """
 
     body: Body
@@ -70,6 +71,13 @@ class ShapedNoise(AdditiveNoise, ABC):
         if not isinstance(self.guarantee, ApproxDP):
             return 0
         return self.noise.steps(self.guarantee.delta_value / (1 + math.exp(self.epsilon)))
+
+    @property
+    def price_of_walk(self) -> str:
+        """What a walk takes of the promise, in words; empty without a walk."""
+        if not isinstance(self.guarantee, ApproxDP):
+            return ""
+        return f"not pure: its allowance is δ = {self.guarantee.delta_value:.3g}"
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps; correlated, and shorter walks than a release takes, where there is a walk."""

@@ -65,7 +65,8 @@ class SphereExponential:
         noise, unit = self.noise.prepare(rng), float(self.noise.lattice_step)
         vectors = self.directions(second_moments(rows), rng)
         noisy = noise(np.rint(squares(rows, vectors) / unit).astype(np.int64)) * unit
-        return Pairs(vectors.T, np.maximum(noisy, 0.0))
+        found = np.maximum(noisy, 0.0)
+        return Pairs(vectors.T, found, found)
 
     def directions(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return k orthonormal columns (d, k) for A = `square`."""

@@ -18,6 +18,8 @@ BITS = 12  # of features and of residuals, so that sums of products over 2^28 ro
 _WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
+_FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
+_LEAST_LOG, _HALVINGS = 700.0, 60
 _EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of features and target in whole steps to whole numbers
@@ -28,9 +30,10 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 class LeastSquares:
     """Estimate w with Σ(⟨w, x⟩ − t)² small, ‖x‖₂ ≤ 1, |t| ≤ 1, ‖w‖₂ ≤ `radius`.
 
-    Each step adds the gradient Σ x·clip(⟨w, x⟩ − t, ±1), with noise, through a matrix P, and projects to the ball.
-    "preconditioned": P is the inverse of Σ xxᵀ with noise, its eigenvalues raised to the noise's own edge, and the last
-    steps are averaged. "gradient": P is a multiple of the identity; how far to go is set by n, d, ε and δ alone.
+    Each step subtracts M⁻¹ times the gradient Σ x·clip(⟨w, x⟩ − t, ±1), with noise, and goes to the point of the ball
+    that is nearest in the norm of M. "preconditioned": M is Σ xxᵀ with noise, its eigenvalues raised to the noise's own
+    edge, and the last steps are averaged. "gradient": M is a multiple of the identity; how far to go is set by n, d, ε
+    and δ alone.
 
     Theorem. One row moves Σ xxᵀ by at most √2 in the Frobenius norm (1 where rows are added or removed) and a gradient
     by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
@@ -47,9 +50,12 @@ class LeastSquares:
 
     @classmethod
     def calibrate(
-        cls, shape: tuple[int, int], asked: Guarantee, radius: float, neighbours: str, solver: str = "auto"
+        cls, shape: tuple[int, int], asked: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
     ) -> "LeastSquares":
-        """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d."""
+        """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d.
+
+        `radius` None: √d for "gradient", 8√d for "preconditioned".
+        """
         n_rows, d = shape
         longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
         turned, moved = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
@@ -57,6 +63,8 @@ class LeastSquares:
         edge = _edge(moments, d)
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
+        if radius is None:
+            radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, moved * longest)
         if solver == "preconditioned":
             step = _noise(ball, asked, (1 - _MOMENTS_SHARE) / _STEPS)
@@ -86,18 +94,18 @@ class LeastSquares:
 
     def solve_sums(self, sums: Sums, rng: Entropy) -> np.ndarray:
         """Return the same w from sums over the rows alone: of their second moments, and of a gradient for each step."""
-        matrix = self._matrix(sums, rng)
+        metric = self._metric(sums, rng)
         found, total, kept = np.zeros(self.n_columns), np.zeros(self.n_columns), 0
         for step in range(self.steps):
             exact = sums(Gradient(np.rint(found / self._fine), self._fine)) * 4.0**-BITS
-            found = self._inside(found - matrix @ _released(exact, self.gradient, rng))
+            found = self._rounded(metric.step(found, _released(exact, self.gradient, rng)))
             if self.moments is None or step >= _SKIPPED:
                 total, kept = (found, 1) if self.moments is None else (total + found, kept + 1)
         return total / kept
 
-    def _matrix(self, sums: Sums, rng: Entropy) -> np.ndarray:
+    def _metric(self, sums: Sums, rng: Entropy) -> "Metric":
         if self.moments is None:
-            return np.eye(self.n_columns) * (self.pace / self.n_rows)
+            return Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
         upper = np.triu_indices(self.n_columns)
         stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
         exact = sums(second_moments)[upper] * 4.0**-BITS * stretch
@@ -105,18 +113,48 @@ class LeastSquares:
         square[upper] = _released(exact, self.moments, rng) / stretch
         values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
         edge = max(1.1 * _edge(self.moments, self.n_columns), 1e-300)
-        inverse: np.ndarray = (vectors / np.maximum(values, edge)) @ vectors.T
-        return inverse
+        return Metric(np.maximum(values, edge), vectors, self.radius)
 
     @property
     def _fine(self) -> float:
         """What weights are rounded to: a power of two near 2^−30 of the radius."""
         return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
 
-    def _inside(self, point: np.ndarray) -> np.ndarray:
-        near = point * min(1.0, self.radius / max(float(np.linalg.norm(point)), 1e-300))
-        found: np.ndarray = np.rint(near / self._fine) * self._fine
+    def _rounded(self, point: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.rint(point / self._fine) * self._fine
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """The norm √(wᵀMw), M = V·diag(values)·Vᵀ with values above 0, in which steps are taken and points are near."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    radius: float
+
+    def step(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return the point of the ball that is nearest, in this norm, to `point` − M⁻¹·`gradient`."""
+        found: np.ndarray = self.vectors @ self.inside(
+            self.vectors.T @ point - (self.vectors.T @ gradient) / self.values
+        )
+        return found
+
+    def inside(self, coordinates: np.ndarray) -> np.ndarray:
+        """Return the nearest point of the ball, in coordinates along V: v_i·m_i/(m_i + λ) with the least λ ≥ 0.
+
+        The ball's own norm would do for M = 1 alone: elsewhere steps to its nearest point do not end at the best one.
+        """
+        low, high = -_LEAST_LOG, _LEAST_LOG  # of λ over the largest m
+        if np.linalg.norm(coordinates) <= self.radius:
+            return coordinates
+        shares = self.values / self.values.max()
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            length = np.linalg.norm(coordinates * (shares / (shares + math.exp(middle))))
+            low, high = (middle, high) if length > self.radius else (low, middle)
+        near = coordinates * (shares / (shares + math.exp(high)))
+        return near * min(1.0, self.radius / max(float(np.linalg.norm(near)), 1e-300))
 
 
 @dataclass(frozen=True, eq=False)

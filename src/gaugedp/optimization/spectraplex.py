@@ -62,6 +62,24 @@ class Region(ABC):
     def projection(self, matrix: np.ndarray) -> np.ndarray:
         """Return the nearest point in the Frobenius norm."""
 
+    @property
+    @abstractmethod
+    def n_directions(self) -> int:
+        """p: how many numbers a point of the sphere for `square` has."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> float:
+        """By how much xᵀ·square(A)·x/radius differs at most between unit x, A a design of norm at most 1."""
+
+    @abstractmethod
+    def square(self, slope: np.ndarray) -> np.ndarray:
+        """Return the symmetric (p, p) S with ⟨slope, at(x)⟩ = radius·xᵀSx; ‖S‖ is at most the Frobenius norm of it."""
+
+    @abstractmethod
+    def at(self, place: np.ndarray) -> np.ndarray:
+        """Return the point of the region for a unit vector x; some x is an extreme point with the least value."""
+
     @abstractmethod
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
         """Return `n_coordinates` numbers whose ℓ₂ norm is the Frobenius norm."""
@@ -115,6 +133,25 @@ class Spectraplex(Region):
         found: np.ndarray = (vectors * kept) @ vectors.T
         return found
 
+    @property
+    def n_directions(self) -> int:
+        """d + 1: the last coordinate stands for the extreme point 0."""
+        return self.n_columns + 1
+
+    @property
+    def spread(self) -> float:
+        """1: for A = zzᵀ scores are in [0, 1]."""
+        return 1.0
+
+    def square(self, slope: np.ndarray) -> np.ndarray:
+        """Return the matrix with a row and a column of 0 more."""
+        return np.pad(slope, (0, 1))
+
+    def at(self, place: np.ndarray) -> np.ndarray:
+        """Return radius·yyᵀ for x = (y, y_0): its trace is at most the radius, and 0 where y_0 = 1."""
+        found: np.ndarray = self.radius * np.multiply.outer(place[:-1], place[:-1])
+        return found
+
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
         """Return the upper triangle, entries beside the diagonal times √2."""
         return coordinates(matrix)
@@ -161,13 +198,36 @@ class NuclearBall(Region):
             left, values, right = np.linalg.svd(slope, full_matrices=False)
             return Vertex(-self.radius * float(values[0]), -self.radius, left[:, 0], right[0])
         value, both = lowest(dilation(slope))
-        left, right = (_unit(part) for part in (both[:n_rows], both[n_rows:]))
+        left, right = (unit(part) for part in (both[:n_rows], both[n_rows:]))
         return Vertex(self.radius * value, self.radius, left, right)
 
     def projection(self, matrix: np.ndarray) -> np.ndarray:
         """Return the nearest point: its singular values are the nearest of {w ≥ 0, Σw ≤ radius}."""
         ball = Geometry(self.shape_of, 1, self.radius)
         return ball.projection(matrix.reshape(1, -1)).reshape(self.shape_of)
+
+    @property
+    def n_directions(self) -> int:
+        """m + k."""
+        return sum(self.shape_of)
+
+    @property
+    def spread(self) -> float:
+        """2: the dilation of A has eigenvalues ±σ_i."""
+        return 2.0
+
+    def square(self, slope: np.ndarray) -> np.ndarray:
+        """Return the dilation, written out."""
+        n_rows = self.shape_of[0]
+        found = np.zeros((self.n_directions, self.n_directions))
+        found[:n_rows, n_rows:], found[n_rows:, :n_rows] = slope, slope.T
+        return found
+
+    def at(self, place: np.ndarray) -> np.ndarray:
+        """Return 2·radius·uwᵀ for x = (u, w): its nuclear norm is 2·radius·‖u‖‖w‖, at most the radius."""
+        n_rows = self.shape_of[0]
+        found: np.ndarray = 2 * self.radius * np.multiply.outer(place[:n_rows], place[n_rows:])
+        return found
 
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
         """Return the entries, row after row."""
@@ -203,7 +263,7 @@ def _lanczos(operator: Any) -> tuple[float, np.ndarray]:
         values, vectors = eigsh(operator, k=1, which="SA", v0=start, maxiter=100 * d)
     except ArpackNoConvergence:
         raise InvalidRequest("Lanczos' iteration did not converge.", "Write the matrix out.", "") from None
-    return float(values[0]), _unit(vectors[:, 0])
+    return float(values[0]), unit(vectors[:, 0])
 
 
 def dilation(rectangular: Any) -> Any:
@@ -221,6 +281,7 @@ def dilation(rectangular: Any) -> Any:
     return LinearOperator((size, size), matvec=times, rmatvec=times, dtype=float)
 
 
-def _unit(vector: np.ndarray) -> np.ndarray:
+def unit(vector: np.ndarray) -> np.ndarray:
+    """Return the vector over its length; the first axis for 0."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else np.eye(1, len(vector))[0]

@@ -1,4 +1,4 @@
-"""Stochastic Frank–Wolfe in one pass, its recursive gradients released with noise that is correlated over time."""
+"""Stochastic Frank–Wolfe in one pass over the rows, its extreme points found by a private oracle."""
 
 import math
 from dataclasses import dataclass
@@ -7,16 +7,15 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import GaussianDP, Guarantee
+from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.spectraplex import Region
-from gaugedp.optimization.streams import MOST_NUMBERS, Stream, stream
+from gaugedp.optimization.streams import MOST_NUMBERS
 from gaugedp.optimization.trace_designs import TraceScale, TraceTask
+from gaugedp.optimization.vertices import Oracle, Running, oracle
 
 _ROUNDING = 1 + 2.0**-24  # of slopes and predictions in floats
-_DRIFT = 2.0**-44  # a step: what rounding adds to the running gradient, of norm at most 64
+_DRIFT = 2.0**-43  # a step: twice what rounding adds to the running gradient, of norm at most 64
 _MOST_SLOTS = 2**18  # steps of a pass: more rows share slots
-_FINE = 20  # the lattice has steps of 2^−20 to 2^−21 deviations
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class StochasticFrankWolfe:
-    """X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, V_t the extreme point that D_t with noise points to.
+    """X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, V_t the point that an oracle finds for D_t.
 
     D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2 rows, and D_t = (1 − η)·D_{t−1} + g_t with
     g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once (algorithm 2 of the thesis of the theory page);
@@ -82,17 +81,15 @@ class StochasticFrankWolfe:
 
     Theorem. A row adds to D_0 a matrix of norm at most 1/n_0, or to one g_t one of at most η·`growth` over its number
     of rows: 1 + swing·β for any loss with |φ′| ≤ 1 and β-Lipschitz φ′, 1 for the squared loss, whose φ′ is affine in X.
-    With Δ_0 and Δ these numbers, doubled where rows are replaced, and (c_0, c_1) the columns of the noise, the stream
-    D_0, D_1, … with noise is μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ, and so is X. The weights of A are cut to these bounds,
-    so that the promise holds for any slope. docs/theory/stochastic_frank_wolfe.md
+    With Δ_0 and Δ these numbers, doubled where rows are replaced, all V_t together, and so X, keep what the oracle
+    promises for them. The weights of A are cut to these bounds, so that the promise holds for any slope.
+    docs/theory/stochastic_frank_wolfe.md
     """
 
-    region: Region
     schedule: Schedule
     growth: float
     replaced: bool
-    stream: Stream
-    guarantee: GaussianDP
+    oracle: Oracle
 
     exactness = "idealized"
 
@@ -100,42 +97,41 @@ class StochasticFrankWolfe:
     def calibrate(
         cls, promise: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
-        """Return the method for GaussianDP; `growth` as above where None, by the scale's smoothness and swing."""
-        if not (isinstance(promise, GaussianDP) and promise.mu > 0):
-            raise InvalidRequest(f"A stream cannot promise {promise!r}.", "Give GaussianDP: epsilon and delta above 0.")
+        """Return the method with the oracle of the name `noise`; `growth` by the scale's smoothness where None."""
         most = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
         schedule = Schedule(max(1, round(scale.n_rows)), most)
         steepness = 1 + scale.swing * scale.smoothness if growth is None else growth
         positive(growth=steepness)
-        running = stream(noise, 1 + schedule.n_later, 1 - schedule.rate)
-        running.check(scale.region.n_coordinates)
-        return cls(scale.region, schedule, steepness, scale.replaced, running, promise)
+        moved = _moved(schedule, steepness, scale.factor)
+        running = Running(scale.region, 1 + schedule.n_later, 1 - schedule.rate, moved)
+        return cls(schedule, steepness, scale.replaced, oracle(noise, promise, running))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all steps keep together."""
+        return self.oracle.guarantee
+
+    @property
+    def region(self) -> Region:
+        """Where X is."""
+        return self.oracle.running.region
 
     @property
     def moved(self) -> tuple[float, float]:
         """(Δ_0, Δ), with what floats may add."""
-        factor, drift = (2.0 if self.replaced else 1.0) * _ROUNDING, self.schedule.n_later * _DRIFT
-        group = self.schedule.group
-        return factor / (self.schedule.first * group) + drift, factor * self.schedule.rate * self.growth / group + drift
-
-    @property
-    def std(self) -> float:
-        """σ: the deviation of w on a coordinate."""
-        pairs = zip(self.moved, self.stream.columns, strict=True)
-        return max(moved * column for moved, column in pairs) / self.guarantee.mu * (1 + 2.0**-40)
+        return self.oracle.running.moved
 
     def solve(self, task: TraceTask, rng: Entropy) -> np.ndarray:
         """Return X after the last step: pay first."""
-        rate, width = self.schedule.rate, self.region.n_coordinates
-        point = before = np.zeros(self.region.shape)
+        rate = self.schedule.rate
+        point = before = estimate = np.zeros(self.region.shape)
+        choose = self.oracle.start(rng)
         order, starts = self.schedule.slots(len(task.target), self.replaced, rng)
-        estimate = np.zeros(self.region.shape)
-        for t, noise in enumerate(self.stream.noise(width, rng)):
+        for t in range(1 + self.schedule.n_later):
             places = order[starts[t] : starts[t + 1]]
             weights = self._weights(task, places, (point, before) if t else (point,))
             estimate = (1 - rate) * estimate + task.designs.combine(*weights)
-            vertex = self.region.vertex(self._released(estimate, noise))
-            before, point = point, (1 - rate) * point + rate * vertex.matrix
+            before, point = point, (1 - rate) * point + rate * choose(estimate)
         return point
 
     def _weights(
@@ -149,8 +145,9 @@ class StochasticFrankWolfe:
         change = now - (1 - self.schedule.rate) * task.slopes(places, points[1])
         return places, np.clip(change, -limit, limit) / self.schedule.group
 
-    def _released(self, estimate: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Return D_t with noise, rounded to the lattice."""
-        step = 2.0 ** (math.floor(math.log2(self.std)) - _FINE)
-        coords = self.region.coordinates(estimate) + self.std * noise
-        return self.region.matrix_of(np.rint(coords / step) * step)
+
+def _moved(schedule: Schedule, growth: float, factor: float) -> tuple[float, float]:
+    """Return (Δ_0, Δ), with what floats may add."""
+    grown, drift = factor * _ROUNDING, schedule.n_later * _DRIFT
+    group = schedule.group
+    return grown / (schedule.first * group) + drift, grown * schedule.rate * growth / group + drift

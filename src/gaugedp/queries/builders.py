@@ -45,6 +45,8 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """
     names = tuple(domain.attributes)
     values = np.asarray(matrix)
+    if values.dtype.kind == "c":
+        raise InvalidRequest("The workload matrix is complex.", "Give real numbers.")
     if values.ndim != 2 or values.shape[1] != domain.n_cells():
         raise InvalidRequest(
             f"The workload has shape {values.shape} and the domain {domain.n_cells():,} cells.",

@@ -38,7 +38,7 @@ class Estimate:
             return values[: self.n_answers]
         middle, half_range = self.ratio
         sums, counts = values[: self.n_answers], values[self.n_answers :]
-        distance = np.divide(sums, counts, out=np.zeros(self.n_answers), where=counts > 0)
+        distance = _divided(sums, counts, counts > 0)
         return middle + np.clip(distance, -half_range, half_range)
 
     def intervals(self, values: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,11 +54,7 @@ class Estimate:
         n = self.n_answers
         fewest, most = values[n:] - widths[n:], values[n:] + widths[n:]
         known = fewest > 0
-        ends = [
-            np.divide(values[:n] + side * widths[:n], count, out=np.zeros(n), where=known)
-            for side in (-1, 1)
-            for count in (fewest, most)
-        ]
+        ends = [_divided(values[:n] + side * widths[:n], count, known) for side in (-1, 1) for count in (fewest, most)]
         low = np.where(known, np.minimum.reduce(ends), -half_range)
         high = np.where(known, np.maximum.reduce(ends), half_range)
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
@@ -87,3 +83,9 @@ def all_answers(estimates: Sequence[Estimate], values: np.ndarray) -> np.ndarray
 def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]:
     """Cut what was released for all terms into the parts of each term."""
     return np.split(values, np.cumsum([one.n_rows for one in estimates])[:-1])
+
+
+def _divided(sums: np.ndarray, counts: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Return the quotients, 0 elsewhere; one beyond all numbers is infinite, and is clipped to a mean's bounds."""
+    with np.errstate(over="ignore"):
+        return np.divide(sums, counts, out=np.zeros(len(sums)), where=where)

@@ -27,6 +27,7 @@ def query(domain: Domain, text: str) -> Workload | Quantiles:
     terms = [term.strip() for term in text.split(";") if term.strip()]
     if not terms:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
+    _check_alone(terms)
     made = [_term(domain, term) for term in terms]
     return made[0] if len(made) == 1 and isinstance(made[0], Quantiles) else stack(*made)  # type: ignore[arg-type]
 
@@ -36,6 +37,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     if call is None:
         if text == "count" and "count" not in domain.attributes:
             return count(domain)
+        _check_joined(domain, text)
         return marginals(domain, _product(text))
     word, name, by = call["word"], call["name"], call["by"]
     if word == "count":
@@ -49,6 +51,30 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     if word in _CELLS:
         raise InvalidRequest(f"{word}(…) does not take by.", f"Ask for {word}({name}) alone.")
     raise UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
+
+
+def _check_alone(terms: list[str]) -> None:
+    """Refuse quantiles beside other terms, before anything else is said of them."""
+    calls = [_CALL.match(term) for term in terms]
+    alone = [term for term, call in zip(terms, calls, strict=True) if call and call["word"] in _QUANTILES]
+    if not alone or len(terms) == 1:
+        return
+    rest = "; ".join(term for term in terms if term not in alone)
+    asked = " and ".join(f'--query "{text}"' for text in [*alone, rest] if text)
+    raise InvalidRequest(
+        "Quantiles are asked for alone, and cannot be stacked with other terms.",
+        f"Ask in commands of their own: {asked}. One term takes several quantiles.",
+    )
+
+
+def _check_joined(domain: Domain, text: str) -> None:
+    """Refuse terms that are joined by a comma or by "by", where that is not part of a name."""
+    known = all(name in domain.attributes for name in _product(text))
+    if not known and (re.search(r"\w\s*,\s*\w", text) or re.search(r"\w\s+by\s+\w", text)):
+        raise InvalidRequest(
+            f"{text!r} is no term.",
+            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means and quantiles.",
+        )
 
 
 def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None) -> Quantiles:

@@ -1,5 +1,6 @@
 """What was spent and what is left, as a bar and as text."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,8 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     before, now = shares
     left = max(0.0, 1 - before - now)
     of = "Of ε. " if facts["budget"].startswith("ApproxDP") else ""
-    words = f"{of}Spent before: {_percent(before)}. This release: {_percent(now)}. Left: {_percent(left)}."
+    said = _percents([before, now, left])
+    words = f"{of}Spent before: {said[0]}. This release: {said[1]}. Left: {said[2]}."
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))
@@ -55,7 +57,16 @@ def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
     return min(max(spent / budget - now, 0.0), 1.0 - now), now
 
 
-def _percent(share: float) -> str:
-    if share < 0.005:
+def _percents(shares: list[float]) -> list[str]:
+    """Return shares of a whole in whole percent that add up: those with the largest remainders are rounded up."""
+    percents = [math.floor(100 * share) for share in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda i: percents[i] - 100 * shares[i])
+    for i in by_remainder[: max(0, 100 - sum(percents))]:
+        percents[i] += 1
+    return [_percent(percent, share) for percent, share in zip(percents, shares, strict=True)]
+
+
+def _percent(percent: int, share: float) -> str:
+    if percent == 0:
         return "nothing" if share < 1e-12 else "less than 1\u00a0%"
-    return f"{100 * share:.0f}\u00a0%"
+    return f"{percent}\u00a0%"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from gaugedp.domain import PrivacyUnit
 from gaugedp.processing import WORDS
 from gaugedp.report.figures import answer, plain
 from gaugedp.report.layout import MARKS, Dots, arrange
@@ -56,10 +57,11 @@ def answers(release: "Release") -> Html:
 
 
 def _explained(release: "Release") -> list[str]:
+    meaning = " ".join([_MEANING, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
-        return [_MEANING, _DIGITS, _NEGATIVE]
+        return [meaning, _DIGITS, _NEGATIVE]
     words = _PROCESSED.format(steps="; then ".join(WORDS[step] for step in release.processing))
-    return [words, _MEANING.replace("Dots are the released answers. ", ""), _DIGITS]
+    return [words, meaning.replace("Dots are the released answers. ", ""), _DIGITS]
 
 
 def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:

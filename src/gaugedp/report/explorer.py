@@ -137,7 +137,7 @@ def explore(
         on_progress((number + 1) / len(wanted))
     if not made:
         plan(query, unit, epsilon=epsilons[-1])  # says why not
-        raise InvalidRequest("No epsilon of the grid can be planned for.", "Give larger ones.")
+        raise InvalidRequest("No epsilon of the grid can be planned for.", "Give a larger epsilon, or more of them.")
     return Explored(query, unit, epsilons, deltas, tuple(points), _measures(made[0]), made[0].mechanism.in_rows)
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from gaugedp.answer import Release
 
 _LONG = 120  # characters of a question that still make a title
-_AGAIN = "Running it again draws new noise and costs budget again; the same key returns this release at no cost."
+_AGAIN = (
+    "The same key returns this release from its ledger, at no cost. Without it, or with another, the same question "
+    "draws new noise and costs budget again."
+)
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
 _IN_ROWS = (
     "Here errors and bars are ranks, counted in rows: how many rows may lie between an answer, or an end of its "
@@ -111,7 +114,7 @@ def _three_facts(release: "Release") -> Html:
             "div",
             _fact(
                 "Promised",
-                words.symbol(promise),
+                _symbol(promise, asked),
                 tag("p", words.promised(promise, unit)),
                 tag("p", words.best_guess(promise, unit)),
                 tag("p", sharper, class_="small") if asked != promise else "",
@@ -121,6 +124,12 @@ def _three_facts(release: "Release") -> Html:
             class_="facts",
         ),
     )
+
+
+def _symbol(promise: Guarantee, asked: Guarantee) -> str:
+    """Return the promise as a formula; the one that was asked for before one that has no formula."""
+    formula = words.symbol(promise)
+    return formula if formula != repr(promise) else f"{words.symbol(asked)} (in detail: {formula})"
 
 
 def _spent(facts: Mapping[str, Any]) -> Html:
@@ -197,7 +206,7 @@ def _again(release: "Release") -> Html:
     items: list[tuple[str, str]] = [("Digest of the question", tag("code", facts["digest"]))]
     checks: list[str] = []
     if paid:
-        items += [("Ledger entry", str(paid["entry"])), ("Tip of the ledger", tag("code", paid["tip"]))]
+        items += [("Ledger entry", str(paid["entry"])), (f"Tip after entry {paid['entry']}", tag("code", paid["tip"]))]
         checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {paid['tip']}")]
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
     return tag(
@@ -219,8 +228,14 @@ def _command(facts: Mapping[str, Any]) -> Html:
     numbers = " ".join(f"--{name} {value}" for name, value in _asked(from_dict(facts["asked"])).items())
     question = shlex.quote(facts["query"])
     steps = "".join(f" {_FLAGS[step]}" for step in facts.get("processing", {}).get("steps", ()))
-    line = f"gaugedp release TABLE --domain domain.toml --query {question} {numbers} --ledger LEDGER{steps}"
+    key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
+    line = f"gaugedp release TABLE --domain domain.toml --query {question} {numbers} --ledger LEDGER{steps}{key}"
     return join([tag("h3", "On the command line"), _code(line)])
+
+
+def _key(facts: Mapping[str, Any]) -> str:
+    """Return the key of the request; nothing in a release that was written before keys were noted."""
+    return str(facts.get("account", {}).get("key", ""))
 
 
 def _python(facts: Mapping[str, Any]) -> str:
@@ -243,6 +258,7 @@ def _python(facts: Mapping[str, Any]) -> str:
         "    query,",
         "    table,",
         "    ledger=ledger,",
+        *([f"    key={_quoted(_key(facts))},"] if _key(facts) else []),
         *([f"    processing={tuple(steps)!r},"] if steps else []),
         f"    {promise}",
         ")",

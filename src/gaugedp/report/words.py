@@ -22,7 +22,8 @@ _EXACTNESS = {
     "so the promise holds for the program and not only for its formula.",
     "idealized": "The proof is about real numbers; the program computes with floating point, which is close to them "
     "but not the same.",
-    "mixing": "The noise comes from a random walk. Its distance from the stated law is part of the promise.",
+    "mixing": "The draw comes from a random walk, which only comes near the stated law. The promise has a δ that is an "
+    "allowance for the distance. For K-norm noise, that the walk stays within it is measured by a rule, not proved.",
 }
 
 

@@ -48,15 +48,15 @@ def keep_some(rows: Sql, fields: list[Field], kind: Kind, limit: tuple[int, byte
     """Return `rows` (the fields and `PERSON`) with at most max_rows for each person; `limit` is (max_rows, key)."""
     max_rows, row_key = limit
     words = pack(fields)
-    packed = _over(rows, *(_packed(word).as_(f"w{i}") for i, word in enumerate(words)), PERSON)
+    packed = over(rows, *(_packed(word).as_(f"w{i}") for i, word in enumerate(words)), PERSON)
     names = [f"w{i}" for i in range(len(words))]
-    numbered = _over(packed, *names, PERSON, _row_number(names).as_(POSITION))
+    numbered = over(packed, *names, PERSON, _row_number(names).as_(POSITION))
     hashed = _hashed(numbered, names, kind, _constants(row_key))
-    ranked = _over(hashed, *names, _row_number([HASH, POSITION]).as_(RANK))
+    ranked = over(hashed, *names, _row_number([HASH, POSITION]).as_(RANK))
     # DuckDB turns "rank <= max_rows" into a heap for each person, twice as slow as the sort; this form it leaves alone
     first = ((exp.column(RANK) - 1) // max_rows).eq(0)
     parts = [part for i, word in enumerate(words) for part in _unpacked(f"w{i}", word)]
-    return _over(ranked, *parts or names).where(first)
+    return over(ranked, *parts or names).where(first, copy=False)
 
 
 def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) -> Sql:
@@ -69,7 +69,7 @@ def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) ->
     count, index = bucket
     slopes = _constants(row_key + b"bucket")[:2]
     low, high = (digit * slope for digit, slope in zip(_digits(_person_number(kind)), slopes, strict=True))
-    return rows.where(((low + high) % PRIME % count).eq(index))  # each product is below 2^61
+    return rows.where(((low + high) % PRIME % count).eq(index), copy=False)  # each product is below 2^61
 
 
 def pack(fields: list[Field]) -> list[list[Field]]:
@@ -104,8 +104,17 @@ def _unpacked(name: str, word: list[Field]) -> list[Sql]:
     return parts
 
 
-def _over(rows: Sql, *columns: str | Sql) -> Sql:
-    return exp.select(*columns).from_(rows.subquery("rows"))
+def over(rows: Sql, *columns: str | Sql, name: str = "rows") -> Sql:
+    """Return the columns selected from the statement `rows`, which becomes a part of the result: nothing is copied.
+
+    A statement over thousands of categories is large, and sqlglot would copy it at each step.
+    """
+    return exp.select(*columns, copy=False).from_(within(rows, name), copy=False)
+
+
+def within(rows: Sql, name: str) -> Sql:
+    """Return the statement `rows` itself as a subquery."""
+    return rows.subquery(name, copy=False)
 
 
 def _row_number(order: list[str]) -> Sql:
@@ -125,11 +134,11 @@ def _constants(row_key: bytes) -> list[int]:
 def _hashed(rows: Sql, names: list[str], kind: Kind, constants: list[int]) -> Sql:
     carried = [*names, PERSON, POSITION]
     start = _line(_person_number(kind), constants[:3])
-    rows = _over(rows, *carried, start.as_(HASH))
+    rows = over(rows, *carried, start.as_(HASH))
     for shift in constants[3:]:  # a query for each cube: written out in one, the expression would be 9 times as long
         value = exp.cast(exp.column(HASH), "BIGINT") + shift
         cube = (value * value % PRIME) * value % PRIME
-        rows = _over(rows, *carried, exp.cast(cube, "INT").as_(HASH))
+        rows = over(rows, *carried, exp.cast(cube, "INT").as_(HASH))
     return rows
 
 

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.checkpoint import Checkpoint, Sums, owned_folder
 from gaugedp.tables.engine import Engine
+from gaugedp.tables.origin import Origin
 
 if TYPE_CHECKING:
     from gaugedp.tables.plan import Plan
@@ -36,6 +38,10 @@ def silent(share: float) -> None:
     """Show nothing."""
 
 
+def nothing() -> None:
+    """Find no files."""
+
+
 @dataclass(frozen=True)
 class Buckets:
     """In how many parts a table is looked at, and where the sums over finished parts are kept, if anywhere."""
@@ -44,11 +50,17 @@ class Buckets:
     count: int = 1
     memory_bytes: int | None = None
     folder: Path | None = None
+    origin: Origin | None = None
+    find_origin: Callable[[], Origin | None] = field(default=nothing, repr=False)
     on_progress: Callable[[float], object] = field(default=silent, repr=False)
 
     @classmethod
     def of(cls, source: object) -> "Buckets":
         """Return one part, or more for a file that is large beside half of the machine's memory."""
+        from gaugedp.tables import spark
+
+        if spark.is_spark(source):
+            return cls(find_origin=partial(spark.origin_of, source))
         if not isinstance(source, str | Path):
             return cls()
         file = Path(source).resolve()
@@ -56,13 +68,14 @@ class Buckets:
             return cls()
         memory = _machine_memory() // 2
         count = _enough(file, memory)
-        return cls(file, count, memory if count > 1 else None)
+        return cls(file, count, memory if count > 1 else None, find_origin=partial(Origin, (file,)))
 
     def asked(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
         """Return the parts that are asked for; a `count` that is not given follows from the size of the file."""
         memory = _machine_memory() // 2 if memory_bytes is None else memory_bytes
         whole(minimum=LEAST_MEMORY, memory_bytes=memory)
-        if self.file is None and (count is None or folder is not None):
+        origin = None if folder is None else self.find_origin()
+        if (self.file is None and count is None) or (folder is not None and origin is None):
             raise InvalidRequest(
                 "The source is not a file, so that its size and whether it changed are not known.",
                 "Give the number of buckets, and no folder.",
@@ -73,7 +86,8 @@ class Buckets:
         if count > MOST_BUCKETS:
             raise InvalidRequest(f"{count:,} buckets are too many.", f"Give at most {MOST_BUCKETS:,}.")
         limit = memory if count > 1 or memory_bytes is not None else None
-        return replace(self, count=count, memory_bytes=limit, folder=None if folder is None else owned_folder(folder))
+        place = None if folder is None else owned_folder(folder)
+        return replace(self, count=count, memory_bytes=limit, folder=place, origin=origin)
 
     def limited(self, engine: Engine) -> Engine:
         """Return the engine with the limit of memory, where it is one of ours; others keep their own settings."""
@@ -114,9 +128,10 @@ class Buckets:
         return list(sums.arrays)
 
     def _checkpoint(self, plan: "Plan") -> Checkpoint | None:
-        if self.folder is None or self.file is None:
+        if self.folder is None or self.origin is None:
             return None
-        return Checkpoint.of(self.folder, self.file, plan.statement(b"").sql())
+        asked = [plan.totals, plan.domain, plan.unit, plan.statement(b"").sql()]  # a statement can serve two questions
+        return Checkpoint.of(self.folder, self.origin, repr(asked))
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:

@@ -28,7 +28,10 @@ LEAF = 8  # a search tree compares one by one up to this many values
 
 @dataclass(frozen=True)
 class Reading:
-    """One column made ready: `reads` are its aliases over the source, `inside` and `code` speak of the aliases."""
+    """One column made ready: `reads` are its aliases over the source, `inside` and `code` speak of the aliases.
+
+    The code becomes a part of the one statement that it is put into.
+    """
 
     reads: dict[str, Sql]
     inside: Sql
@@ -37,12 +40,11 @@ class Reading:
 
     def kept(self) -> Sql:
         """The code, where every row that is not inside is left out."""
-        return self.code.copy() if self.is_total else self.otherwise(None)
+        return self.code if self.is_total else self.otherwise(None)
 
     def otherwise(self, code: int | None) -> Sql:
         """The code; for any value that is not inside, the given one."""
-        chosen = exp.Case().when(self.inside.copy(), self.code.copy())
-        return chosen if code is None else chosen.else_(exp.convert(code))
+        return _choice(self.inside.copy(), self.code, None if code is None else exp.convert(code))
 
 
 def read_attribute(attribute: Attribute, column: Column, alias: str) -> Reading:
@@ -193,7 +195,7 @@ def _search_edges(value: Sql, edges: Sequence[Fraction], first: int, last: int) 
         return exp.convert(first)
     middle = (first + last + 1) // 2
     left, right = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
-    return exp.Case().when(value < _float(edges[middle]), left).else_(right)
+    return _choice(value < _float(edges[middle]), left, right)
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
@@ -201,11 +203,16 @@ def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
     if len(choices) > LEAF:
         middle = len(choices) // 2
         left, right = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
-        return exp.Case().when(value < choices[middle][0].copy(), left).else_(right)
+        return _choice(value < choices[middle][0], left, right)
     chosen = exp.Case()
     for literal, code in choices:
         chosen = chosen.when(value.eq(literal.copy()), exp.convert(code), copy=False)
     return chosen if choices else exp.cast(exp.null(), "INT")
+
+
+def _choice(condition: Sql, yes: Sql, no: Sql | None) -> Sql:
+    """CASE WHEN of the very expressions, without a copy of them."""
+    return exp.Case(ifs=[exp.If(this=condition, true=yes)], default=no)
 
 
 def _is_any(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
+from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import unfinished
 
 ENDING = ".gaugedp-sums"
@@ -52,20 +53,20 @@ class Sums:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the sums of one question to one `file` are kept, and the `source`: which state of the file they are of."""
+    """Where the sums of one question to the rows of one `origin` are kept, and which state of it they are of."""
 
     path: Path
-    file: Path
+    origin: Origin
     source: str
 
     @classmethod
-    def of(cls, folder: Path, file: Path, question: str) -> "Checkpoint":
+    def of(cls, folder: Path, origin: Origin, question: str) -> "Checkpoint":
         """Return the place for a question, given as its statement without row key, in `folder`."""
-        named = hashlib.sha256("\0".join([version("gaugedp"), str(file), question]).encode()).hexdigest()
-        return cls(folder / f"{named[:32]}{ENDING}", file, state(file))
+        named = hashlib.sha256("\0".join([version("gaugedp"), origin.name, question]).encode()).hexdigest()
+        return cls(folder / f"{named[:32]}{ENDING}", origin, origin.state())
 
     def load(self, fresh: Sums) -> Sums:
-        """Return what is kept for as many buckets as `fresh` has, of the file as it is; else `fresh`."""
+        """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
         for left in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
             _remove(left)
         try:
@@ -89,8 +90,8 @@ class Checkpoint:
             _remove(draft)
 
     def check(self) -> None:
-        """Refuse to go on where the file is no longer what it was at the start; what was kept is removed."""
-        if state(self.file) != self.source:
+        """Refuse to go on where a file is no longer what it was at the start; what was kept is removed."""
+        if self.origin.state() != self.source:
             self.remove()
             raise unfinished()
 
@@ -99,24 +100,15 @@ class Checkpoint:
         _remove(self.path)
 
 
-def state(file: Path) -> str:
-    """Return what tells a file from its later states without reading it: its place, size and time of writing."""
-    try:
-        found = file.stat()
-    except OSError:
-        raise unfinished() from None
-    return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
-
-
 def owned_folder(folder: str | os.PathLike[str]) -> Path:
     """Return the folder, made for its owner alone where there is none; refuse one that others may write to."""
     path = Path(folder).resolve()
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        mode = path.stat().st_mode
+        found = path.stat()
     except OSError:
         raise InvalidRequest(f"The folder {str(path)!r} cannot be made.", "Name a folder of your own.") from None
-    if os.name == "posix" and mode & OTHERS_MAY_WRITE:
+    if os.name == "posix" and (found.st_mode & OTHERS_MAY_WRITE or found.st_uid != os.geteuid()):
         raise InvalidRequest(
             f"Others may write to the folder {str(path)!r}, and exact sums would be kept there.",
             "Name a folder of your own (mode 0700).",

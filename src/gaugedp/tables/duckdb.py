@@ -23,7 +23,7 @@ from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
 from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
 from gaugedp.tables.files import File
-from gaugedp.tables.refusals import Failures, check_names, or_refuse, unfinished, unreadable, unusable
+from gaugedp.tables.refusals import Failures, check_names, or_refuse, taken_words, unfinished, unreadable, unusable
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,6 +124,11 @@ def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEn
     )
 
 
+def file_types(file: File) -> dict[str, Any]:
+    """Return the columns of a Parquet file with their types."""
+    return _or_refuse(lambda: _types(lambda connection: _view(connection, _parquet(file))), unreadable())
+
+
 def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     if file.format == "Parquet":
         return _described("a Parquet file", needed, lambda connection: _view(connection, _parquet(file)))
@@ -153,7 +158,17 @@ def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
 def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -> RelationEngine:
     types = _or_refuse(lambda: dict(zip(relation.columns, relation.types, strict=True)), unreadable())
     check_names(list(types), needed)
+    if _or_refuse(lambda: _has_taken_words(relation), unreadable()):
+        raise taken_words("database")
     return RelationEngine(_columns({name: types[name] for name in needed}), relation)
+
+
+def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
+    """Whether a macro has the name of one of DuckDB's own functions or operators: it would be called in their place."""
+    listed: Any = relation.query(SOURCE, "SELECT function_name, internal FROM system.main.duckdb_functions()")
+    names = listed.fetchall()
+    own, made = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
+    return bool(own & made)
 
 
 def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckDBEngine:

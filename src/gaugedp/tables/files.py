@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gaugedp._postgres import is_no_path
 from gaugedp.errors import UnreadableTable
 
 FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".tsv": "TSV", ".csv.gz": "CSV", ".tsv.gz": "TSV"}
@@ -23,6 +24,11 @@ class File:
     @classmethod
     def find(cls, path: str | Path) -> "File":
         """Return the file at `path`, the format being told by the end of its name."""
+        if is_no_path(str(path)):  # not repeated: it may hold a password
+            raise UnreadableTable(
+                "The source is neither the path of a file nor an address that can be read.",
+                "Give a path, or postgresql://user@host/database?table=people as text.",
+            )
         path = Path(path)
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
         if suffix not in FORMATS:

@@ -66,7 +66,9 @@ def without_rows(source: Any) -> Any:
         case "pandas":
             return source.iloc[:0]
         case "polars":
-            return source.lazy().collect_schema().to_frame()
+            import polars
+
+            return polars.DataFrame(schema=source.lazy().collect_schema())
     return source.schema.empty_table()
 
 

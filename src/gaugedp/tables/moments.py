@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
+from gaugedp.tables.bounding import over
 from gaugedp.tables.engine import Sql
 
 MOST_BITS, MOST_PRODUCT_BITS = 22, 12  # sums over 2^40 rows, and of products over 2^38, fit 64 bits
@@ -56,8 +57,7 @@ class Scaled:
         sums: dict[str, Sql] = {f"x{j}": exp.column(f"x{j}") for j in range(len(self.spans))}
         sums |= {f"p{i}_{j}": exp.column(f"x{i}") * exp.column(f"x{j}") for i, j in self.pairs}
         totals = [_total(name, value) for name, value in sums.items()]
-        rows = exp.select(*scaled).from_(listed.subquery("listed"))
-        return exp.select(exp.Count(this=exp.Star()).as_("n"), *totals).from_(rows.subquery("rows"))
+        return over(over(listed, *scaled, name="listed"), exp.Count(this=exp.Star()).as_("n"), *totals)
 
     def read(self, found: Mapping[str, np.ndarray]) -> Moments:
         """Return the moments that the statement's result stands for."""

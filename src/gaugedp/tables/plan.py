@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some
+from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
 from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
 from gaugedp.tables.total import Total
@@ -66,14 +66,14 @@ class Plan:
     def listing(self, row_key: bytes) -> Sql:
         """Return the statement that lists the kept rows, sorted: cells `a<i>` and steps `s<j>`, −1 where missing."""
         listed = self.listed(row_key)
-        return exp.select("*").from_(listed.subquery("listed")).order_by(*listed.named_selects)
+        return exp.select("*").from_(within(listed, "listed"), copy=False).order_by(*listed.named_selects, copy=False)
 
     def listed(self, row_key: bytes) -> Sql:
         """Return the statement that lists them in any order."""
         cells = {f"a{i}": exp.column(f"a{i}") for i in range(len(self.attributes))}
         steps = {f"s{j}": exp.func("COALESCE", exp.column(f"s{j}"), exp.convert(-1)) for j in range(len(self.columns))}
         numbers = [exp.cast(number, "BIGINT").as_(name) for name, number in {**cells, **steps}.items()]
-        return exp.select(*numbers).from_(self._kept(row_key).subquery("rows"))
+        return over(self._kept(row_key), *numbers)
 
     def arrays(self, result: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Return the array of each total, given the columns of the statement's result."""
@@ -113,8 +113,8 @@ class Plan:
             readings.append(read_person(self.types[self.unit.column], PERSON))
             chosen.append(exp.column(PERSON))
             conditions.append(readings[-1].inside)
-        rows = exp.select(*chosen or [exp.convert(1).as_("one")]).from_(_source(readings).subquery("source_columns"))
-        return rows.where(*conditions) if conditions else rows
+        rows = over(_source(readings), *chosen or [exp.convert(1).as_("one")], name="source_columns")
+        return rows.where(*conditions, copy=False) if conditions else rows
 
     def _attribute(self, name: str, alias: str) -> tuple[Reading, int | None]:
         attribute = self.domain.attribute(name)
@@ -133,12 +133,11 @@ class Plan:
     def _grouped(self, rows: Sql) -> Sql:
         places, added, rows = list(self.places), self._added(), self._with_values(rows)
         if len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS:
-            joint = exp.select(*places, *(add.as_(name) for name, add in added.items()))
-            rows = joint.from_(rows.subquery("rows")).group_by(*places)
+            rows = over(rows, *places, *(add.as_(name) for name, add in added.items())).group_by(*places, copy=False)
             added = {name: exp.Sum(this=exp.column(name)) for name in added}
         marks = [self._mark(place).as_(f"cell{i}") for i, place in enumerate(places)]
         numbers = [number for name, add in added.items() for number in _as_integers(name, add)]
-        return self._group_by(exp.select(*marks, *numbers).from_(rows.subquery("rows")))
+        return self._group_by(over(rows, *marks, *numbers))
 
     def _with_values(self, rows: Sql) -> Sql:
         """The rows with the places `h<j>`: the steps of column j, or one cell more where there is no value."""
@@ -148,7 +147,7 @@ class Plan:
         kept = [f"a{i}" for i in range(len(self.attributes))] + [f"s{j}" for j in range(len(self.columns))]
         steps = {name: exp.column(f"s{name[1:]}") for name in listed}
         values = [exp.func("COALESCE", steps[name], exp.convert(size - 1)).as_(name) for name, size in listed.items()]
-        return exp.select(*kept, *values).from_(rows.subquery("rows"))
+        return over(rows, *kept, *values)
 
     def _added(self) -> dict[str, Sql]:
         """What is added up: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
@@ -166,7 +165,7 @@ class Plan:
     def _group_by(self, result: Sql) -> Sql:
         names = list(self.places)
         if len(self.groupings) == 1:
-            return result.group_by(*(names[i] for i in self.groupings[0]))
+            return result.group_by(*(names[i] for i in self.groupings[0]), copy=False)
         sets = [exp.Tuple(expressions=[exp.column(names[i]) for i in places]) for places in self.groupings]
         result.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return result
@@ -201,7 +200,7 @@ class Plan:
 
 def _source(readings: Sequence[Reading]) -> Sql:
     reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
-    return exp.select(*reads or [exp.convert(1).as_("one")]).from_(SOURCE)
+    return exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
 
 
 def _as_integers(name: str, add: Sql) -> Sequence[Sql]:

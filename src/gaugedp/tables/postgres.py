@@ -35,10 +35,15 @@ ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")  # whose bytes are in the order of t
 SETTINGS = """SELECT set_config('client_encoding', 'UTF8', true), set_config('datestyle', 'ISO, YMD', true),
     set_config('extra_float_digits', '1', true), set_config('standard_conforming_strings', 'on', true),
     set_config('jit', 'off', true)"""
+# with the server's own functions and operators alone: who may create in a schema of the path could replace them
+OWN_WORDS = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)"
+FIND = """SELECT nspname, relname FROM pg_catalog.pg_class AS it JOIN pg_catalog.pg_namespace AS home
+    ON home.oid OPERATOR(pg_catalog.=) it.relnamespace
+    WHERE it.oid OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass(%s) AS pg_catalog.oid)"""
 FACTS = "SELECT current_setting('server_encoding'), current_setting('server_version_num')"
 BATCH = 65_536
 SQL_PRODUCTS = 20  # up to so many columns, the server makes the sums of products: no row has to travel
-PATIENCE = 30.0  # seconds to connect
+PATIENCE = 30.0  # seconds to connect, and for a lock on the table at the scan
 T = TypeVar("T")
 
 
@@ -88,9 +93,11 @@ class PostgresEngine:
     def _answer(self, statement: Sql, name: str) -> Iterator[Any]:
         """A cursor over the result; one with a name leaves it on the server until it is fetched."""
         text = postgres_text(statement, self.columns, self._table)
-        with self._connected() as connection, connection.cursor(name, binary=True) as cursor:
-            cursor.execute(text)
-            yield cursor
+        with self._connected() as connection:
+            _prepare(connection)
+            with connection.cursor(name, binary=True) as cursor:
+                cursor.execute(text)
+                yield cursor
 
 
 def is_server_table(source: object) -> bool:
@@ -103,8 +110,8 @@ def open_table(source: Any, needed: Sequence[str]) -> PostgresEngine:
     columns; only names and types are looked at.
     """
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
-    table = _qualified(name)
-    types, (encoding, version) = _or_refuse(lambda: _types(connected, table), _unreachable())
+    asked = _qualified(name)
+    table, types, (encoding, version) = _or_refuse(lambda: _types(connected, asked), _unreachable())
     if encoding not in ENCODINGS:
         raise UnreadableTable(
             f"The database keeps text as {encoding}.", f"Use one that keeps it as {' or '.join(ENCODINGS)}."
@@ -124,7 +131,6 @@ def _of_address(url: str) -> tuple[Callable[[], Any], str]:
     def connected() -> Iterator[Any]:
         with closing(address.connect(PATIENCE)) as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            connection.execute(SETTINGS)
             yield connection
 
     return connected, name
@@ -137,9 +143,7 @@ def _of_connection(source: ServerTable) -> Callable[[], Any]:
     @contextmanager
     def connected() -> Iterator[Any]:
         with source.connection.transaction(force_rollback=True):
-            plain = _Plain(source.connection)
-            plain.execute(SETTINGS)
-            yield plain
+            yield _Plain(source.connection)
 
     return connected
 
@@ -164,9 +168,20 @@ def _qualified(name: str) -> str:
     return ".".join(map(quoted, parts))
 
 
-def _types(connected: Callable[[], Any], table: str) -> tuple[dict[str, tuple[str, str, str]], tuple[str, str]]:
-    """The columns, each with its type, the kind of the type, and its words; the encoding of text, and the version."""
+def _prepare(connection: Any) -> None:
+    """Make the server's words mean one thing, to the end of the transaction."""
+    connection.execute(OWN_WORDS)
+    connection.execute(SETTINGS)
+
+
+def _types(connected: Callable[[], Any], asked: str) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
+    """The table with its schema, as the user's path of schemas finds it; the columns, each with its type, the kind of
+    the type, and its words; the encoding of text, and the version.
+    """
     with connected() as connection:
+        table = ".".join(map(quoted, connection.execute(FIND, [asked]).fetchone()))
+        _prepare(connection)
+        connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{PATIENCE * 1000:.0f}"])
         described = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
         listed = "SELECT oid, typname::text, typtype::text FROM pg_type WHERE oid = ANY(%s)"
         types = {
@@ -175,7 +190,7 @@ def _types(connected: Callable[[], Any], table: str) -> tuple[dict[str, tuple[st
         }
         facts = connection.execute(FACTS).fetchone()
         found = {column.name: (*types[column.type_code], column.type_display) for column in described}
-    return found, facts
+    return table, found, facts
 
 
 def _column(name: str, type_name: str, family: str, shown: str) -> Column:

@@ -31,7 +31,9 @@ def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
     for name in needed:
         if name not in names:
             raise UnknownName(  # without a list: in a file that has no header, the first row stands in its place
-                f"There is no column {name!r}.", "Check the spelling, and that the first line holds the names."
+                f"There is no column {name!r}.",
+                "Check the spelling, that the first line holds the names, and that commas (.csv) or tabs (.tsv) "
+                "separate them: a table from Excel may have semicolons.",
             )
         alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
         if names.count(name) > 1 or len(alike) > 1:
@@ -57,3 +59,11 @@ def unreadable() -> UnreadableTable:
 def unusable(name: str) -> UnreadableTable:
     """Return the refusal of a column that the engine does not know how to read."""
     return UnreadableTable(f"Column {name!r} has a type that the engine cannot read.", "Convert the column.")
+
+
+def taken_words(of: str) -> UnreadableTable:
+    """Return the refusal of a place where functions have been replaced."""
+    return UnreadableTable(
+        f"Functions made in this {of} have the names of the engine's own, so that its statements mean something else.",
+        "Rename or drop them, or write the rows to a file and scan it.",
+    )

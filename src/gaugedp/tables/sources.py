@@ -14,3 +14,12 @@ def open_source(source: object, needed: Sequence[str]) -> Engine:
     if spark.is_spark(source):
         return spark.open_frame(source, needed)
     return duckdb.open_source(source, needed)
+
+
+def file_columns(path: str) -> list[str]:
+    """Return the names of a file's columns, and look at nothing else."""
+    from gaugedp.tables import duckdb
+    from gaugedp.tables.files import File
+
+    file = File.find(path)
+    return list(duckdb.file_types(file)) if file.format == "Parquet" else file.header()

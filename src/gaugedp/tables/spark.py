@@ -14,7 +14,9 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
 from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
-from gaugedp.tables.refusals import check_names, or_refuse, unfinished, unreadable
+from gaugedp.tables.origin import Origin
+from gaugedp.tables.refusals import check_names, or_refuse, taken_words, unfinished, unreadable
+from gaugedp.tables.spark_plan import check_repeatable, check_words, origin
 from gaugedp.tables.spark_sql import spark_text
 
 KINDS = {
@@ -91,6 +93,8 @@ def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
     _check_arrow()
     if _or_refuse(lambda: frame.isStreaming, unreadable()):
         raise UnreadableTable("The Spark frame is a stream.", "Give a frame with an end.")
+    _or_refuse(lambda: check_repeatable(frame), unreadable())
+    _or_refuse(lambda: check_words(frame.sparkSession), taken_words("session"))
     fields = _or_refuse(lambda: list(frame.schema.fields), unreadable())
     names = [each.name for each in fields]
     check_names(names, needed)
@@ -100,6 +104,11 @@ def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
     plain = _or_refuse(lambda: frame.toDF(*(f"f{i}" for i in range(len(names)))), unreadable())
     texts = [f"{read} AS c{i}" for i, read in enumerate(reads)]
     return SparkEngine(columns, _or_refuse(lambda: plain.selectExpr(*texts), unreadable()))
+
+
+def origin_of(frame: Any) -> Origin | None:
+    """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
+    return _or_refuse(lambda: origin(frame), unreadable())
 
 
 def _column(name: str, type_name: str) -> Column:

@@ -7,7 +7,8 @@ Where the two differ, the expression is replaced:
 - A sum of steps is a DECIMAL(38, 0): a BIGINT would wrap or fail. A row number is a BIGINT, as products are made of it.
 - Text becomes bytes as it is: `ENCODE` fails on text that is no UTF-8, or makes two such people one.
 - A text literal of other signs than letters, digits and simple marks is written in bytes: no setting of the session
-  changes what it says, and `${…}` in it is not replaced.
+  changes what it says, and `${…}` in it is not replaced. A number with an exponent ends in D, as an old setting makes
+  decimals of the others.
 """
 
 import re
@@ -18,7 +19,7 @@ from sqlglot import exp
 from gaugedp.tables.engine import SOURCE, Sql
 
 PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()-]*")
-LIMIT = "9.223372036854775808e18"  # 2^63; far below it every float is whole
+LIMIT = exp.Literal.number("9.223372036854775808e18D")  # 2^63; far below it every float is whole
 
 
 def spark_text(statement: Sql, columns: Mapping[str, str]) -> str:
@@ -50,6 +51,8 @@ def _table(node: Sql) -> Sql:
 
 
 def _literal(node: Sql) -> Sql:
+    if not node.is_string and "e" in node.this:
+        return exp.Literal.number(f"{node.this}D")
     if not node.is_string or PLAIN.fullmatch(node.this):
         return node
     return exp.cast(exp.HexString(this=node.this.encode().hex()), "VARCHAR")
@@ -63,13 +66,13 @@ def _floor(node: Sql) -> Sql:
 
 def _is_small(value: Sql) -> Sql:
     """Whether a float fits 64 bits."""
-    return exp.and_(value.copy() >= exp.Literal.number(f"-{LIMIT}"), value.copy() < exp.Literal.number(LIMIT))
+    return exp.and_(value.copy() >= exp.Neg(this=LIMIT.copy()), value.copy() < LIMIT.copy())
 
 
 def _round(node: Sql) -> Sql:
     """Half away from 0, for values that fit a BIGINT: a float minus its whole part is exact."""
     whole = exp.cast(node.this, "BIGINT")
-    rest = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0")
+    rest = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0D")
     return exp.paren(whole + exp.cast(rest, "BIGINT"))
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "Total"]
 
-ONE_ROW = PrivacyUnit()
 RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` gives them, to int64 numbers
 
 
@@ -39,17 +38,22 @@ class Table:
     _buckets: Buckets = field(default=Buckets(), repr=False, compare=False)
 
     @classmethod
-    def scan(cls, source: object, *, domain: Domain, unit: PrivacyUnit = ONE_ROW, name: str | None = None) -> "Table":
+    def scan(
+        cls, source: object, *, domain: Domain, unit: PrivacyUnit | None = None, name: str | None = None
+    ) -> "Table":
         """Return the table over `source`, having looked at the names and types of its columns only.
 
         `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
         LazyFrame, a pyarrow Table, a DuckDB relation or a Spark frame, whose rows stay where they are. Each attribute,
-        bounded column and person column must be in it.
+        bounded column and person column must be in it. `unit` is that of the domain file where it is left out, and a
+        row where the domain has none.
 
-        Raises UnreadableTable where the source or the type of a column does not fit, UnknownName for a missing column.
+        Raises InvalidRequest where the domain file protects others than `unit`, UnreadableTable where the source or the
+        type of a column does not fit, UnknownName for a missing column.
         """
         from gaugedp.tables.sources import open_source
 
+        unit = domain.protected(unit)
         needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")

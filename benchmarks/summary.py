@@ -1,0 +1,81 @@
+"""One page of all tables that compare with peers, out of the pages that the other benchmarks wrote.
+
+Nothing is measured here, and nothing typed in: tables and the words about versions and medians are copied.
+
+    python benchmarks/summary.py    a second; `make bench` runs it last
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
+RESULT = PAGES / "summary.md"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table of `page`, found by a word of its header."""
+
+    title: str
+    page: str
+    header: str
+
+
+PARTS = (
+    Part("Drawing noise: opendp, numpy", "noise", "opendp ns"),
+    Part("Adding up releases: dp-accounting, prv-accountant", "accountant", "found"),
+    Part("A histogram with bounded people: DuckDB and Polars by hand", "histogram", "compared with"),
+    Part("Quantiles: opendp, diffprivlib", "quantiles", "opendp ranks"),
+    Part("Noise of a body: the walk of the source", "knorm_sampler", "a sample"),
+    Part("Linear regression: AdaSSP by hand", "linear_regression", "AdaSSP"),
+    Part("Classifiers: diffprivlib, no privacy", "models", "without privacy"),
+    Part("Time of a fit: scikit-learn, diffprivlib", "fit_time", "scikit-learn"),
+    Part("Top eigenvector: the noisy power method, Oja as printed", "eigenvectors", "noisy power"),
+    Part("Principal components of digits: diffprivlib", "eigenvectors", "diffprivlib"),
+    Part("Sparse means: the algorithm as printed", "sparse", "as printed"),
+    Part("Ratings: means by hand, no privacy", "completion", "item means"),
+)
+
+
+def blocks(text: str) -> list[str]:
+    """Return the paragraphs and tables of a page."""
+    return [block.strip("\n") for block in text.split("\n\n") if block.strip()]
+
+
+def table(text: str, header: str) -> str:
+    """Return the first table with `header` in its first line."""
+    found = [block for block in blocks(text) if block.startswith("|") and header in block.splitlines()[0]]
+    if not found:
+        sys.exit(f"No table has {header!r} in its header: run that benchmark again, or mend benchmarks/summary.py.")
+    return found[0]
+
+
+def words(text: str) -> str:
+    """Return the paragraphs before the first table or section, where a page says how it measured."""
+    kept = []
+    for block in blocks(text)[1:]:
+        if block.startswith(("|", "#", "!")):
+            break
+        kept.append(block)
+    return "\n\n".join(kept)
+
+
+def section(part: Part) -> str:
+    text = (PAGES / f"{part.page}.md").read_text(encoding="utf-8")
+    made = f"`python benchmarks/{part.page}.py`: [all of its page]({part.page}.md)"
+    return f"## {part.title}\n\n{words(text)}\n\n{table(text, part.header)}\n\n{made}"
+
+
+def page() -> str:
+    head = (
+        "# Beside peers\n\n"
+        "Each table is copied from the page whose script wrote it; there stand the rest and what was missed. "
+        "Ratios follow the machine less than seconds do. `make bench` writes all pages again, and this one last."
+    )
+    return "\n\n".join([head, *map(section, PARTS), "Written by `python benchmarks/summary.py`.\n"])
+
+
+if __name__ == "__main__":
+    RESULT.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{RESULT.name}: {len(PARTS)} tables\n")

@@ -1,0 +1,67 @@
+"""`gaugedp domain`: a domain file to fill in, from the names of the columns alone."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from gaugedp.cli.shared import check_apart, check_writable
+from gaugedp.cli.write import write_beside
+from gaugedp.tables.sources import file_columns
+
+_HEAD = """\
+# From the names of the columns of {file} alone: no row was read. Fill in what anybody may know without the rows, from a
+# codebook or the questionnaire, and take the # away. Leave out the columns that no question is about.
+name = {name}
+
+[unit]
+neighbours = "add_remove"  # one row is one person. Where a person has several: column = "…" and max_rows = 3
+
+[attributes]  # what is counted by: all categories; bins low, high, width; or whole numbers from, to
+"""
+_NUMBERS = "\n[columns]  # numbers to add up or to average, and those of models: bounds, and the step of their values\n"
+
+
+@click.command()
+@click.argument("table")
+@click.option("--out", metavar="FILE", help="Write it to this file instead of showing it.")
+def domain(table: str, out: str | None) -> None:
+    """Make a domain file to fill in for TABLE (a .csv, .tsv or .parquet file): only the column names are read."""
+    text = skeleton(Path(table), file_columns(table))
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    check_apart({"table": table}, {"out": out})
+    check_writable(out)
+
+    def write(path: Path) -> None:
+        path.write_text(text, encoding="utf-8")
+
+    write_beside(Path(out), write)
+    click.echo(f"Wrote {out}. Fill it in, and try: gaugedp plan --domain {out} --query ... --epsilon 1")
+
+
+def skeleton(table: Path, names: list[str]) -> str:
+    """Return the file as text; each column stands in it twice, as a comment."""
+    head = _HEAD.format(file=table.name, name=_quoted(table.name.split(".")[0] or "table"))
+    return head + "".join(_attributes(names)) + _NUMBERS + "".join(_columns(names))
+
+
+def _attributes(names: list[str]) -> Iterator[str]:
+    for name in names:
+        yield f'# {_key(name)} = ["…", "…"]\n'
+
+
+def _columns(names: list[str]) -> Iterator[str]:
+    for name in names:
+        yield f"# {_key(name)} = {{ low = 0, high = …, step = 1 }}\n"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

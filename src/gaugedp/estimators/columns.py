@@ -1,0 +1,80 @@
+"""Columns by name: a fit notes those of a data frame, what comes after it checks them, and bounds may be given by them.
+
+Names are public, like the number of columns.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+
+_SHOWN = 5
+
+
+def names_of(X: Any) -> np.ndarray | None:
+    """Return the names of the columns of a data frame, shape (d,), where all are text; None for any other table."""
+    names = getattr(X, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return np.asarray(list(names), dtype=object)
+
+
+def check_names(kind: str, known: np.ndarray | None, X: Any) -> None:
+    """Refuse columns that are not, by name and in order, the `known` ones, in scikit-learn's words.
+
+    Where only one of the two has names, that is a warning, as it is there.
+    """
+    names = names_of(X)
+    if known is None and names is not None:
+        warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=4)
+    if known is not None and names is None:
+        warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature names", stacklevel=4)
+    if known is None or names is None or known.tolist() == names.tolist():
+        return
+    unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
+    told = _listed("Feature names unseen at fit time:", unseen)
+    told += _listed("Feature names seen at fit time, yet now missing:", missing)
+    told = told or "Feature names must be in the same order as they were in fit.\n"
+    raise InvalidRequest(
+        f"The feature names should match those that were passed during fit.\n{told}",
+        "Give the same columns in the same order.",
+        "",
+    )
+
+
+def _listed(title: str, names: list[str]) -> str:
+    lines = [f"- {name}\n" for name in names[:_SHOWN]] + ["- ...\n"] * (len(names) > _SHOWN)
+    return f"{title}\n{''.join(lines)}" if names else ""
+
+
+def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
+    """Return bounds {column: (low, high)} as (lows, highs), arrays (d,) in the order of `names`; others as they are.
+
+    Refused: a column without bounds, bounds without a column, bounds that are no pair, and rows without names.
+    """
+    if not isinstance(bounds, Mapping):
+        return bounds
+    if names is None:
+        raise InvalidRequest(
+            f"{name} names columns, and the columns of the rows have no names.",
+            f"Give a data frame whose columns are named by text, or {name}=([lows], [highs]).",
+        )
+    missing, extra = [one for one in names if one not in bounds], [one for one in bounds if one not in names.tolist()]
+    if missing:
+        raise InvalidRequest(f"{name} has nothing for {_few(missing)}.", "Give (low, high) for every column.")
+    if extra:
+        raise InvalidRequest(f"{name} names {_few(extra)}, and there is no such column.", "Name the columns of X only.")
+    try:
+        pairs = np.array([tuple(bounds[one]) for one in names], dtype=float)
+    except (TypeError, ValueError):
+        pairs = np.zeros(0)
+    if pairs.shape != (len(names), 2):
+        raise InvalidRequest(f"{name} has an entry that is no pair.", f"Give {name}={{'age': (17, 90), ...}}.")
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _few(names: list[Any]) -> str:
+    return ", ".join([repr(str(one)) for one in names[:_SHOWN]] + ["..."] * (len(names) > _SHOWN))

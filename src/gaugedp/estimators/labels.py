@@ -1,0 +1,125 @@
+"""Classes and labels, each read by itself."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.rows import as_they_are
+
+
+def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:
+    """Refuse in one sentence all that must be given and is not."""
+    no_bounds = bounds is None and row_norm is None
+    if classes is None:
+        beside = ", and neither row_norm nor bounds is given" if no_bounds else ""
+        wanted = ", and row_norm or bounds=(low, high)," if no_bounds else ""
+        raise InvalidRequest(
+            f"classes is missing{beside}.",
+            f"Give classes=[...]{wanted} from public knowledge, never read off the data.",
+        )
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """Return the classes, a list of at least two different ones, in the order given."""
+    if isinstance(classes, str | bytes):
+        raise InvalidRequest("classes is a text.", "Give a list, such as classes=['<=50K', '>50K'].")
+    if not hasattr(classes, "__iter__"):
+        raise InvalidRequest("classes is not a list.", "Give classes=[0, 1].")
+    found = _each(classes)
+    if found.ndim != 1 or len(found) < 2 or len({_key(one) for one in found.tolist()}) < len(found):
+        raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
+    if None in {_key(one) for one in found.tolist()}:
+        raise InvalidRequest("A class is neither text nor a number.", "Give classes=[0, 1].")
+    return found
+
+
+def read_labels(y: Any, n_rows: int) -> np.ndarray:
+    """Return the labels as they are, shape (n,)."""
+    if y is None:
+        raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Give the labels.")
+    labels = _each(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
+        labels = labels[:, 0]
+    if labels.shape != (n_rows,):
+        raise InvalidRequest(f"The labels have shape {labels.shape}.", f"Give {n_rows} labels, one a row.")
+    return labels
+
+
+def check_kind(y: Any, classes: np.ndarray) -> None:
+    """Refuse labels that can be none of the classes, by the type of the column alone: nothing could be learnt of them.
+
+    They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text
+    is not refused, as every text may write a number (`codes_of`), nor a list and a column of objects: they have no type
+    but that of their entries, of which one must not decide.
+    """
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if kind in "cmMV":
+        raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
+    if kind in "biuf" and not any(_writes_number(one) for one in classes.tolist()):
+        raise InvalidRequest(
+            "The labels are numbers, and no class is one.", "Give the classes as the labels write them."
+        )
+
+
+def _writes_number(label: Any) -> bool:
+    try:
+        return math.isfinite(float(_key(label) or "nan"))
+    except ValueError:
+        return False
+
+
+def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the place of each label in `classes`, −1 for any other, shape (n,).
+
+    Every label is read by itself: as the number it is, or that its text writes, else as text. So one label cannot
+    change how another is read, even where it changed the type of the whole column before it came here.
+    """
+    found = np.full(len(labels), -1)
+    numbers = "biuf"
+    if labels.dtype.kind in numbers and classes.dtype.kind in numbers and np.abs(classes.astype(float)).max() < 2**53:
+        for place, one in enumerate(classes):
+            found[labels == one] = place
+        return found
+    places = {_key(one): place for place, one in enumerate(classes.tolist())}
+    known = {key: place for key, place in places.items() if key is not None}
+    for row, one in enumerate(labels.tolist()):
+        found[row] = known.get(_key(one) or "", -1)
+    return found
+
+
+def _each(labels: Any) -> np.ndarray:
+    """Return an array as it is, and anything else with every entry as it is: no type is found for all of them."""
+    if hasattr(labels, "__array__"):
+        return np.asarray(labels)
+    found = as_they_are(labels)
+    entries = found.tolist()
+    if entries and all(type(one) is str for one in entries):
+        return np.asarray(entries)
+    return _numeric(found) if all(type(one) in (int, float, bool) for one in entries) else found
+
+
+def _numeric(entries: np.ndarray) -> np.ndarray:
+    """Return Python's numbers as an array of numbers, where that changes none of them."""
+    read = np.asarray(entries.tolist())
+    return read if read.dtype.kind in "bif" and read.tolist() == entries.tolist() else entries
+
+
+def _key(label: Any) -> str | None:
+    """Return what a label is compared by: a number's shortest text, a text without spaces around; None for others."""
+    one = label.item() if isinstance(label, np.generic) else label
+    if isinstance(one, str):
+        text = {"True": "1", "False": "0"}.get(one.strip(), one.strip())
+        try:
+            return _key(float(text)) or text
+        except ValueError:
+            return text
+    if isinstance(one, int):
+        return str(int(one))
+    if isinstance(one, float) and math.isfinite(one):
+        return str(int(one)) if one.is_integer() else repr(one)
+    return None

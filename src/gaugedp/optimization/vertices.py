@@ -1,0 +1,191 @@
+"""How one pass over the rows finds its extreme points: private oracles for running gradients D_0, D_1, …"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp._validate import one_of
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ZCDP, GaussianDP, Guarantee, PureDP
+from gaugedp.optimization.spectraplex import Region, unit
+from gaugedp.optimization.streams import NOISES, Independent, Stream, stream
+from gaugedp.samplers.bingham import Bingham
+from gaugedp.samplers.continuous import normals
+
+ORACLES = (*NOISES, "oja", "exponential")
+_FINE = 20  # released numbers lie on a lattice with steps of 2^−20 to 2^−21 deviations
+_LATTICE = 2.0**-24  # what coordinates of drawn directions are rounded to
+_PACE = 10.0  # of the rate of Frank–Wolfe: how fast Oja's direction follows at least
+_WAVER = 0.03  # what noise may turn of it where it follows faster: half of the square of the angle, about
+_UP = 1 + 2.0**-28
+
+Choose = Callable[[np.ndarray], np.ndarray]  # from D_t to the matrix V_t, for t = 0, 1, … in order
+
+
+@dataclass(frozen=True)
+class Running:
+    """Matrices D_t = Σ_{s ≤ t} decay^{t−s}·g_s, t < n_steps, X_{t+1} a function of V_0 … V_t, g_{t+1} of X_0 … X_{t+1}.
+
+    One row is in one g_s, and moves it by a sum of weights times designs of norm at most 1; the weights' sizes add up
+    to at most moved[0] for s = 0, moved[1] for later ones. So a row moves *every* D_t from s on, by decay^{t−s} of it.
+    """
+
+    region: Region
+    n_steps: int
+    decay: float
+    moved: tuple[float, float]
+
+    def total(self, power: int) -> float:
+        """Return the most that a row moves all D_t in ℓ_1 or ℓ_2 over time, rounded up."""
+        levels = self.decay ** (power * np.arange(self.n_steps))
+        lengths = [float(part.sum()) ** (1 / power) for part in (levels, levels[:-1])]
+        return max(moved * length for moved, length in zip(self.moved, lengths, strict=True)) * _UP
+
+
+class Oracle(ABC):
+    """Extreme points V_t of a region, or points of it, where ⟨D_t, V⟩ is low; `guarantee` is of all steps together."""
+
+    running: Running
+    guarantee: Guarantee
+
+    @abstractmethod
+    def start(self, rng: Entropy) -> Choose:
+        """Return what is to be called with D_0, D_1, … in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyGradients(Oracle):
+    """V_t minimises ⟨D_t + noise, V⟩: Analyze-Gauss at every step, its noise correlated over the steps.
+
+    Theorem. μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ, (c_0, c_1) the columns of `stream`, Δ_0 and Δ those of `running`.
+    docs/theory/stochastic_frank_wolfe.md
+    """
+
+    running: Running
+    stream: Stream
+    guarantee: GaussianDP
+
+    @cached_property
+    def std(self) -> float:
+        """σ: the deviation of w on a coordinate."""
+        pairs = zip(self.running.moved, self.stream.columns, strict=True)
+        return max(moved * column for moved, column in pairs) / self.guarantee.mu * (1 + 2.0**-40)
+
+    def start(self, rng: Entropy) -> Choose:
+        """Return what finds the vertices."""
+        region = self.running.region
+        noise = self.stream.noise(region.n_coordinates, rng)
+        return lambda slope: region.vertex(self.released(slope, next(noise))).matrix
+
+    def released(self, slope: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Return D_t with noise, rounded to the lattice."""
+        region = self.running.region
+        return region.matrix_of(_on_lattice(region.coordinates(slope) + self.std * noise, self.std))
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyProducts(Oracle):
+    """Oja's method along the pass: x ← normalise(x − pace·(S_t·x + noise)), one product a step, V_t the point of x.
+
+    S_t is the quadratic form of D_t on the sphere (`Region.square`). x remembers 1/pace steps and averages their noise.
+    The pace is at least ten times the rate of Frank–Wolfe; more where by the releases so far, r a mean of −xᵀ(S_t·x +
+    noise), the noise allows it: 0.03·|r|/(p·σ²), as long as no step is longer than 1.
+
+    Theorem. μ-GDP at σ = max(Δ_0·c_0, Δ·c_1)/μ with the columns of independent noise, as a row moves S_t·x by at most
+    decay^{t−s}·Δ in ℓ₂. Only the operator norm of what a row moves counts. docs/theory/stochastic_frank_wolfe.md
+    """
+
+    running: Running
+    guarantee: GaussianDP
+
+    @cached_property
+    def std(self) -> float:
+        """σ: the deviation of the noise on a number of a product."""
+        return self.running.total(2) / self.guarantee.mu * (1 + 2.0**-40)
+
+    @cached_property
+    def least(self) -> float:
+        """The least pace."""
+        return min(1.0, _PACE * (1 - self.running.decay))
+
+    def pace(self, depth: float, product: np.ndarray) -> float:
+        """Return the pace for r = `depth` and a noisy product."""
+        allowed = _WAVER * abs(depth) / (self.running.region.n_directions * self.std**2)
+        return max(self.least, min(allowed, 1 / max(float(np.linalg.norm(product)), 1e-300)))
+
+    def start(self, rng: Entropy) -> Choose:
+        """Return what follows the lowest direction."""
+        region, size = self.running.region, self.running.region.n_directions
+        noise = Independent(self.running.n_steps, self.running.decay).noise(size, rng)
+        place, depth = unit(normals(size, rng)), 0.0
+
+        def follow(slope: np.ndarray) -> np.ndarray:
+            nonlocal place, depth
+            product = self.released(slope, place, next(noise))
+            depth += self.least * (-float(place @ product) - depth)
+            place = unit(place - self.pace(depth, product) * product)
+            return region.at(place)
+
+        return follow
+
+    def released(self, slope: np.ndarray, place: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Return S_t·x with noise, rounded to the lattice."""
+        return _on_lattice(self.running.region.square(slope) @ place + self.std * noise, self.std)
+
+
+@dataclass(frozen=True, eq=False)
+class SphereDraws(Oracle):
+    """x_t drawn from the sphere with density ∝ e^{−β·xᵀS_t·x} at every step, V_t the point of x_t.
+
+    Theorem. With W = `spread`·decay^{t−s}·Δ the width of what a row moves the scores by, step t has (β·W)-bounded
+    range. All steps are ε-DP at β = ε/(spread·max Δ_s·Σ decay^k), and ρ-zCDP at β = √(8ρ)/(spread·max Δ_s·c_s), c_s² =
+    Σ decay^{2k}. docs/theory/stochastic_frank_wolfe.md. How long a draw takes depends on D_t (`Bingham`).
+    """
+
+    running: Running
+    guarantee: PureDP | ZCDP
+
+    @cached_property
+    def beta(self) -> float:
+        """β."""
+        spread, down = self.running.region.spread, 1 - 2.0**-40
+        if isinstance(self.guarantee, PureDP):
+            return self.guarantee.value / (spread * self.running.total(1)) * down
+        return math.sqrt(8 * self.guarantee.rho) / (spread * self.running.total(2)) * down
+
+    def start(self, rng: Entropy) -> Choose:
+        """Return what draws."""
+        region = self.running.region
+
+        def drawn(slope: np.ndarray) -> np.ndarray:
+            place = Bingham.of(-region.square(slope), self.beta).draw(1, rng)[0]
+            return region.at(unit(np.rint(place / _LATTICE) * _LATTICE))
+
+        return drawn
+
+
+def oracle(name: str, promise: Guarantee, running: Running) -> Oracle:
+    """Return the oracle of a name: GaussianDP for noise, PureDP or ZCDP for "exponential"."""
+    one_of(ORACLES, noise=name)
+    if name == "exponential":
+        if isinstance(promise, PureDP | ZCDP) and promise != type(promise)(0.0):
+            return SphereDraws(running, promise)
+        raise InvalidRequest(f"Draws cannot promise {promise!r}.", "Give PureDP or ZCDP above 0.")
+    if not (isinstance(promise, GaussianDP) and promise.mu > 0):
+        raise InvalidRequest(f"A stream cannot promise {promise!r}.", "Give GaussianDP: epsilon and delta above 0.")
+    if name == "oja":
+        return NoisyProducts(running, promise)
+    noise = stream(name, running.n_steps, running.decay)
+    noise.check(running.region.n_coordinates)
+    return NoisyGradients(running, noise, promise)
+
+
+def _on_lattice(numbers: np.ndarray, std: float) -> np.ndarray:
+    step = 2.0 ** (math.floor(math.log2(std)) - _FINE)
+    found: np.ndarray = np.rint(numbers / step) * step
+    return found

@@ -1,0 +1,91 @@
+"""What the recipe of a Spark frame tells before it is followed: whether it gives the same rows each time, and of which
+files.
+
+Only the plan is looked at. The plan of a Spark Connect frame is on the server, where it cannot be.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from gaugedp.errors import UnreadableTable
+from gaugedp.tables.origin import Origin
+from gaugedp.tables.refusals import taken_words
+
+SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
+EXPRESSION_ID = re.compile(r"#\d+L?")
+NO_LIMIT = 2**31 - 1  # fields of a plan's text
+WORDS = {  # what the functions that statements use give
+    "least(7, 3, 5)": 3, "greatest(7, 3, 9)": 9, "floor(-2.5D)": -3, "coalesce(NULL, 4)": 4, "nullif(5, 0)": 5,
+    "isnan(double('NaN'))": True, "isnan(1D)": False, "conv('ff', 16, 10)": "255", "concat('a', 'b')": "ab",
+    "substring('abcd', 2, 2)": "bc", "trim('x' FROM 'xax')": "a", "md5(X'61')": "0cc175b9c0f1b6a831c399e269772661",
+}  # fmt: skip
+
+
+def check_words(session: Any) -> None:
+    """Refuse a session in which functions of its own have taken the place of Spark's: bounds would not hold."""
+    found = session.sql("SELECT " + ", ".join(f"{text} AS w{i}" for i, text in enumerate(WORDS))).collect()
+    if tuple(found[0]) != tuple(WORDS.values()):
+        raise taken_words("session")
+
+
+def check_repeatable(frame: Any) -> None:
+    """Refuse a frame in which a look at one part of the people may see other rows than a look at the next part.
+
+    Random values are found, and operators that take some of the rows by their place: `limit`, `offset`, `tail`,
+    `sample`. A Python function that says it is deterministic is believed.
+    """
+    plan = _plan(frame)
+    if plan is not None and (not plan.deterministic() or SOME_ROWS.search(plan.toString())):
+        raise UnreadableTable(
+            "The Spark frame may have other rows each time it is read: it has a limit, a sample or a random value.",
+            "Write it once, and scan what was written.",
+        )
+
+
+def origin(frame: Any) -> Origin | None:
+    """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
+    plan = _plan(frame)
+    if plan is None:
+        return None
+    leaves = list(_each(plan.collectLeaves()))
+    if not all(leaf.getClass().getName().endswith(".LogicalRelation") for leaf in leaves):
+        return None
+    relations = [leaf.relation() for leaf in leaves]
+    found = [_files(relation) for relation in relations]
+    if None in found:
+        return None
+    paths = tuple(sorted({path for files in found for path in files or ()}))
+    return Origin(paths, "\n".join([*map(_reading, relations), *_texts(plan)])) if paths else None
+
+
+def _plan(frame: Any) -> Any:
+    java = getattr(frame, "_jdf", None)
+    return None if java is None else java.queryExecution().analyzed()
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(i) for i in range(sequence.size()))
+
+
+def _files(relation: Any) -> list[Path] | None:
+    """The files of a relation; None where it has none, or where they are elsewhere."""
+    if not relation.getClass().getName().endswith(".HadoopFsRelation"):
+        return None
+    places = [urlsplit(place) for place in relation.location().inputFiles()]
+    if any(place.scheme != "file" or place.netloc for place in places):
+        return None
+    return [Path(unquote(place.path)) for place in places]
+
+
+def _reading(relation: Any) -> str:
+    """How the files of a relation are read."""
+    return "\n".join([relation.fileFormat().toString(), relation.options().toString(), relation.schema().json()])
+
+
+def _texts(plan: Any) -> list[str]:
+    """The plan with the names of columns, and with their places: neither depends on the session."""
+    written = [each.treeString(True, False, NO_LIMIT, False, False) for each in (plan, plan.canonicalized())]
+    return [EXPRESSION_ID.sub("#", written[0]), written[1]]

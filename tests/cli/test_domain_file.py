@@ -1,0 +1,59 @@
+"""A domain file to fill in, from the names of the columns alone."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gaugedp as gd
+from gaugedp.cli.main import run
+
+SECRET = "SECRET7731"
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(f'sex,yearly income,"a ""b""",age\n{SECRET},1,2,3\n')
+    return path
+
+
+def test_it_holds_names_and_no_value_and_reads_as_it_is(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["domain", str(people), "--out", str(people.with_suffix(".toml"))]) == 0
+    text = people.with_suffix(".toml").read_text()
+    assert SECRET not in text + capsys.readouterr().out
+    for name in ("# sex = ", '# "yearly income" = ', '# "a \\"b\\"" = ', "# age = "):
+        assert text.count(name) == 2
+    assert gd.Domain.load(people.with_suffix(".toml")).name == "people"
+
+
+def test_filled_in_it_answers_a_question(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["domain", str(people)]) == 0
+    text = capsys.readouterr().out.replace('# sex = ["…", "…"]', 'sex = ["f", "m"]')
+    text = text.replace(
+        '# "yearly income" = { low = 0, high = …, step = 1 }', '"yearly income" = { low = 0, high = 9 }'
+    )
+    people.with_suffix(".toml").write_text(text)
+    assert run(["plan", "--domain", str(people.with_suffix(".toml")), "--query", "sex", "--epsilon", "1"]) == 0
+
+
+def test_parquet_has_names_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"sex": [SECRET], "age": [3]}), tmp_path / "people.parquet")
+    assert run(["domain", str(tmp_path / "people.parquet")]) == 0
+    shown = capsys.readouterr().out
+    assert "# age = " in shown
+    assert SECRET not in shown
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "people.xlsx"])
+def test_what_is_no_table_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["domain", str(tmp_path / name)]) == 2
+    assert "Nothing was read" in capsys.readouterr().err
+
+
+def test_the_table_is_not_written_over(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = people.read_text()
+    assert run(["domain", str(people), "--out", str(people)]) == 2
+    assert people.read_text() == before
+    assert "also the table" in capsys.readouterr().err

@@ -1,0 +1,192 @@
+"""How bounds, targets and classes are read: nothing hangs on one row, and what can be misread is refused."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from gaugedp.estimators import LinearRegression, LinearSVC, LogisticRegression
+from gaugedp.estimators.rows import read_bounds, read_table, read_target
+
+# -- bounds --------------------------------------------------------------------------------------------
+
+ENDS = [
+    ((0, 1), 3),
+    (([17, 1, 0], [90, 16, 100]), 3),
+    (((17, 1), (90, 16)), 2),
+    (([0, 0], [1, 1]), 2),
+    ([[-5, -5], [5, 5]], 2),
+    ([(0, 1), (1, 2)], 2),  # the same both ways
+    ((0, [90, 16]), 2),
+    (([0, 90], [80, 100]), 2),  # a tuple of lists, as documented
+    (np.array([(0, 90), (80, 100)]), 2),
+    ((np.array([0, 90]), np.array([80, 100])), 2),
+    (([0], [90]), 1),
+]
+
+
+@pytest.mark.parametrize(("bounds", "n_columns"), ENDS, ids=str)
+def test_lows_come_before_highs(bounds, n_columns: int) -> None:
+    low, high = read_bounds("bounds", bounds, n_columns)
+    assert low.tolist() == np.broadcast_to(np.asarray(bounds[0], dtype=float), n_columns).tolist()
+    assert high.tolist() == np.broadcast_to(np.asarray(bounds[1], dtype=float), n_columns).tolist()
+
+
+PAIRS = [
+    ([(17, 90), (1, 16), (0, 100)], 3),
+    (((17, 90), (1, 16), (0, 100)), 3),
+    ([(17, 90), (1, 16)], 2),
+    ([(-1, 1), (-1, 1)], 2),
+    ([(0, 90)], 1),
+]
+
+
+@pytest.mark.parametrize(("bounds", "n_columns"), PAIRS, ids=str)
+def test_a_pair_for_every_column_is_refused(bounds, n_columns: int) -> None:
+    with pytest.raises(InvalidRequest, match=r"bounds is a list of pairs\. Give bounds="):
+        read_bounds("bounds", bounds, n_columns)
+
+
+@pytest.mark.parametrize("bounds", [[(0, 90), (80, 100)], [[0, 90], [80, 100]], ((0, 1), (10, 20))], ids=str)
+def test_what_can_be_read_both_ways_is_refused_before_paying(bounds) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    model = LinearRegression(1.0, bounds=bounds, target_bounds=(0, 1), ledger=ledger)
+    with pytest.raises(InvalidRequest, match="can be read as"):
+        model.fit(np.zeros((9, 2)), np.zeros(9))
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+    assert model.set_params(bounds=np.array(bounds)).fit(np.zeros((9, 2)), np.zeros(9)).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("bounds", [{"a": 0, "b": 1}, {0: 1, 1: 2}, {}, [("a", "b"), ("c", "d")]], ids=str)
+def test_other_bounds_are_no_pair(bounds) -> None:
+    for n_columns in (None, 2):
+        with pytest.raises(InvalidRequest, match="is not a pair"):
+            read_bounds("target_bounds", bounds, n_columns)
+
+
+# -- targets -------------------------------------------------------------------------------------------
+
+NONE = ["?", "", None, np.nan, 1j, np.complex64(2), [], [1, 2], (1, 2), {"a": 1}, b"x", np.zeros(3), np.array([["b"]]),
+        np.datetime64("2026-01-01"), np.timedelta64(3, "s")]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", NONE, ids=repr)
+def test_one_entry_that_is_no_number_counts_as_the_middle(odd) -> None:
+    """In a list, in an array of objects, and for what NumPy makes of a text among numbers."""
+    given = [1.0, odd, 3]
+    objects = np.empty(3, dtype=object)
+    for place, one in enumerate(given):
+        objects[place] = one
+    for target in (given, tuple(given), objects, np.array([1.0, "?", 3])):
+        assert np.isnan(read_target(target, 3)).tolist() == [False, True, False]
+        assert read_target(target, 3)[[0, 2]].tolist() == [1, 3]
+
+
+def test_it_is_the_middle_of_the_bounds_in_a_fit() -> None:
+    rows, fits = np.random.default_rng(1).uniform(-1, 1, (30, 2)), []
+    for odd in ("?", 5.0):
+        model = LinearRegression(1.0, 1e-6, bounds=(-1, 1), target_bounds=(0, 10), random_state=1)
+        fits.append(model.fit(rows, [odd, *range(29)]).coef_.tolist())
+    assert fits[0] == fits[1]
+
+
+def test_every_number_is_read_for_itself() -> None:
+    entries = [True, 2, 3.5, "4", b"5", Decimal(6), Fraction(15, 2), np.float32(8), [9], (10,), np.array([11.0]),
+               np.array(12), 10**400, -(10**400), " 1e3 "]  # fmt: skip
+    wanted = [1, 2, 3.5, 4, 5, 6, 7.5, 8, 9, 10, 11, 12, np.inf, -np.inf, 1000]
+    assert read_target(entries, len(entries)).tolist() == wanted
+    assert read_target([[1.0], [2.0]], 2).tolist() == [1, 2]
+    assert read_target(np.longdouble([1, 2]) * np.longdouble(10) ** 400, 2).tolist() == [np.inf, np.inf]
+
+
+def test_nullable_columns_keep_their_numbers() -> None:
+    pandas = pytest.importorskip("pandas")
+    for kind in ("Int64", "Float64", "boolean", "object"):
+        found = read_target(pandas.Series([1, None, 0], dtype=kind), 3)
+        assert np.isnan(found).tolist() == [False, True, False]
+        assert found[[0, 2]].tolist() == [1, 0]
+
+
+WRONG = [5, None, "123", [1, 2], np.zeros((3, 1)), np.zeros(3, dtype="datetime64[D]"), np.zeros(3, dtype=complex)]
+
+
+@pytest.mark.parametrize("target", WRONG, ids=repr)
+def test_a_target_of_another_shape_or_kind_is_refused(target) -> None:
+    with pytest.raises(InvalidRequest, match="target"):
+        read_target(target, 3)
+
+
+def test_a_refusal_has_no_hole_in_it() -> None:
+    with pytest.raises(InvalidRequest, match=r"minimum of 1 is required\. Give at least one row") as refused:
+        read_table(np.zeros((0, 3)))
+    assert "  " not in str(refused.value)
+
+
+# -- classes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.zeros(9, dtype=int), ["<=50K", ">50K"]),
+        (np.zeros(9, dtype=bool), ["no", "yes"]),
+        (np.full(9, np.nan), ["inf", "nan"]),
+        (np.zeros(9, dtype="datetime64[D]"), [0, 1]),
+        (np.zeros(9, dtype=complex), [0, 1]),
+    ],
+    ids=str,
+)
+def test_labels_of_a_kind_that_no_class_has_are_refused_unpaid(kind, labels, classes) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    with pytest.raises(InvalidRequest, match=r"The labels are n.*Give .*classes.* Nothing was read"):
+        kind(1.0, row_norm=1.0, classes=classes, ledger=ledger).fit(np.zeros((9, 2)), labels)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array(["a"] * 9), [0, 1]),  # text may write a number, and one row made text of all
+        ([0] * 9, ["no", "yes"]),  # a list has no kind but that of its entries
+        (np.array([0] * 9, dtype=object), ["no", "yes"]),
+        (np.zeros(9), ["no", "1"]),
+        (np.zeros(9, dtype=bool), ["False", "True"]),
+        (np.zeros(9), [3, 4]),
+    ],
+    ids=str,
+)
+def test_all_others_are_fitted_whatever_is_in_them(labels, classes) -> None:
+    LogisticRegression(1.0, row_norm=1.0, classes=classes).fit(np.zeros((9, 2)), labels)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "float64"])
+def test_a_missing_label_does_not_decide(kind: str) -> None:
+    """The type of a nullable column stays what it is where a value is missing."""
+    pandas = pytest.importorskip("pandas")
+    for missing in (0, None):
+        labels = pandas.Series([0, 1, 1, missing], dtype=kind)
+        with pytest.raises(InvalidRequest, match="The labels are numbers"):
+            LogisticRegression(1.0, row_norm=1.0, classes=["no", "yes"]).fit(np.zeros((4, 2)), labels)
+        LogisticRegression(1.0, row_norm=1.0, classes=[0, 1]).fit(np.zeros((4, 2)), labels)
+
+
+@pytest.mark.parametrize(("classes", "words"), [(">50K", "is a text"), (b"ab", "is a text"), (3, "is not a list")])
+def test_classes_are_a_list(classes, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        LogisticRegression(1.0, row_norm=1.0, classes=classes).fit(np.zeros((4, 2)), np.zeros(4))
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_all_that_is_missing_is_named_at_once(kind) -> None:
+    with pytest.raises(InvalidRequest, match=r"classes is missing, and neither row_norm nor bounds is given\. Give cl"):
+        kind().fit(np.zeros((4, 2)), np.zeros(4))
+    with pytest.raises(InvalidRequest, match=r"classes is missing\. Give classes=\[\.\.\.\] from"):
+        kind(row_norm=1.0).fit(np.zeros((4, 2)), np.zeros(4))
+    with pytest.raises(InvalidRequest, match="Neither row_norm nor bounds is given"):
+        kind(classes=[0, 1]).fit(np.zeros((4, 2)), np.zeros(4))

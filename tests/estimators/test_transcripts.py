@@ -1,0 +1,153 @@
+"""Transcripts of whole fits on worst-case neighbours: see tests/optimization/transcripts.py for what is shown, and how.
+
+The releases of a fit are all that its results are made of, each has the noise that it claims, none moves further than
+it is charged, and the pairs of tables reach what is charged, or the share of it that a test names.
+"""
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from gaugedp.estimators import spectral
+from gaugedp.estimators.completion import MatrixCompletion
+from gaugedp.estimators.covariance import LowRankCovariance
+from gaugedp.estimators.pca import PCA, TopEigenvector
+from gaugedp.estimators.trace_regression import TraceRegression
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from tests.optimization.transcripts import check
+
+pytestmark = pytest.mark.statistical
+BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+EPSILON, DELTA = 1.0, 1e-6
+
+
+def claim(neighbours: str, pure: bool = False) -> dict[str, float]:
+    """What the parts of a fit may take: where rows are added a tenth of ε is for their number."""
+    if neighbours == "replace":
+        return {"epsilon": EPSILON} if pure else {"mu": gaussian_mu(EPSILON, DELTA)}
+    return {"epsilon": EPSILON} if pure else {"mu": gaussian_mu(0.9 * EPSILON, DELTA), "epsilon": 0.1 * EPSILON}
+
+
+def fits(model, *names: str):
+    def run(table, rng):
+        model.set_params(random_state=rng.seed).fit(*table)
+        return [getattr(model, name) for name in names]
+
+    return run
+
+
+# -- principal components --------------------------------------------------------------------------------
+
+
+def far(neighbours: str, d: int, n: int) -> tuple:
+    """Rows e₂, so that their mean is as far from 0 as it can be, and e₁; −e₁ in its place, or no row.
+
+    x and −x move the mean's sums by 2. Seen from the mean e₂ they are at right angles: the second moments move by √2.
+    """
+    rest, one = np.repeat(np.eye(d)[[1]], n, axis=0), np.eye(d)[[0]]
+    return (np.vstack([rest, one]),), (np.vstack([rest, -one]) if neighbours == "replace" else rest,)
+
+
+@BOTH
+@pytest.mark.parametrize("solver", ["gaussian", "oja"])
+def test_pca(solver: str, neighbours: str) -> None:
+    """Mean, explained variances and components: all releases are moved as far as they are charged."""
+    d, n, runs = (70, 20_000, 4) if solver == "gaussian" else (2, 2000, 70)
+    model = PCA(2, EPSILON, DELTA, row_norm=1.0, solver=solver, neighbours=neighbours)
+    run = fits(model, "components_", "explained_variance_", "mean_", "n_rows_")
+    check(run, far(neighbours, d, n), claim(neighbours), runs)
+
+
+@BOTH
+@pytest.mark.parametrize("solver", ["gaussian", "oja"])
+def test_low_rank_covariance(solver: str, neighbours: str) -> None:
+    d, n, runs = (70, 20_000, 4) if solver == "gaussian" else (2, 2000, 70)
+    model = LowRankCovariance(2, EPSILON, DELTA, row_norm=1.0, solver=solver, neighbours=neighbours)
+    check(fits(model, "covariance_", "location_", "n_rows_"), far(neighbours, d, n), claim(neighbours), runs)
+
+
+@BOTH
+@pytest.mark.parametrize("solver", ["gaussian", "oja"])
+def test_top_eigenvector(solver: str, neighbours: str) -> None:
+    d, runs = (70, 4) if solver == "gaussian" else (2, 120)
+    rows = np.repeat(np.eye(d)[[0]], 3000, axis=0)
+    other = np.vstack([rows, np.eye(d)[[1]]]) if neighbours == "replace" else rows
+    tables = (np.vstack([rows, np.eye(d)[[0]]]),), (other,)
+    model = TopEigenvector(EPSILON, DELTA, row_norm=1.0, solver=solver, neighbours=neighbours)
+    check(fits(model, "component_", "eigenvalue_"), tables, claim(neighbours), runs)
+
+
+@BOTH
+def test_pure_pca(neighbours: str) -> None:
+    """The mean's noise has the shape of a ball, that of the variances is Laplace's; directions: mechanisms' tests.
+
+    They have 95 % of what the mean leaves; the rest is the claim here. Rows that are replaced by their opposite move
+    the variance along e₂ by little.
+    """
+    d, n, epsilon = 120, 600, 10.0
+    share = 0.9 if neighbours == "add_remove" else 1.0
+    rest = spectral._centre(gd.PureDP(share * epsilon), d, n, neighbours).rest.value
+    model = PCA(1, epsilon, row_norm=1.0, neighbours=neighbours)
+    run = fits(model, "components_", "explained_variance_", "mean_")
+    check(run, far(neighbours, d, n), {"epsilon": epsilon - 0.95 * rest}, 85, 0.9)
+
+
+# -- regression on matrices --------------------------------------------------------------------------------
+
+
+def flat_tables(neighbours: str) -> tuple:
+    """Rows e₁ … e₁₂ with y = 0, which hold X near 0, and a row e₁ with y = 1; e₂ in its place, or no row."""
+    rows, target = np.tile(np.eye(12), (400, 1)), np.zeros(4800)
+    one = np.vstack([rows, np.eye(12)[[0]]]), np.append(target, 1.0)
+    return one, (np.vstack([rows, np.eye(12)[[1]]]), one[1]) if neighbours == "replace" else (rows, target)
+
+
+@BOTH
+@pytest.mark.parametrize("solver", ["descent", "frank_wolfe"])
+def test_trace_regression(solver: str, neighbours: str) -> None:
+    """The squared loss: two rows at right angles move a sum by √2 at X = 0; 2 is charged, for any loss.
+
+    Slopes of 1 and −1 on one design are at no X together: (p − 0)·A and (p − 1)·A differ by A.
+    """
+    model = TraceRegression(EPSILON, DELTA, row_norm=1.0, target_bounds=(0, 1), solver=solver, neighbours=neighbours)
+    least = 0.65 if neighbours == "replace" else 0.94
+    check(fits(model, "coef_"), flat_tables(neighbours), claim(neighbours), 20, least)
+
+
+@BOTH
+@pytest.mark.parametrize("noise", ["toeplitz", "tree", "independent", "oja"])
+def test_one_pass(noise: str, neighbours: str) -> None:
+    """As many slots as rows, shuffled: the row stands in a slot that chance chose. The worst: mechanisms' tests."""
+    model = TraceRegression(
+        EPSILON, DELTA, row_norm=1.0, target_bounds=(0, 1), solver="stochastic", noise=noise, neighbours=neighbours
+    )
+    tables = tuple((rows[4640:], target[4640:]) for rows, target in flat_tables(neighbours))
+    check(fits(model, "coef_"), tables, claim(neighbours), 6, 0.05)
+
+
+# -- ratings -----------------------------------------------------------------------------------------------
+
+
+def rating_tables(unit: str, neighbours: str) -> tuple:
+    """User 0 has one rating or 50 at the upper end; of other items at the lower end instead, or none."""
+    count = 1 if unit == "rating" else 50
+    rest = [(user, item, 3 + (-1) ** item / 2) for user in range(1, 200) for item in range(user % 7, 120, 7)]
+    mine = [(0, item, 5.0) for item in range(count)]
+    others = [(0, 60 + item, 1.0) for item in range(count)] if neighbours == "replace" else []
+    return tuple((np.array(rows)[:, :2].astype(int), np.array(rows)[:, 2]) for rows in (rest + mine, rest + others))
+
+
+@BOTH
+@pytest.mark.parametrize("unit", ["rating", "user"])
+@pytest.mark.parametrize("rank", [0, None])
+def test_matrix_completion(rank: int | None, unit: str, neighbours: str) -> None:
+    """With rank=0 the pair attains the promise of the whole fit; with factors tried a part: mechanisms' tests."""
+    model = MatrixCompletion(
+        EPSILON, DELTA, unit=unit, rank=rank, rating_bounds=(1, 5), users=4000, items=120, neighbours=neighbours,
+        solver="offsets" if rank == 0 else "factors",
+    )  # fmt: skip
+    run = fits(model, "mean_", "item_offsets_", "user_offsets_", "item_factors_", "user_factors_")
+    wanted = {"mu": gaussian_mu(EPSILON, DELTA)}
+    check(run, rating_tables(unit, neighbours), wanted, 60 if rank == 0 else 30, 0.99 if rank == 0 else 0.6)

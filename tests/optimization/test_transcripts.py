@@ -1,0 +1,287 @@
+"""Transcripts of the low-rank mechanisms on worst-case neighbours: see transcripts.py for what is shown, and how."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.optimization import vertices
+from gaugedp.optimization.completion import Completion, Terms
+from gaugedp.optimization.eigen import NoisyMoments, second_moments
+from gaugedp.optimization.eigen_exponential import SphereExponential
+from gaugedp.optimization.eigen_oja import Oja
+from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.ratings import BITS, Ratings
+from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
+from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
+from gaugedp.optimization.trace_designs import Full, RankOne, TraceScale, TraceTask
+from tests.optimization.test_streams import decays, noise_map
+from tests.optimization.transcripts import check, check_draws, tapes
+
+pytestmark = pytest.mark.statistical
+BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+WAYS = pytest.mark.parametrize("replaced", [True, False], ids=["replace", "add"])
+MU = 0.5
+
+
+def axes(d: int, *places: int) -> np.ndarray:
+    return np.eye(d)[list(places)]
+
+
+# -- eigenvectors --------------------------------------------------------------------------------------
+
+
+def around(neighbours: str, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows e₁ but one, which is e₂ here and e₁ there (replaced), or not here and e₁ there."""
+    rest = np.repeat(axes(d, 0), 50, axis=0)
+    return (np.vstack([rest, axes(d, 1)]) if neighbours == "replace" else rest), np.vstack([rest, axes(d, 0)])
+
+
+@BOTH
+def test_noise_on_second_moments(neighbours: str) -> None:
+    method = NoisyMoments.calibrate((60, 3), gd.GaussianDP(MU), neighbours)
+    found = check(lambda rows, rng: method.solve(rows, rng).vectors, around(neighbours, 60), {"mu": MU}, 4)
+    assert found.share > 0.997
+
+
+@BOTH
+@pytest.mark.parametrize("k", [1, 2])
+def test_noise_on_products(neighbours: str, k: int) -> None:
+    """In the plane e₁e₁ᵀ − e₂e₂ᵀ keeps all lengths; where a row is added the direction is near e₁ from step 2 on."""
+    if neighbours == "replace":
+        tables = np.repeat(axes(2, 1), 3, axis=0), np.vstack([axes(2, 1, 1), axes(2, 0)])
+    else:
+        tables = around("add_remove", 2)
+        tables = np.repeat(tables[0], 80, axis=0), np.vstack([np.repeat(tables[0], 80, axis=0), axes(2, 0)])
+    method = Oja.calibrate((2, k), gd.GaussianDP(MU), neighbours, steps=60)
+    check(lambda rows, rng: method.solve(rows, rng).vectors, tables, {"mu": method.guarantee.mu}, 60)
+
+
+@BOTH
+def test_directions_from_the_sphere(neighbours: str) -> None:
+    """What moves has the width that β was set for; with a β of that size a loss reaches ε: test_eigen."""
+    method = SphereExponential.calibrate((100, 1), gd.PureDP(2.0), neighbours)
+    rest, both = np.repeat(axes(100, 0), 1000, axis=0), axes(100, 0, 1)
+    tables = np.vstack([rest, both[:1]]), np.vstack([rest, both[1:]]) if neighbours == "replace" else rest
+    check_draws(directions(method), tables, method.each.value, 300)
+
+
+def directions(method: SphereExponential):
+    """The vectors alone; where the values are released too, their noise has no part in them."""
+    return lambda rows, rng: method.directions(second_moments(rows), rng)
+
+
+@BOTH
+def test_values_at_directions(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given directions e₁ … e₃₀, which are drawn and paid for before: e₁ against e₂ moves two values."""
+    method = SphereExponential.calibrate((30, 30), gd.PureDP(2.0), neighbours)
+    monkeypatch.setattr(SphereExponential, "directions", lambda *_: np.eye(30))
+    tables = axes(30, 0), axes(30, 1) if neighbours == "replace" else np.empty((0, 30))
+    check(lambda rows, rng: method.solve(rows, rng).vectors, tables, {"epsilon": 0.1}, 400)
+
+
+# -- all rows at every step ------------------------------------------------------------------------------
+
+
+def sign(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The slope of a loss that is linear in the prediction, upwards or downwards: it attains every bound."""
+    return np.where(target > 0, 1.0, -1.0) + 0 * predictions
+
+
+def designs(region, rows: list[int]):
+    made = np.eye(region.shape[0] if isinstance(region, Spectraplex) else region.n_coordinates)[rows]
+    return RankOne.of(made) if isinstance(region, Spectraplex) else Full.of(made, region.shape)
+
+
+def regression(region, replaced: bool):
+    """Two tables for y of either sign: the last row is upwards in one, downwards or not there in the other."""
+    up, down = np.array([1.0, -1.0, 1.0]), np.array([1.0, -1.0, -1.0])
+    one = TraceTask(designs(region, [1, 2, 0]), up, sign)
+    return one, TraceTask(designs(region, [1, 2, 0] if replaced else [1, 2]), down if replaced else up[:2], sign)
+
+
+@WAYS
+@pytest.mark.parametrize("kind", [MatrixDescent, MatrixFrankWolfe])
+@pytest.mark.parametrize("region", [Spectraplex(12), NuclearBall((6, 10))], ids=repr)
+@pytest.mark.parametrize("promise", [gd.GaussianDP(MU), gd.PureDP(MU)], ids=repr)
+def test_sums_of_gradients(promise, region, kind, replaced: bool) -> None:
+    method = kind.calibrate(promise, TraceScale(region, 300, replaced=replaced))
+    claim = {"mu": MU} if isinstance(promise, gd.GaussianDP) else {"epsilon": MU}
+    numbers = method.n_steps * region.n_coordinates
+    runs = math.ceil(14_000 / numbers)
+    check(lambda task, rng: method.solve(task, 300, rng), regression(region, replaced), claim, runs, 0.999)
+
+
+# -- one pass over the rows -------------------------------------------------------------------------------
+
+
+def straight(monkeypatch: pytest.MonkeyPatch, slot: int) -> None:
+    """Rows stand in slots in their order, 20 in D_0; of 39 rows none stands in `slot`. The promise holds for any."""
+
+    def slots(_: Schedule, n_rows: int, *__: object) -> tuple[np.ndarray, np.ndarray]:
+        bounds = np.r_[0, np.arange(20, 41)]
+        return np.arange(n_rows), bounds - (np.arange(22) > slot) * (40 - n_rows)
+
+    monkeypatch.setattr(Schedule, "slots", slots)
+
+
+def pass_tables(region, replaced: bool, slot: int) -> tuple[TraceTask, TraceTask]:
+    """40 rows e₁, all downwards but that of `slot`: it is upwards here, downwards or not there in the other table."""
+    row = 19 + slot
+    target = np.where(np.arange(40) == row, 1.0, -1.0)
+    one = TraceTask(designs(region, [0] * 40), target, sign)
+    if replaced:
+        return one, TraceTask(one.designs, -np.ones(40), sign)
+    return one, TraceTask(designs(region, [0] * 39), -np.ones(39), sign)
+
+
+@WAYS
+@pytest.mark.parametrize("name", ["toeplitz", "tree", "independent", "oja"])
+@pytest.mark.parametrize("region", [Spectraplex(14), NuclearBall((9, 12))], ids=repr)
+def test_running_gradients(region, name: str, replaced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row stands in the later slot that counts most; it moves all later steps.
+
+    Oja's direction starts at the worst place, which chance could have chosen, and hardly leaves it at so large a μ.
+    """
+    mu = 500.0 if name == "oja" else MU
+    method = StochasticFrankWolfe.calibrate(gd.GaussianDP(mu), TraceScale(region, 40, 1.0, 1.0, replaced), name, 1.0)
+    decay = 1 - method.schedule.rate
+    columns = np.linalg.solve(noise_map("independent" if name == "oja" else name, 21, decay), decays(21, decay))
+    slot = 1 + int(np.linalg.norm(columns, axis=0)[1:].argmax())
+    straight(monkeypatch, slot)
+    one, other = pass_tables(region, replaced, slot)
+    worst = lowest(region.square(-one.designs.combine(np.arange(1), np.ones(1))))[1]
+    monkeypatch.setattr(vertices, "normals", lambda *_: worst)
+    width = region.n_directions if name == "oja" else region.n_coordinates
+    runs = math.ceil(7000 / (21 * width))
+    check(method.solve, (one, other), {"mu": mu}, runs)
+
+
+@WAYS
+@pytest.mark.parametrize("promise", [gd.PureDP(2e5), gd.ZCDP(2e8)], ids=repr)
+@pytest.mark.parametrize("region", [Spectraplex(40), NuclearBall((20, 21))], ids=repr)
+def test_draws_in_a_pass(region, promise, replaced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The promise is large so that draws lie near one direction, and tell β; β is a multiple of it."""
+    scale = TraceScale(region, 40, 1.0, 1.0, replaced)
+    method = StochasticFrankWolfe.calibrate(promise, scale, "exponential", 1.0)
+    straight(monkeypatch, 1)
+    is_pure = isinstance(promise, gd.PureDP)
+    claim, power = (promise.value, 1) if is_pure else (math.sqrt(8 * promise.rho), 2)
+    check_draws(method.solve, pass_tables(region, replaced, 1), claim, 30, power)
+
+
+@pytest.mark.parametrize("name", ["oja", "exponential"])
+def test_a_row_moves_every_later_step_and_fades(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the tape itself: nothing before its slot, then all of what is charged times (1 − η)^k."""
+    region, slot = Spectraplex(3), 4
+    promise = gd.GaussianDP(MU) if name == "oja" else gd.PureDP(20.0)
+    method = StochasticFrankWolfe.calibrate(promise, TraceScale(region, 40, 1.0, 1.0), name, 1.0)
+    straight(monkeypatch, slot)
+    one, other = tapes(method.solve, pass_tables(region, True, slot), 3)
+    moved = [np.linalg.norm(a[1] - b[1]) for a, b in zip(one.entries, other.entries, strict=True)]
+    assert max(moved[:slot]) == 0
+    fading = method.moved[1] * (1 - method.schedule.rate) ** np.arange(21 - slot)
+    assert (moved[slot:] <= fading).all()
+    if name == "exponential":
+        assert moved[slot:] == pytest.approx(fading, rel=1e-6)
+
+
+# -- ratings ------------------------------------------------------------------------------------------------
+
+
+def table(rows: list[tuple[int, int, float]], shape: tuple[int, int]) -> Ratings:
+    users, items, values = (np.array(column) for column in zip(*rows, strict=True))
+    return Ratings(users.astype(int), items.astype(int), np.rint(values * 2.0**BITS), shape)
+
+
+def rating_tables(unit: str, replaced: bool) -> tuple[Ratings, Ratings]:
+    """User 0 has 1 rating or 50, at the upper end; other items at the lower end instead, or none."""
+    count, shape = (1 if unit == "rating" else 50), (4000, 120)
+    rest = [(user, item, 0.25 * (-1) ** item) for user in range(1, 200) for item in range(user % 7, 120, 7)]
+    mine = [(0, item, 1.0) for item in range(count)]
+    others = [(0, 60 + item, -1.0) for item in range(count)] if replaced else []
+    return table(rest + mine, shape), table(rest + others, shape)
+
+
+def fitted(method: Completion):
+    def run(ratings: Ratings, rng):
+        found = method.fit(ratings, rng)
+        return found.mean, found.items, found.users, found.factors, found.scores
+
+    return run
+
+
+@WAYS
+@pytest.mark.parametrize("unit", ["rating", "user"])
+def test_whole_fits_of_ratings(unit: str, replaced: bool) -> None:
+    """Items, then items again or users' means: the pair attains the promise of the whole fit."""
+    terms = Terms(gd.ApproxDP(1.0, 1e-6), unit, replaced, 4.0)
+    check(fitted(Completion(terms)), rating_tables(unit, replaced), {"mu": terms.mu}, 60)
+
+
+@pytest.mark.parametrize(
+    ("unit", "replaced", "least"),
+    [("rating", True, 0.94), ("rating", False, 0.99), ("user", True, 0.89), ("user", False, 0.99)],
+)
+def test_whole_pure_fits_of_ratings(unit: str, replaced: bool, least: float) -> None:
+    """Where a unit is replaced totals of weights and of squares are charged twice in ℓ₁, and cannot move so far.
+
+    94 % and 89 % of the charge are reached; for a rating, (4 + 2h)/(4 + 6h) at h = 1/16 is the most there is.
+    """
+    terms = Terms(gd.PureDP(1.0), unit, replaced, 4.0)
+    check(fitted(Completion(terms)), rating_tables(unit, replaced), {"epsilon": 1.0}, 60, least)
+
+
+@pytest.mark.parametrize(
+    ("unit", "replaced", "least"),
+    [("rating", True, 0.83), ("rating", False, 0.83), ("user", True, 0.8), ("user", False, 0.93)],
+)
+def test_whole_fits_of_ratings_with_factors(unit: str, replaced: bool, least: float) -> None:
+    """The steps of the power iteration are the part that no pair is known to attain together: see the next tests."""
+    terms = Terms(gd.ApproxDP(1.0, 1e-6), unit, replaced, 4.0)
+    check(fitted(Completion(terms, 2, True)), rating_tables(unit, replaced), {"mu": terms.mu}, 60, least)
+
+
+def step_of_factors(method: ItemFactors, directions: np.ndarray):
+    """One step of the iteration for one user's ratings, for directions that were released before."""
+
+    def run(values: np.ndarray, rng):
+        items = np.flatnonzero(values)
+        users = np.zeros(len(items), dtype=int)
+        entries = users, items, method.cut((users, items, values[items]))
+        return method._step(entries, method.flat(directions), rng)
+
+    return run
+
+
+@WAYS
+def test_a_step_of_factors_of_a_user(replaced: bool) -> None:
+    """40,000 items and a flat direction: one user likes half of them and a few, the other the other half and the few.
+
+    Both scores are past the reach, on the same side, and the ratings nearly opposite: the sums move by nearly 2.
+    """
+    count, few = 40_000, 120
+    method = ItemFactors.calibrate((1, count), 1, 1.0, "user", (gd.GaussianDP(MU), replaced))
+    one = np.where(np.arange(count) < count // 2 + few, 1.0, -1.0)
+    other = np.where(np.arange(count) >= count // 2 - few, 1.0, -1.0) if replaced else np.zeros(count)
+    flat = np.full((count, 1), 1 / math.sqrt(count))
+    mu = MU / math.sqrt(ITERATIONS)
+    check(step_of_factors(method, flat), (one, other), {"mu": mu}, 1)
+
+
+def test_a_step_of_factors_of_a_rating() -> None:
+    """(1 + ℓ)/B + 1/B² adds up lengths that are at right angles: √(1 + ℓ²)/B and a little is the most that was found.
+
+    Of 64 ratings of length B = 8 all scores are at one end of the reach; one more, with the longest direction, takes
+    them as far to the other side, and its own row is as long as rows are: 0.66 of what is charged.
+    """
+    count, length = 400, 8.0
+    method = ItemFactors.calibrate((1, count), 1, length, "rating", (gd.GaussianDP(MU), False))
+    values, directions = np.zeros(count), np.zeros((count, 1))
+    values[:64], directions[:64] = 1.0, -0.0125
+    more = values + np.eye(1, count, 64)[0]
+    directions[64] = 0.125
+    mu = MU / math.sqrt(ITERATIONS)
+    check(step_of_factors(method, directions), (more, values), {"mu": mu}, 20, 0.65)
