@@ -66,8 +66,6 @@ def test_the_floats_of_numpy_are_found_and_ours_are_not(example: ModuleType) -> 
     found = example.audit_floats(4000)
     assert found.violated
     assert found.epsilon_lower > 2
-    assert found.method in (
-        "black-box: numbers below 1/4 and off the grid of 2^-53",
-        "black-box: lowest set bit of number 0",
-    )
+    bits = ("off the grid of 2^-53", "lowest set bit of number 0")  # the low-order bits tell, by either test of them
+    assert any(words in found.method for words in bits), found.method
     assert not example.audit_ours(4000).violated

@@ -210,11 +210,11 @@ def test_names_are_only_names(postgres: Server) -> None:
 
 def test_views_schemas_and_names_with_capitals(postgres: Server) -> None:
     postgres.execute(
-        "CREATE SCHEMA survey",
-        "CREATE TABLE survey.\"People\" AS SELECT '1' AS sex",
-        'CREATE VIEW lens AS SELECT * FROM survey."People"',
+        "CREATE SCHEMA field_work",
+        "CREATE TABLE field_work.\"People\" AS SELECT '1' AS sex",
+        'CREATE VIEW lens AS SELECT * FROM field_work."People"',
     )
-    assert counts(postgres.url(table="survey.People")) == counts(postgres.url(table="lens")) == [1, 0]
+    assert counts(postgres.url(table="field_work.People")) == counts(postgres.url(table="lens")) == [1, 0]
 
 
 # -- connections -----------------------------------------------------------------------------------
