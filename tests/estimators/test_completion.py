@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.errors import InvalidRequest, LedgerRefused, UnknownName
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
@@ -113,7 +113,7 @@ def test_ids_may_be_text_in_arrays_lists_and_frames() -> None:
         assert model.users_.tolist() == ["ann", "bob"]
         assert model.items_.tolist() == ["gin", "milk", "tea"]
         assert model.n_features_in_ == 2
-        assert model.predict(table).shape == (3,)
+        assert model.predict(table[:2]).shape == (2,)
     frame.loc[3] = [None, "tea"]
     model.fit(frame, [*stars, 3])
     numbers = pandas.DataFrame({"who": [1, 2, 2], "what": ["tea", "milk", "tea"]})
@@ -127,19 +127,42 @@ def test_without_lists_the_ids_that_occur_are_taken_as_public_and_that_is_said()
     given = clone(MODEL).fit(X[:300], Y[:300])
     assert given.release_.facts["public"] == "the lists that were given"
     with pytest.raises(InvalidRequest, match="0 users"):
-        MatrixCompletion(rating_bounds=(1, 5)).fit(np.zeros((0, 2)), [])
+        MatrixCompletion(rating_bounds=(1, 5), unit="user").fit(np.zeros((0, 2)), [])
 
 
-@UNITS
-def test_an_empty_table_and_duplicates_give_a_model(unit: str) -> None:
+PRIVATE_NUMBER = [("rating", "add_remove"), ("user", "replace"), ("user", "add_remove")]
+
+
+@pytest.mark.parametrize(("unit", "neighbours"), PRIVATE_NUMBER)
+def test_where_their_number_is_private_no_ratings_give_a_model(unit: str, neighbours: str) -> None:
     for rows, stars in (([], []), (np.zeros((0, 2)), []), ([[1, 1]] * 30, [5] * 30)):
-        model = clone(MODEL).set_params(unit=unit, solver="factors").fit(rows, stars)
+        model = clone(MODEL).set_params(unit=unit, neighbours=neighbours, solver="factors").fit(rows, stars)
         predicted = model.predict([[1, 1], [2, 2]])
         assert ((predicted >= 1) & (predicted <= 5)).all()
 
 
-def test_a_stranger_gets_what_the_model_knows() -> None:
+def test_where_their_number_is_public_no_ratings_are_refused() -> None:
+    for rows in ([], np.zeros((0, 2))):
+        with pytest.raises(InvalidRequest, match="There are no ratings"):
+            clone(MODEL).fit(rows, [])
+    assert clone(MODEL).fit([[1, 1]], [5]).predict([[1, 1]]).shape == (1,)
+
+
+def test_an_unknown_user_or_item_is_refused_and_not_named() -> None:
     model = clone(MODEL).set_params(**LOUD).fit(X, Y)
+    for row, word in (([999, 7], "user"), ([3, 999], "item"), (["ann", 7], "user"), ([3, None], "item")):
+        with pytest.raises(UnknownName, match=f"does not know the {word} in row 1 of") as caught:
+            model.predict([[3, 7], row])
+        assert "999" not in str(caught.value)
+        assert "handle_unknown" in str(caught.value)
+    with pytest.raises(UnknownName, match="user"):
+        model.recommend(999)
+    with pytest.raises(UnknownName, match="user"):
+        model.score([[999, 7]], [3])
+
+
+def test_a_stranger_gets_what_the_model_knows() -> None:
+    model = clone(MODEL).set_params(handle_unknown="ignore", **LOUD).fit(X, Y)
     means = model.mean_ + model.item_offsets_
     assert model.predict([[999, 7], [3, 999], [999, 999]]) == pytest.approx(
         [means[7], model.mean_ + model.user_offsets_[3], model.mean_]
@@ -158,7 +181,8 @@ def test_recommendations_leave_out_what_was_rated() -> None:
 
 def test_strangers_are_not_taken_for_one_another() -> None:
     """A user whom the model does not know has rated what they rated themselves, and nothing that another one did."""
-    model = MatrixCompletion(rating_bounds=(1, 5), users=3, items=5, **LOUD).fit([[0, 0]], [1])
+    open_to_all = {"rating_bounds": (1, 5), "handle_unknown": "ignore", **LOUD}
+    model = MatrixCompletion(users=3, items=5, **open_to_all).fit([[0, 0]], [1])
     own = [["ann", 1], ["bob", 2], [" ann ", 3], [None, 4], [99, 0]], [1.0] * 5
     assert set(model.recommend("ann", 5, own=own).tolist()) == {0, 2, 4}
     assert set(model.recommend(99.0, 5, own=own).tolist()) == {1, 2, 3, 4}
@@ -169,7 +193,7 @@ def test_strangers_are_not_taken_for_one_another() -> None:
 @UNITS
 @pytest.mark.parametrize("epsilon", [1e12, 1e100, 1e300])
 def test_noise_that_rounds_to_nothing_is_no_trouble(unit: str, epsilon: float) -> None:
-    for delta, rows, stars in ((0.0, X, Y), (1e-6, X, Y), (1e-6, [], [])):
+    for delta, rows, stars in ((0.0, X, Y), (1e-6, X, Y), (1e-6, [[1, 1]], [5])):
         model = clone(MODEL).set_params(unit=unit, epsilon=epsilon, delta=delta).fit(rows, stars)
         assert np.isfinite(model.predict(X)).all()
 
@@ -251,6 +275,7 @@ WRONG = [
     ({"neighbours": "none"}, "Choose one of"),
     ({"rank": -1}, "rank"),
     ({"rank": 2.5}, "rank"),
+    ({"handle_unknown": "skip"}, "handle_unknown"),
     ({"rank": 61}, "rank is 61 and the table has 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
     ({"unit": "user", "max_rows": 10**400}, "max_rows is too large"),

@@ -7,7 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import one_of, whole
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
@@ -19,6 +19,7 @@ from gaugedp.optimization.ratings import BITS, Completed, Ratings
 
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")
+UNKNOWN = ("error", "ignore")
 MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
@@ -33,6 +34,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
     max_rows : for the unit "user": all ratings of a user together weigh at most as much as so many ratings would.
     rank : how many factors are tried at most, None by how they compare with the noise, 0 for none.
     solver : "offsets" has no factors, "factors" tries them, "auto" where they should stand out of the noise.
+    handle_unknown : "error" refuses to predict for users and items that the model does not know; with "ignore" these
+        have no part of their own: a new user gets the items' means.
 
     Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything that the fitted model holds is
     released with noise, so `predict(X)` keeps that promise towards everybody. With own=(X, y), the ratings of the users
@@ -58,6 +61,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         items: Any = None,
         max_rows: int = MAX_ROWS,
         solver: str = "auto",
+        handle_unknown: str = "error",
         neighbours: str = "replace",
         random_state: int | None = None,
         ledger: Ledger | None = None,
@@ -71,6 +75,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         self.items = items
         self.max_rows = max_rows
         self.solver = solver
+        self.handle_unknown = handle_unknown
         self.neighbours = neighbours
         self.random_state = random_state
         self.ledger = ledger
@@ -80,6 +85,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         asked, columns = self._asked(), read_columns(X)
         target = read_target(y, len(columns[0]))
         bounds = self._check()
+        if len(target) == 0 and self.unit == "rating" and self.neighbours == "replace":  # else how many is private
+            raise InvalidRequest("There are no ratings.", "Give at least one row.")
         ids = Ids("users", self.users, columns[0]), Ids("items", self.items, columns[1])
         method = self._method(asked, (len(ids[0]), len(ids[1])))
         shape = len(target), len(ids[0]), len(ids[1])
@@ -94,10 +101,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer.
-
-        A user or an item that the model does not know has no part of its own: a new user gets the items' means.
-        """
+        """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer."""
         return self._predicted(*self._places(X), own)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -112,7 +116,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         whole(minimum=1, n=n)
         self._fitted()
         (asked, _), items = read_columns([(user, None)]), np.arange(len(self._items))
-        predicted = self._predicted(np.full(len(items), self._users.places(asked)[0]), items, own)
+        place = self._known("user", self._users.places(asked))[0]
+        predicted = self._predicted(np.full(len(items), place), items, own)
         left = items
         if own is not None:
             users, rated = self._columns(own[0])
@@ -138,6 +143,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
     def _check(self) -> tuple[float, float]:
         one_of(UNITS, unit=self.unit)
         one_of(SOLVERS, solver=self.solver)
+        one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         whole(minimum=1, max_rows=self.max_rows)
         if self.max_rows > MOST_ROWS:
             raise InvalidRequest("max_rows is too large.", f"Give at most {MOST_ROWS:,}.")
@@ -172,7 +178,19 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
     def _places(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         self._fitted()
         users, items = self._columns(X)
-        return self._users.places(users), self._items.places(items)
+        return self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
+
+    def _known(self, name: str, places: np.ndarray) -> np.ndarray:
+        """Return the places of users or items that were asked for; refuse those without one, unless to be ignored."""
+        one_of(UNKNOWN, handle_unknown=self.handle_unknown)
+        missed = np.flatnonzero(places < 0)
+        if len(missed) and self.handle_unknown == "error":
+            raise UnknownName(
+                f"The model does not know the {name} in row {missed[0]} of what was asked ({len(missed):,} such rows).",
+                'Check the ids, or set handle_unknown="ignore": then a new user gets the items\' means.',
+                "",
+            )
+        return places
 
     def _fitted(self) -> Completed:
         check_is_fitted(self, "mean_")

@@ -28,6 +28,8 @@ class LowRankCovariance(SpectralEstimator):
     noise; location_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
     """
 
+    _number = "rank"
+
     def __init__(
         self,
         rank: int | None = None,

@@ -96,6 +96,7 @@ class SpectralEstimator(PrivateEstimator):
     bounds: Any
     row_norm: float | None
     solver: str
+    _number = "n_components"  # the parameter that says how many
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Found:
         """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin 0."""
@@ -103,7 +104,7 @@ class SpectralEstimator(PrivateEstimator):
         bounds = by_name("bounds", self.bounds, names_of(X))
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
-        check_components(*shape)
+        check_components(*shape, self._number)
         count = Count(asked, self.neighbours)
         solver, reason = self._solver(count.rest, shape, len(rows) if self.neighbours == "replace" else None)
         rest = _purely(count.rest) if solver == "exponential" else count.rest

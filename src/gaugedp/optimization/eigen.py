@@ -81,11 +81,11 @@ class Pairs:
     held: np.ndarray
 
 
-def check_components(n_columns: int, n_components: int) -> None:
-    """Refuse numbers of components that are not whole, or outside 1 to d."""
-    whole(minimum=1, n_columns=n_columns, n_components=n_components)
+def check_components(n_columns: int, n_components: int, name: str = "n_components") -> None:
+    """Refuse numbers of components, called `name`, that are not whole, or outside 1 to d."""
+    whole(minimum=1, n_columns=n_columns, **{name: n_components})
     if n_components > n_columns:
-        raise InvalidRequest(f"n_components is {n_components} and there are {n_columns} columns.", "Give fewer.")
+        raise InvalidRequest(f"{name} is {n_components} and there are {n_columns} columns.", "Give fewer.")
 
 
 @dataclass(frozen=True, eq=False)
