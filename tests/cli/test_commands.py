@@ -189,12 +189,17 @@ def test_where_some_means_say_nothing_their_number_is_told() -> None:
     ]
 
 
-def test_a_reader_who_leaves_early_gets_no_false_advice(desk: Desk, forks: Nursery) -> None:
+@pytest.mark.parametrize("command", ["release", "fit"])
+def test_a_reader_who_leaves_early_gets_no_false_advice(command: str, desk: Desk, forks: Nursery) -> None:
     program = (
         "import os, sys\nfrom gaugedp.cli.main import run\nread, write = os.pipe()\nos.close(read)\n"
         "os.dup2(write, 1)\nsys.stdout = open(1, 'w', closefd=False)\nsys.exit(run(words))"
     )
-    words = ["release", "people.csv", *options(key="my key"), "--json"]
+    asked = options(key="my key")
+    if command == "fit":
+        pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+        asked = [*options(key="my key", query=None), "--model", "logistic", "--target", "SEX", "--features", "AGE"]
+    words = [command, "people.csv", *asked, "--json"]
     done = forks.run(program, desk.folder, words=words)
     assert done.code == 1
     assert "--key 'my key' shows it again, at no cost" in done.err

@@ -129,7 +129,7 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
     assert lines[-2] == "No score was asked for, and none was computed."
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip ")
+    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
 
 
 @pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])
@@ -149,11 +149,15 @@ def test_a_key_brings_the_stored_model_back(desk: Desk) -> None:
     (desk.folder / "people.csv").write_text(",".join(HEADER) + "\n")  # it is stored, not fitted again
     assert fitted(desk, key="my-key") == first
     assert desk.ledger().spent == PureDP(1)
+    fitted(desk, key="another")
+    said = fit(desk, key="my-key").out.splitlines()
+    assert said[-2] == "This is the stored model of entry 5, paid for before; nothing was spent now."
+    assert said[-1].startswith("Spent PureDP(1.5) of PureDP(2); PureDP(0.5) is left. Tip after entry 8: "), "as of now"
     for other in ({"features": "SEX"}, {"features": "AGE, SEX"}, {"score": "0.5"}, {"epsilon": "0.4"}, {"radius": "2"}):
         assert fit(desk, key="my-key", **other).code == 3
     (desk.folder / "domain.toml").write_text(DOMAIN.replace("high = 1000", "high = 2000"))
     assert fit(desk, key="my-key").code == 3, "other bounds are another request"
-    assert desk.ledger().spent == PureDP(1)
+    assert desk.ledger().spent == PureDP(1.5)
 
 
 def test_a_radius_holds_the_coefficients_and_is_told(desk: Desk) -> None:

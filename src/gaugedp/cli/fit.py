@@ -1,17 +1,17 @@
 """`gaugedp fit`: a private model of a table, paid from a ledger."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.shared import budget, check_apart, check_writable, load, numbers, show_table, stage
 from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
-from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest, LedgerRefused
+from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import promise_asked
 from gaugedp.ledger import Ledger
@@ -69,13 +69,15 @@ def fit(
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), promise)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
-    found = _fitted(planned, look, source, Ledger.open(ledger_path, total, table=source.name, unit=unit))
+    account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
+    found = _fitted(planned, look, source, account)
+    stored = account if stage.was_stored else None
     stage.show("write")
-    _write(found, out, as_json)
+    _write(found, out, as_json, stored)
 
 
-def show(found: dict[str, Any]) -> None:
-    """Print a model for people."""
+def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
+    """Print a model for people; where it was `stored` in a ledger before, with its balance of now."""
     promise, several = from_dict(found["guarantee"]), isinstance(found["intercept"], dict)
     named = {"intercept": found["intercept"], **found["coefficients"]}
     rows = [{"feature": name, **(one if several else {"coefficient": one})} for name, one in named.items()]
@@ -87,7 +89,9 @@ def show(found: dict[str, Any]) -> None:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     click.echo(_score_in_words(found["score"]))
     account = found["facts"]["account"]
-    click.echo(f"Spent {account['spent']} of {account['budget']}; {account['remaining']} is left. Tip {account['tip']}")
+    if stored is not None:
+        click.echo(stored_before("model", account))
+    show_account(account, stored)
 
 
 def _score_in_words(score: dict[str, Any] | None) -> str:
@@ -146,23 +150,18 @@ def _check_files(read: dict[str, str], out: str | None) -> None:
     check_writable(out)
 
 
-def _write(found: dict[str, Any], out: str | None, as_json: bool) -> None:
+def _write(found: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:
     text = json.dumps(found)
 
     def save(path: Path) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
 
-    try:
+    with handed_over("model"):
         if out is not None:
             write_beside(Path(out), save)
         if as_json:
             click.echo(text)
         else:
-            show(found)
-        sys.stdout.flush()
-    except OSError as error:
-        raise GaugedpError(
-            f"The model could not be written ({error.strerror}).",
-            f"Make room and run this again with --key {stage.key}.",
-            "The model is paid for and kept in the ledger; under that key it costs nothing.",
-        ) from None
+            show(found, stored)
+    if as_json and stored is not None:
+        click.echo(stored_before("model", found["facts"]["account"]), err=True)

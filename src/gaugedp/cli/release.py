@@ -1,13 +1,12 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gaugedp.answer import RAW, Release
+from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.hints import hints
 from gaugedp.cli.shared import (
     budget,
@@ -24,7 +23,7 @@ from gaugedp.cli.shared import (
 )
 from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import PrivacyUnit
-from gaugedp.errors import GaugedpError, InvalidRequest
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.ledger import Ledger
 from gaugedp.plan import plan
@@ -116,28 +115,14 @@ def show(answer: Release, stored: Ledger | None = None) -> None:
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:
-        click.echo(_stored(answer))
-        account = {**account, **_balance(stored)}
-    click.echo(
-        f"Spent {account['spent']} of {account['budget']}; {account['remaining']} is left. "
-        f"Tip after entry {account['entry']}: {account['tip']}"
-    )
-
-
-def _balance(ledger: Ledger) -> dict[str, Any]:
-    last = ledger.entries()[-1]
-    return {"spent": repr(ledger.spent), "remaining": repr(ledger.remaining), "entry": last.number, "tip": last.tip}
+        click.echo(stored_before("answer", account))
+    show_account(account, stored)
 
 
 def _promise(answer: Release) -> str:
     """Return the promise that was asked for, and where it is another one, what the mechanism keeps."""
     asked = from_dict(answer.facts["asked"])
     return repr(asked) if asked == answer.guarantee else f"{asked!r}, in detail {answer.guarantee!r}"
-
-
-def _stored(answer: Release) -> str:
-    entry = answer.facts["account"]["entry"]
-    return f"This is the stored answer of entry {entry}, paid for before; nothing was spent now."
 
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
@@ -164,7 +149,7 @@ def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
 
 def _write(answer: Release, files: dict[str, str | None], as_json: bool, stored: Ledger | None) -> None:
     writers = {"out": answer.save_csv, "report": answer.save_html, "save": answer.save_json}
-    try:
+    with handed_over("answer"):
         for role, path in files.items():
             if path is not None:
                 write_beside(Path(path), writers[role])
@@ -172,15 +157,5 @@ def _write(answer: Release, files: dict[str, str | None], as_json: bool, stored:
             click.echo(answer.to_json())
         else:
             show(answer, stored)
-        sys.stdout.flush()
-        if as_json and stored is not None:
-            click.echo(_stored(answer), err=True)
-    except BrokenPipeError:  # such as `| head`: nothing is wrong, and click ends the command quietly
-        click.echo(f"The output was closed early: --key {shlex.quote(stage.key)} shows it again, at no cost.", err=True)
-        raise
-    except OSError as error:
-        raise GaugedpError(
-            f"The answers could not be written ({error.strerror}).",
-            f"Make room and run this again with --key {shlex.quote(stage.key)}.",
-            "The answer is paid for and kept in the ledger; under that key it costs nothing.",
-        ) from None
+    if as_json and stored is not None:
+        click.echo(stored_before("answer", answer.facts["account"]), err=True)
