@@ -1,7 +1,6 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
