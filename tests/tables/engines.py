@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 
 from tests.postgres import missing, shared_server
 
+ROOT = Path(__file__).parents[2]
 WAREHOUSE = tempfile.TemporaryDirectory(prefix="gaugedp-spark-")  # gone when the tests end
 
 
@@ -43,6 +45,7 @@ def spark():
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",  # fewer jobs
         "spark.sql.warehouse.dir": WAREHOUSE.name,
+        "spark.executorEnv.PYTHONPATH": str(ROOT),  # the tests, wherever the session happens to be started
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # short runs: compile little
     }
     builder = SparkSession.builder.master("local[2]").appName("gaugedp tests")
