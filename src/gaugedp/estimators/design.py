@@ -104,6 +104,11 @@ class Design:
         """The norm of the largest row, the others divided by `reach`, with its constant."""
         return math.hypot(1.0, self.constant)
 
+    @property
+    def last(self) -> float:
+        """What every known row has in its last place, the constant."""
+        return self.constant / self.size
+
     def rows(self, unit: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the label is not `known`."""
         found, start = np.empty((len(unit), unit.shape[1] + (self.constant > 0))), 0
@@ -111,7 +116,7 @@ class Design:
             inside = into_ball(block - self.shift, 2, self.reach) / self.size
             found[start : start + len(block), : unit.shape[1]] = inside
             start += len(block)
-        found[:, unit.shape[1] :] = self.constant / self.size
+        found[:, unit.shape[1] :] = self.last
         found[~known] = 0.0
         return found
 
@@ -119,7 +124,7 @@ class Design:
         """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
         n_columns = len(self.shift)
         of_unit = weights[:, :n_columns] / (self.size * self.reach)
-        constants = weights[:, n_columns:].sum(axis=1) * (self.constant / self.size) - of_unit @ self.shift
+        constants = weights[:, n_columns:].sum(axis=1) * self.last - of_unit @ self.shift
         slopes = of_unit / self.scaling.row_norm / self.scaling.width
         return slopes, constants - slopes @ self.scaling.centre
 

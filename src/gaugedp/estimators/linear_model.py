@@ -14,6 +14,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
+from gaugedp.estimators.level import Level
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
@@ -30,7 +31,8 @@ _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apar
 class Task:
     """What a solver gets: rows of norm at most 1, codes of their classes, and the public numbers to plan by.
 
-    `side` is the μ that was spent on the rows' mean; `asked` is for the solver and, where it is Gaussian, for that.
+    `side` is the μ of the rows' mean, or of their scores' level; `asked` is for the solver and, where those are
+    Gaussian, for them too.
     """
 
     rows: np.ndarray
@@ -131,15 +133,19 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         centre = self._centre(count.rest, X_read.shape[1], n_rows)
         slack = 1.0 if centre.noise else min(1.0, SHORT * room(noise))
         scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
+        level = self._level(centre, len(classes))
         unit = scaling.unit(X_read)
         shift, spread = centre.release(unit, n_rows, stream)
         reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
         design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
         task = Task(
-            design.rows(unit, codes >= 0), codes, len(classes), n_rows, centre.rest, centre.side,
+            design.rows(unit, codes >= 0), codes, len(classes), n_rows, level.rest, math.hypot(centre.side, level.side),
             self._length(len(classes)), self.neighbours == "replace",
         )  # fmt: skip
         weights, exactness = self._solve(solver, task, stream)
+        if level.noise is not None:
+            known = np.where(codes >= 0, task.signs, 0.0)
+            weights[0, -1] = level.intercept(task.rows[:, :-1], known, weights[0, :-1], n_rows, stream) / design.last
         self._show(design.coefficients(weights), classes, (solver, reason))
         self._note_names(X)
         self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
@@ -185,6 +191,11 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         if not self.fit_intercept:
             return Centre(None, asked)
         return Centre.plan(asked, n_columns, n_rows, self.neighbours == "replace")
+
+    def _level(self, centre: Centre, n_classes: int) -> Level:
+        if self.fit_intercept and centre.noise is None and n_classes == 2:
+            return Level.plan(centre.rest, self.neighbours == "replace")
+        return Level(None, centre.rest)
 
     def _show(self, found: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
         self.coef_, self.intercept_ = found

@@ -88,7 +88,7 @@ class Problem:
     """What objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
 
     `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `side` is the μ of
-    Gaussian releases of the same rows before it.
+    Gaussian releases of the same rows before it and after it.
     """
 
     loss: Loss | Softmax

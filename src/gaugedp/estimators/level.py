@@ -1,0 +1,80 @@
+"""The intercept of two classes, found again from the rows' scores where a centre of the rows cannot be afforded."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms.base import AdditiveNoise
+
+_SHARE = 0.2  # of μ², of ε for a pure promise
+_REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
+_LABEL = 0.7  # the weight of a label beside a score
+_FEWEST = 0.02  # no class is taken to be rarer
+_ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
+_ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Noise for the sums of (score, label) over the rows, or None, and what is left of the promise.
+
+    Where noise is loud, weights have much of it along the rows' mean, which moves all scores alike: where they lie is
+    one number, and its noise is √d times fainter than that of the mean. `side` is the μ where the noise is Gaussian.
+
+    Theorem. Given the weights, a row's vector has norm at most 1, so the sums move by at most 2 where it is replaced, 1
+    where it is added. docs/theory/objective_perturbation.md
+    """
+
+    noise: AdditiveNoise | None
+    rest: Guarantee
+    side: float = 0.0
+
+    @classmethod
+    def plan(cls, asked: Guarantee, replaced: bool) -> "Level":
+        """Return the noise and the rest."""
+        ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
+        if isinstance(asked, ApproxDP):
+            side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
+            return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
+        assert isinstance(asked, PureDP)
+        spent = _SHARE * asked.value
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
+
+    def intercept(
+        self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
+    ) -> float:
+        """Return the number b for which ⟨weights, x⟩ + b tells the classes of rows x of norm at most 1 apart.
+
+        `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown, `weights` (d,) released before. b takes the scores'
+        mean away, and adds what makes the commoner class likelier, if classes lie as far apart as scores spread:
+        post-processing.
+        """
+        assert self.noise is not None
+        spread = float(np.linalg.norm(weights)) / math.sqrt(len(weights))
+        step = float(self.noise.lattice_step)
+        sums = _sums(rows, labels, weights / (_REACH * spread) if spread > 0 else np.zeros(len(weights)))
+        noisy = self.noise.prepare(rng)(np.rint(sums / step).astype(np.int64)) * (step / n_rows)
+        score, label = noisy * math.hypot(1.0, _LABEL) * np.array([_REACH * spread, 1 / _LABEL])
+        faint = float(self.noise.variances[1]) * (math.hypot(1.0, _LABEL) / (_LABEL * n_rows)) ** 2
+        second = (1 + label * max(0.0, 1 - faint / max(label * label, faint, 1e-300))) / 2
+        second = min(max(second, _FEWEST), 1 - _FEWEST)
+        return float(spread * math.log(second / (1 - second)) - score)
+
+
+def _sums(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return Σ (s, 0.7·y)/‖(1, 0.7)‖, s the score in [−1, 1], exact: the same in any order of the rows."""
+    bits = _SCORE_BITS - _ROW_BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
+    fine, total, start = np.rint(weights * 2.0**bits), np.zeros(2), 0
+    for block in blocks(rows):
+        scores = np.clip(np.trunc(block * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits), -1, 1)
+        pairs = np.column_stack([scores, _LABEL * labels[start : start + len(block)]]) / math.hypot(1.0, _LABEL)
+        total += ball_steps(pairs).sum(axis=0)
+        start += len(block)
+    return total * 2.0**-SUM_BITS

@@ -1,0 +1,116 @@
+"""The intercept found again by the rows' scores: how far a row moves the sums, what it costs, what it finds."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gaugedp as gd
+from gaugedp.entropy import research_rng
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.base import clone
+
+from gaugedp.estimators import linear_model
+from gaugedp.estimators.level import Level, _sums
+from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.svc import LinearSVC
+
+PROMISES = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
+
+
+def in_ball(rows: np.ndarray) -> np.ndarray:
+    return rows / np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([0.0, 1e-300, 1e-3, 1.0, 30.0]))
+def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: int, size: float) -> None:
+    rng = np.random.default_rng(key)
+    rows = in_ball(rng.standard_normal((12, d)) * rng.choice([1e-4, 1.0, 9.0], (12, 1)))
+    labels, weights = rng.choice([-1.0, 0.0, 1.0], 12), rng.standard_normal(d)
+    weights *= size / np.linalg.norm(weights)
+    whole, order = _sums(rows, labels, weights), rng.permutation(12)
+    assert (_sums(rows[order], labels[order], weights) == whole).all()
+    without = _sums(rows[1:], labels[1:], weights)
+    assert np.linalg.norm(whole - without) <= Level.plan(PROMISES[0], replaced=False).noise.body.radius(2)
+    other = np.vstack([-rows[:1], rows[1:]]), np.r_[-labels[:1], labels[1:]]
+    assert np.linalg.norm(whole - _sums(*other, weights)) <= Level.plan(PROMISES[0], replaced=True).noise.body.radius(2)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
+    """A tenth less noise would break the promise: the farthest sums are apart by the charge, and by no more."""
+    level, weights = Level.plan(PROMISES[0], replaced), np.array([3.0, 4.0])
+    rows, labels = np.array([[0.6, 0.8], [-0.6, -0.8]]), np.array([1.0, -1.0])
+    first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights) for i in (0, 1))
+    moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
+    mu = moved / math.sqrt(level.noise.variances[0])
+    assert 0.999 * level.side < mu <= level.side
+    asked = Level.plan(PROMISES[1], replaced)
+    assert asked.noise.guarantee.value + asked.rest.value == pytest.approx(0.5, rel=1e-12)
+    assert asked.noise.guarantee.value + asked.rest.value <= 0.5
+
+
+@pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
+def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
+    rng = np.random.default_rng(1)
+    labels = np.where(rng.random(4000) < 0.8, 1.0, -1.0)
+    rows = np.column_stack([0.5 + 0.05 * rng.standard_normal(4000), np.full(4000, 0.7)])
+    weights = np.array([2.0, 1.0])
+    spread, mean = math.sqrt(5 / 2), float((rows @ weights).mean())
+    found = Level.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
+    assert found == pytest.approx(spread * math.log(0.8 / 0.2) - mean, abs=0.1)
+    even = Level.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
+    assert even == pytest.approx(-mean, abs=0.1)
+    assert Level.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
+
+
+def far_off(n: int = 400, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Rows far from 0, in two classes that lie along the way there."""
+    rng = np.random.default_rng(key)
+    labels = rng.integers(0, 2, n)
+    return -0.5 + 0.15 * (2 * labels[:, None] - 1) + 0.05 * rng.standard_normal((n, 30)), labels
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, labels = far_off()
+    model = kind(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
+    found = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
+    assert np.median(found) > 0.95
+    monkeypatch.setattr(kind, "_level", lambda _self, centre, _n: Level(None, centre.rest))
+    before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
+    assert np.median(before) < 0.9
+
+
+@pytest.mark.parametrize("solver", ["gradient", "objective"])
+def test_the_level_is_part_of_the_promise(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    task = linear_model.Task
+    monkeypatch.setattr(linear_model, "Task", lambda *given: seen.append(task(*given)) or seen[-1])
+    rows, labels = far_off(60)
+    model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
+    side = Level.plan(gd.ApproxDP(0.5, 1e-5), True).side
+    assert [each.side for each in seen] == [side]
+    assert side > 0
+    assert model.guarantee_.epsilon(1e-5) <= 0.5 * (1 + 1e-9)
+    plain = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver, fit_intercept=False)
+    plain.fit(rows, labels)
+    pure = LogisticRegression(0.5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
+    assert [each.side for each in seen[1:]] == [0, 0]
+    assert seen[2].asked == Level.plan(gd.PureDP(0.5), True).rest
+    assert pure.guarantee_ == gd.PureDP(0.5)
+
+
+def test_several_classes_and_affordable_centres_have_none() -> None:
+    rows, labels = far_off()
+    centre = linear_model.Centre.plan(gd.ApproxDP(0.5, 1e-5), 30, 10**6, True)
+    assert centre.noise is not None
+    model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
+    assert model._level(centre, 2).noise is None
+    none = linear_model.Centre(None, gd.ApproxDP(0.5, 1e-5))
+    assert model._level(none, 3).noise is None
+    assert model._level(none, 2).noise is not None
+    assert model.fit(rows, labels).intercept_.shape == (1,)
