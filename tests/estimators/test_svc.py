@@ -88,7 +88,7 @@ def test_the_noise_is_that_for_the_neighbours(neighbours: str, monkeypatch: pyte
     monkeypatch.setattr(
         linear_model.NoisyDescent, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1]
     )
-    clone(MODEL).set_params(neighbours=neighbours, fit_intercept=False).fit(*sphere(100, 3, 1))
+    clone(MODEL).set_params(solver="gradient", neighbours=neighbours, fit_intercept=False).fit(*sphere(100, 3, 1))
     moved, share = (2, 1.0) if neighbours == "replace" else (1, 0.9)
     deviation = np.sqrt(made[0].noise.variances.mean())
     wanted = moved * np.sqrt(made[0].path.n_steps) / gaussian_mu(share, 1e-6)

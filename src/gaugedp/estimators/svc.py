@@ -25,7 +25,7 @@ class LinearSVC(LinearClassifier):
     row_norm, bounds, classes, fit_intercept, neighbours, random_state, ledger : as in `LogisticRegression`.
     solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
-        and at δ = 0. `reason_` says why.
+        where rows are added or removed, and at δ = 0. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. "gradient"
         stays in the ball of this radius. It has the place of scikit-learn's C. There are no sample weights.
 
@@ -77,7 +77,7 @@ class LinearSVC(LinearClassifier):
         if isinstance(asked, PureDP):
             return "objective", "a pure promise: its noise is added once"
         if n_rows is None:
-            return "gradient", "the number of rows is not public"
+            return "objective", "the number of rows is not public: with few it does about as well, with many better"
         noise = faintness(asked, size, n_rows, replaced=True)
         if noise < _FAINT:
             return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
