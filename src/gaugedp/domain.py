@@ -137,7 +137,8 @@ class Domain:
         if name not in self.columns and name in self.attributes:
             raise UnknownName(
                 f"There is no bounded column {name!r}.",
-                "It is an attribute: describe it under [columns] as well, with low and high.",
+                "It is an attribute: ask for its counts, which give shares. Where its values are numbers, describe it "
+                "under [columns] too.",
             )
         if name not in self.columns:
             raise UnknownName.among("bounded column", name, self.columns)
@@ -175,7 +176,10 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
             f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
         ) from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, numbers or nesting beyond all measure
-        raise InvalidRequest(f"The domain file {str(path)!r} is not TOML: {error}.", "Mend that line.") from None
+        raise InvalidRequest(
+            f"The domain file {str(path)!r} is not TOML: {error}.",
+            "Mend that line: texts stand in quotes, and a number takes the place of each ….",
+        ) from None
 
 
 def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:

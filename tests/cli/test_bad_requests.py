@@ -350,7 +350,7 @@ def test_a_ledger_in_memory_is_no_account_of_a_command(desk: Desk) -> None:
 
 def test_a_table_with_semicolons(desk: Desk) -> None:
     (desk.folder / "excel.csv").write_text(f"SEX;AGE;PAY\n1;{NOTE};2,5\n")
-    check_refused(desk, "There is no column 'SEX'", "commas (.csv) or tabs (.tsv) separate them", table="excel.csv")
+    check_refused(desk, "Semicolons separate the values of", "Save it with commas", table="excel.csv")
 
 
 def test_a_missing_ledger_names_the_option(desk: Desk) -> None:

@@ -129,7 +129,7 @@ def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> Non
     said = "This is the stored answer of entry 5, paid for before; nothing was spent now."
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
-    assert answers == first.out.splitlines()[:-1]
+    assert answers == first.out.splitlines()[:-2]
     assert told == said
     tip = desk.ledger().tip
     assert account == f"Spent PureDP(1.75) of PureDP(2); PureDP(0.25) is left. Tip after entry 8: {tip}"

@@ -57,3 +57,22 @@ def test_the_table_is_not_written_over(people: Path, capsys: pytest.CaptureFixtu
     assert run(["domain", str(people), "--out", str(people)]) == 2
     assert people.read_text() == before
     assert "also the table" in capsys.readouterr().err
+
+
+def test_what_was_filled_in_is_not_written_over(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = people.with_suffix(".toml")
+    assert run(["domain", str(people), "--out", str(made)]) == 0
+    said = capsys.readouterr().out
+    assert f"gaugedp plan --domain {made} --query sex --epsilon 1" in said
+    made.write_text("# mine\n")
+    assert run(["domain", str(people), "--out", str(made)]) == 2
+    assert "There is a file" in capsys.readouterr().err
+    assert made.read_text() == "# mine\n"
+
+
+def test_semicolons_are_told_from_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "people.csv").write_text(f"sex;age\n{SECRET};3\n")
+    assert run(["domain", str(tmp_path / "people.csv")]) == 2
+    said = capsys.readouterr().err
+    assert "Semicolons separate the values" in said
+    assert SECRET not in said

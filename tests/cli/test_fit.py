@@ -114,6 +114,7 @@ def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
     assert len(found["coefficients"]) == 2 + 10
     assert found["facts"]["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
     assert found["facts"]["table"] == "people"
+    assert all(len(rule) > 20 for rule in found["facts"]["rules"]), "sentences, not letters"
     assert found["facts"]["research_seed"] is None
     assert found["facts"]["account"]["durable"] is True
     assert from_dict(found["facts"]["guarantee_for_a_row"]).epsilon(1e-6) <= 0.5 * (1 + 1e-9)
@@ -128,7 +129,10 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), idealized)"
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
-    assert lines[-2] == "No score was asked for, and none was computed."
+    assert lines[-3].startswith("No score was asked for, and none was computed: ")
+    assert re.fullmatch(
+        r"The same again costs nothing with --key [0-9a-f]{32}; without it, it is paid anew\.", lines[-2]
+    )
     assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
 
 
@@ -198,11 +202,19 @@ def test_a_ledger_of_another_currency_is_charged_where_it_can_be(desk: Desk) -> 
     found = fitted(desk, ledger="rho.ledger", budget="rho=1")
     assert from_dict(found["guarantee"]) == PureDP(0.5)
     assert fit(desk, ledger="rho.ledger", delta="1e-6").code == 3
-    chosen = {"model": "svc", "target": "SEX", "features": "AGE", "score": "0.25"}
+    chosen = {"model": "svc", "target": "AGE", "features": "SEX", "score": "0.25"}
     gaussian = fitted(desk, ledger="rho.ledger", delta="1e-6", **chosen)
     promise = from_dict(gaussian["guarantee"])
     assert promise.price("zcdp") is not None
     assert 0.5 < promise.epsilon(1e-6) <= 0.75, "the sum: there is no price for the larger of the two"
+
+
+def test_a_budget_without_a_price_is_refused_before_a_ledger_is_made(desk: Desk) -> None:
+    done = fit(desk, ledger="fresh.ledger", budget="2", delta="1e-6")
+    assert done.code == 3
+    assert "use a ledger with a budget of that kind" in done.err
+    assert not (desk.folder / "fresh.ledger").exists()
+    assert fit(desk, ledger="fresh.ledger", budget="2,1e-5", delta="1e-6").code == 0
 
 
 # -- refusals --------------------------------------------------------------------------------------

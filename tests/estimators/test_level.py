@@ -25,12 +25,12 @@ def in_ball(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([0.0, 1e-300, 1e-3, 1.0, 30.0]))
+@given(st.integers(0, 2**32), st.integers(1, 40), st.sampled_from([0.0, 1e-300, 1e-3, 0.3, 1.0]))
 def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: int, size: float) -> None:
     rng = np.random.default_rng(key)
     rows = in_ball(rng.standard_normal((12, d)) * rng.choice([1e-4, 1.0, 9.0], (12, 1)))
     labels, weights = rng.choice([-1.0, 0.0, 1.0], 12), rng.standard_normal(d)
-    weights *= size / np.linalg.norm(weights)
+    weights *= size * math.sqrt(d) / 1.5 / np.linalg.norm(weights)
     whole, order = _sums(rows, labels, weights), rng.permutation(12)
     assert (_sums(rows[order], labels[order], weights) == whole).all()
     without = _sums(rows[1:], labels[1:], weights)
@@ -42,8 +42,8 @@ def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: 
 @pytest.mark.parametrize("replaced", [True, False])
 def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
     """A tenth less noise would break the promise: the farthest sums are apart by the charge, and by no more."""
-    level, weights = Level.plan(PROMISES[0], replaced), np.array([3.0, 4.0])
-    rows, labels = np.array([[0.6, 0.8], [-0.6, -0.8]]), np.array([1.0, -1.0])
+    level, weights = Level.plan(PROMISES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
+    rows, labels = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]) / math.sqrt(3), np.array([1.0, -1.0])
     first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights) for i in (0, 1))
     moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
     mu = moved / math.sqrt(level.noise.variances[0])
@@ -65,6 +65,27 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
     even = Level.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
     assert even == pytest.approx(-mean, abs=0.1)
     assert Level.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
+
+
+def test_weights_of_any_size_give_a_number_of_their_size() -> None:
+    level = Level.plan(PROMISES[0], True)
+    rows, labels = in_ball(np.random.default_rng(1).standard_normal((50, 9))), np.ones(50)
+    found = {}
+    for size in (0.0, 5e-324, 1e-200, 1.0, 1e200, 1e300):
+        found[size] = level.intercept(rows, labels, np.full(9, size), 50, research_rng(3))
+        assert abs(found[size]) <= 500 * size
+    assert found[1e200] == pytest.approx(found[1.0] * 1e200)
+    assert found[1e-200] == pytest.approx(found[1.0] * 1e-200)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.01, 0.1, 0.5])
+def test_any_delta_is_kept_and_none_is_refused_for_the_level(kind: type, delta: float) -> None:
+    rows, labels = far_off(20)
+    for epsilon in (1e-3, 0.01, 0.1, 1.0):
+        for neighbours in ("replace", "add_remove"):
+            model = kind(epsilon, delta, row_norm=4.0, classes=[0, 1], solver="objective", neighbours=neighbours)
+            assert model.fit(rows, labels).guarantee_.epsilon(delta) <= epsilon * (1 + 1e-9)
 
 
 def far_off(n: int = 400, key: int = 1) -> tuple[np.ndarray, np.ndarray]:

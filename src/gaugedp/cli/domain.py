@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 
 from gaugedp.cli.shared import check_apart, check_writable
 from gaugedp.cli.write import write_beside
+from gaugedp.errors import InvalidRequest
 from gaugedp.tables.sources import file_columns
 
 _HEAD = """\
@@ -29,18 +31,22 @@ _NUMBERS = "\n[columns]  # numbers to add up or to average, and those of models:
 @click.option("--out", metavar="FILE", help="Write it to this file instead of showing it.")
 def domain(table: str, out: str | None) -> None:
     """Make a domain file to fill in for TABLE (a .csv, .tsv or .parquet file): only the column names are read."""
-    text = skeleton(Path(table), file_columns(table))
+    names = file_columns(table)
+    text = skeleton(Path(table), names)
     if out is None:
         click.echo(text, nl=False)
         return
     check_apart({"table": table}, {"out": out})
+    if Path(out).is_file():
+        raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
     check_writable(out)
 
     def write(path: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
     write_beside(Path(out), write)
-    click.echo(f"Wrote {out}. Fill it in, and try: gaugedp plan --domain {out} --query ... --epsilon 1")
+    tried = f"gaugedp plan --domain {shlex.quote(out)} --query {shlex.quote(names[0])} --epsilon 1"
+    click.echo(f"Wrote {out}. Fill it in, and try, with one of your attributes:\n  {tried}")
 
 
 def skeleton(table: Path, names: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gaugedp.cli.handover import handed_over, show_account, stored_before
-from gaugedp.cli.shared import budget, check_apart, check_writable, load, numbers, show_table, stage
+from gaugedp.cli.shared import budget, check_apart, check_price, check_writable, load, numbers, show_table, stage
 from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
@@ -69,6 +69,7 @@ def fit(
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), promise)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
+    check_price(total, [planned.promise, planned.own_promise])
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
     found = _fitted(planned, look, source, account)
     stored = account if stage.was_stored else None
@@ -96,7 +97,7 @@ def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
 
 def _score_in_words(score: dict[str, Any] | None) -> str:
     if score is None:
-        return "No score was asked for, and none was computed."
+        return "No score was asked for, and none was computed: how far noise moved the coefficients is not known."
     value, low, high = (f"{score[name]:.4g}" for name in ("value", "lower", "upper"))
     sure = f"{score['level']:.0%} sure"
     return f"Held-out {score['name']}: {value}, with noise; without it, it is between {low} and {high} ({sure})."

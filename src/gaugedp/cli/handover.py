@@ -39,6 +39,8 @@ def stored_before(what: str, account: Mapping[str, Any]) -> str:
 def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
     """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
     now = account if stored is None else {**account, **_balance(stored)}
+    if stored is None:
+        click.echo(f"The same again costs nothing with --key {shlex.quote(stage.key)}; without it, it is paid anew.")
     click.echo(
         f"Spent {now['spent']} of {now['budget']}; {now['remaining']} is left. "
         f"Tip after entry {now['entry']}: {now['tip']}"

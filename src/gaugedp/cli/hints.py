@@ -33,7 +33,7 @@ def _about_means(term: str, ratio: tuple[float, float], lengths: np.ndarray) -> 
     if whole == len(lengths):
         yield (
             f"The interval of {term} is the whole range: this answer says nothing. "
-            "Are the values numbers with a decimal point (docs/sharp-edges/csv.md)?"
+            "Too few rows for this epsilon, or values that are not numbers with a decimal point."
         )
     elif whole:
         yield f"The interval of {term} is the whole range in {whole} of {len(lengths)} cells: they say nothing."

@@ -10,6 +10,7 @@ from gaugedp.cli.hints import hints
 from gaugedp.cli.shared import (
     budget,
     check_apart,
+    check_price,
     check_writable,
     load,
     number,
@@ -21,9 +22,9 @@ from gaugedp.cli.shared import (
     stage,
 )
 from gaugedp.cli.write import checked_key, write_beside
-from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
+from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger import Ledger
 from gaugedp.plan import plan
 from gaugedp.processing import check
@@ -84,6 +85,7 @@ def release(
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
+    check_price(total, chargeable(planned.mechanism.guarantee, planned.asked))
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
     answer = make_release(
         question,
@@ -110,7 +112,7 @@ def show(answer: Release, stored: Ledger | None = None) -> None:
     show_table(rows[:_SHOWN], title)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    for line in (*PrivacyUnit.of(answer.facts["unit"]).rules, *hints(answer)):
+    for line in (*answer.facts["rules"], *hints(answer)):
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:

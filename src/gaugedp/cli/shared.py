@@ -12,7 +12,7 @@ import click
 
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, InvalidRequest
-from gaugedp.guarantees import ApproxDP, BestOrder, Guarantee, PureDP
+from gaugedp.guarantees import ApproxDP, BestOrder, Budget, Guarantee, PureDP
 from gaugedp.guarantees.asked import promise_asked
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -214,6 +214,12 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def check_price(total: Guarantee | None, promises: Sequence[Guarantee]) -> None:
+    """Refuse promises that a budget has no price for before a ledger is made with it."""
+    if total is not None:
+        Budget(total).charge(*promises)
 
 
 def check_writable(path: str | None) -> None:

@@ -9,13 +9,14 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 
 _SHARE = 0.2  # of μ², of ε for a pure promise
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
 _LABEL = 0.7  # the weight of a label beside a score
+_MOST_OF_DELTA = 0.02  # what the level alone may take of δ: objective perturbation pays it up to four times
 _FEWEST = 0.02  # no class is taken to be rarer
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
 _ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
@@ -38,10 +39,12 @@ class Level:
 
     @classmethod
     def plan(cls, asked: Guarantee, replaced: bool) -> "Level":
-        """Return the noise and the rest."""
+        """Return the noise and the rest; none for a δ of which noise of this μ alone would take much."""
         ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
         if isinstance(asked, ApproxDP):
             side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
+            if gaussian_delta(side, asked.epsilon_value) > _MOST_OF_DELTA * asked.delta_value:
+                return cls(None, asked)
             return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
         assert isinstance(asked, PureDP)
         spent = _SHARE * asked.value
@@ -57,9 +60,11 @@ class Level:
         post-processing.
         """
         assert self.noise is not None
-        spread = float(np.linalg.norm(weights)) / math.sqrt(len(weights))
-        step = float(self.noise.lattice_step)
-        sums = _sums(rows, labels, weights / (_REACH * spread) if spread > 0 else np.zeros(len(weights)))
+        largest = max(float(np.abs(weights).max()), 1e-300)
+        direction = weights / largest  # so that no square is 0 or infinite
+        length = float(np.linalg.norm(direction)) / math.sqrt(len(weights))
+        step, spread = float(self.noise.lattice_step), length * largest
+        sums = _sums(rows, labels, direction / (_REACH * length) if length > 0 else direction)
         noisy = self.noise.prepare(rng)(np.rint(sums / step).astype(np.int64)) * (step / n_rows)
         score, label = noisy * math.hypot(1.0, _LABEL) * np.array([_REACH * spread, 1 / _LABEL])
         faint = float(self.noise.variances[1]) * (math.hypot(1.0, _LABEL) / (_LABEL * n_rows)) ** 2
@@ -69,7 +74,10 @@ class Level:
 
 
 def _sums(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return Σ (s, 0.7·y)/‖(1, 0.7)‖, s the score in [−1, 1], exact: the same in any order of the rows."""
+    """Return Σ (s, 0.7·y)/‖(1, 0.7)‖, s the score in [−1, 1], exact: the same in any order of the rows.
+
+    `weights` have norm at most √d/1.5, so that a score is a sum of whole numbers below 2^53.
+    """
     bits = _SCORE_BITS - _ROW_BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
     fine, total, start = np.rint(weights * 2.0**bits), np.zeros(2), 0
     for block in blocks(rows):

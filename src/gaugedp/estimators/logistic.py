@@ -30,7 +30,7 @@ class LogisticRegression(LinearClassifier):
         nowhere. A column of numbers is refused, by its type, where no class is a number.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
-        classes without a centre it is found again from the scores of the rows, for a fifth of the promise.
+        classes without a centre it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the

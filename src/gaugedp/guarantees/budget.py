@@ -72,7 +72,8 @@ class Budget:
             if found is not None:
                 return found
         raise LedgerRefused(
-            f"A budget of {self.total!r} cannot be charged for {promises[0]!r}.", f"{_ASK[self.currency]}."
+            f"A budget of {self.total!r} cannot be charged for {promises[0]!r}.",
+            f"{_ASK[self.currency]}, or use a ledger with a budget of that kind.",
         )
 
     def _charge(self, promise: Guarantee) -> tuple[int, ...] | None:

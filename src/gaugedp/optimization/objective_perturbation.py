@@ -176,7 +176,7 @@ class ObjectivePerturbation:
     b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure promise (σ is `noise`, λ `strength`).
 
     Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
-    releases of `problem.side`-GDP before it; ε-DP for a pure promise (Chaudhuri, Monteleoni and Sarwate 2011, theorem
+    releases of `problem.side`-GDP beside it; ε-DP for a pure promise (Chaudhuri, Monteleoni and Sarwate 2011, theorem
     9, corrected). docs/theory/objective_perturbation.md
     """
 
