@@ -17,6 +17,7 @@ _SHARE = 0.2  # of μ², of ε for a pure promise
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
 _LABEL = 0.7  # the weight of a label beside a score
 _MOST_OF_DELTA = 0.02  # what the level alone may take of δ: objective perturbation pays it up to four times
+_DOUBT = 2.0  # times the variance of its noise that the square of the label's mean loses
 _FEWEST = 0.02  # no class is taken to be rarer
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
 _ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
@@ -68,7 +69,7 @@ class Level:
         noisy = self.noise.prepare(rng)(np.rint(sums / step).astype(np.int64)) * (step / n_rows)
         score, label = noisy * math.hypot(1.0, _LABEL) * np.array([_REACH * spread, 1 / _LABEL])
         faint = float(self.noise.variances[1]) * (math.hypot(1.0, _LABEL) / (_LABEL * n_rows)) ** 2
-        second = (1 + label * max(0.0, 1 - faint / max(label * label, faint, 1e-300))) / 2
+        second = (1 + label * max(0.0, 1 - _DOUBT * faint / max(label * label, faint, 1e-300))) / 2
         second = min(max(second, _FEWEST), 1 - _FEWEST)
         return float(spread * math.log(second / (1 - second)) - score)
 
