@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -13,6 +13,7 @@ from gaugedp.ledger import Entry, Ledger
 
 _REFUSED = 3
 _DELTA = 1e-6
+_SMALLER = 0.999  # than what was spent: a total that is worth a sentence
 _ANSWERED, _UNANSWERED = "answered", "paid, never answered"
 
 
@@ -46,7 +47,8 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
     click.echo(f"Budget {account.budget!r}; spent {account.spent!r}; left {account.remaining!r}\n")
-    click.echo(f"{_odometer(account, delta)}\n")
+    for line in _odometer(account, delta, given is not None):
+        click.echo(f"{line}\n")
     entries = account.entries()
     lines = [line for line in _lines(entries) if line.pop("kind") == "reserve"]
     show_table(lines, "Releases" if lines else "Releases: none")
@@ -76,9 +78,11 @@ def without_password(path: str) -> str:
     return re.sub(r"://[^@/]*@", "://", path)
 
 
-def _odometer(account: Ledger, delta: float) -> str:
+def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
+    """Yield the sentence of the tight total, where it is asked for, or smaller than what was spent."""
     epsilon = account.total.epsilon(delta)
-    return f"If all promises were fixed in advance, a tighter total holds: epsilon {epsilon:.6g} at delta {delta:g}."
+    if is_asked or epsilon < _SMALLER * account.spent.epsilon(delta):
+        yield f"If all promises were fixed in advance, the total is: epsilon {epsilon:.6g} at delta {delta:g}."
 
 
 def _spent_delta(account: Ledger) -> float:

@@ -1,6 +1,7 @@
 """`gaugedp plan`: what a question would cost and how wrong the answers would be, without any data."""
 
 import json
+from collections.abc import Sequence
 
 import click
 
@@ -49,10 +50,15 @@ def show_plan(made: Plan) -> None:
         {
             "query": row["query"],
             "answers": row["answers"],
-            "95 % each": " / ".join(f"±{cell(width)}" for width in row["interval_95"]),
-            "95 % all at once": " / ".join(f"±{cell(width)}" for width in row["simultaneous_95"]),
+            "95 % each": _widths(row["interval_95"], bool(about)),
+            "95 % all at once": _widths(row["simultaneous_95"], bool(about)),
         }
         for row in made.terms()
     ]
-    means = "of a mean: its centred sum / its count"
+    means = "of a mean: its centred sum / its count, and about what that is for 1,000 rows"
     show_table(terms, f"Answers ({'rows from a quantile to the ends of its interval' if about else means})")
+
+
+def _widths(widths: Sequence[float], in_rows: bool) -> str:
+    text = " / ".join(f"±{cell(width)}" for width in widths)
+    return text if in_rows or len(widths) != 2 else f"{text}, ±{cell(widths[0] / 1000)}"
