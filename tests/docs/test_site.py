@@ -1,6 +1,7 @@
 """The site of the documentation: its pages, and, where mkdocs is installed (make docs), the site as it is built."""
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
@@ -181,9 +182,19 @@ def test_every_public_name_is_in_the_reference(site: Path, package: str) -> None
     assert sorted(set(names) - described(site)) == []
 
 
+def test_no_word_of_the_search_has_a_digit(site: Path) -> None:
+    """Nodes of the index are told apart by letters and numbers written in a row: a digit among the letters mixes them."""
+    text = (site / "search" / "search_index.json").read_text("utf-8")
+    separator = json.loads(text)["config"]["separator"]
+    assert re.split(separator, "ε=0.5 budget=gd.ApproxDP(2.0, 1e-5)*3") == ["ε", "budget", "gd", "ApproxDP", "e", ""]
+
+
 def test_the_site_is_read_and_searched_from_the_disk(site: Path, page: Any) -> None:
     page.goto((site / "how-to" / "audit.html").as_uri())
-    page.fill("input.md-search__input", "budget year")
+    field = page.locator("input.md-search__input")
+    field.focus()  # loads the index, without which nothing would be found
+    page.wait_for_function("!document.querySelector('.md-search-result__meta').textContent.includes('Initializing')")
+    field.press_sequentially("budget year")
     page.wait_for_selector(".md-search-result__item a", timeout=20_000)
     assert "budget-a-year.html" in page.locator(".md-search-result__item a").first.get_attribute("href")
     assert page.errors == []

@@ -170,7 +170,7 @@ BAD_TEXT = [
     ("SEX; AGEP; SEX", InvalidRequest, "Ask for each term once."),
     ("sum(PINCP); sum( PINCP )", InvalidRequest, "Ask for each term once."),
     ("PINCP", UnknownName, "There is no attribute 'PINCP'. It is a bounded column: ask for sum(PINCP) or mean(PINCP)"),
-    ("sum(SEX)", UnknownName, "There is no bounded column 'SEX'. It is an attribute: describe it under [columns] as"),
+    ("sum(SEX)", UnknownName, "There is no bounded column 'SEX'. It is an attribute: ask for its counts"),
     ("sum(PINCE)", UnknownName, "There is no bounded column 'PINCE'. Did you mean 'PINCP'?"),
     ("SEX, AGEP", InvalidRequest, "'SEX, AGEP' is no term. Join terms by ; and cross attributes by *"),
     ("SEX by AGEP", InvalidRequest, "'SEX by AGEP' is no term."),
