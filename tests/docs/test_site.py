@@ -183,7 +183,7 @@ def test_every_public_name_is_in_the_reference(site: Path, package: str) -> None
 
 
 def test_no_word_of_the_search_has_a_digit(site: Path) -> None:
-    """Nodes of the index are told apart by letters and numbers written in a row: a digit among the letters mixes them."""
+    """The index tells its nodes apart by letters and numbers written in a row: digits among the letters mix them."""
     text = (site / "search" / "search_index.json").read_text("utf-8")
     separator = json.loads(text)["config"]["separator"]
     assert re.split(separator, "ε=0.5 budget=gd.ApproxDP(2.0, 1e-5)*3") == ["ε", "budget", "gd", "ApproxDP", "e", ""]
