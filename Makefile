@@ -25,6 +25,8 @@ OLD_PYTHON := $(shell python3.11 -c 'import ensurepip' >/dev/null 2>&1 && comman
 LEANING    := tests/cli tests/estimators tests/release tests/samplers tests/tables/test_duckdb.py \
 	tests/ledger/test_ledger_open.py tests/ledger/test_ledger_reserve.py
 
+BENCH := $(VENV)-bench
+
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
@@ -64,10 +66,8 @@ format: $(VENV)/project ## rewrite the files in the house style
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-bench: $(VENV)/bench ## run every benchmark; each prints or writes its own table
-	@set -e; for question in benchmarks/*.py; do \
-		[ -e "$$question" ] || { echo "There are no benchmarks yet."; break; }; \
-		echo "== $$question"; $(RUN) "$$question"; done
+bench: $(BENCH)/project ## measure against peers and write docs/benchmarks/summary.md; DATA=folder of adult.csv and the like
+	$(BENCH)/bin/python benchmarks/summary.py measure $(DATA)
 
 docs: $(VENV)/docs ## build the site with tutorials, proofs and reference into site/; open site/index.html
 	$(SITE) build --strict --site-dir site
@@ -81,22 +81,25 @@ lock: ## write the lock files again from pyproject.toml (needs uv; UPGRADE=1 tak
 	@[ -n "$(UV)" ] || { echo "make lock needs uv on the PATH."; exit 2; }
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) pyproject.toml --extra report \
 		--group build --group test -o requirements.lock
-	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group bench -o requirements-bench.lock
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) pyproject.toml --extra learn --extra report \
+		--group build --group bench -o requirements-bench.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group browser -o requirements-browser.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group spark -o requirements-spark.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group docs -o requirements-docs.lock
 	uv pip compile $(filter-out --universal --fork-strategy fewest,$(LOCK_OPTIONS)) --resolution lowest-direct pyproject.toml \
 		--extra learn --extra report --group build --group test -o requirements-oldest.lock
 
-clean: ## remove .venv, .venv-oldest, caches, the site and what the demo wrote
-	rm -rf $(VENV) $(OLDEST) demo-out report.html site .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
+clean: ## remove .venv and its neighbours, caches, the site and what the demo wrote
+	rm -rf $(VENV) $(OLDEST) $(BENCH) demo-out report.html site .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: the environment is made again when the lock changes, the project is linked again when pyproject.toml does.
 ifneq ($(UV),)
 INSTALL := $(UV) pip install --quiet --python $(RUN)
+NEW     := $(UV) venv --quiet --clear --python "$(or $(PYTHON),>=3.11)"
 else
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
+NEW     := "$(PYTHON)" -m venv --clear
 endif
 
 $(VENV)/lock: requirements.lock
@@ -105,11 +108,7 @@ $(VENV)/lock: requirements.lock
 		echo "Install one (on Debian and Ubuntu: python3 and python3-venv), or name one: make PYTHON=/path/to/python3"; \
 		exit 2; }
 	@echo "Creating $(VENV) from requirements.lock, once ..."
-ifneq ($(UV),)
-	@$(UV) venv --quiet --clear --python "$(or $(PYTHON),>=3.11)" $(VENV)
-else
-	@"$(PYTHON)" -m venv --clear $(VENV)
-endif
+	@$(NEW) $(VENV)
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@touch $@
 
@@ -117,8 +116,11 @@ $(VENV)/project: $(VENV)/lock pyproject.toml
 	@$(INSTALL) --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/bench: $(VENV)/project requirements-bench.lock
-	@$(INSTALL) --require-hashes -r requirements-bench.lock
+$(BENCH)/project: $(VENV)/project requirements-bench.lock pyproject.toml
+	@echo "Creating $(BENCH) from requirements-bench.lock, once ..."
+	@$(NEW) $(BENCH)
+	@$(subst $(RUN),$(BENCH)/bin/python,$(INSTALL)) --require-hashes -r requirements-bench.lock
+	@$(subst $(RUN),$(BENCH)/bin/python,$(INSTALL)) --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/browser: $(VENV)/project requirements-browser.lock

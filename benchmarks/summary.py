@@ -1,11 +1,17 @@
 """One page of all tables that compare with peers, out of the pages that the other benchmarks wrote.
 
-Nothing is measured here, and nothing typed in: tables and the words about versions and medians are copied.
+Nothing is typed in: tables and the words about versions and medians are copied.
 
-    python benchmarks/summary.py    a second; `make bench` runs it last
+    python benchmarks/summary.py                      from the pages as they are, a second
+    python benchmarks/summary.py measure [FOLDER]     runs their scripts first, an hour; `make bench` is this
+
+FOLDER holds adult.csv, insteval.parquet and nci60.csv, public data that are not ours to ship; the page says where they
+come from. A page whose file is not there stays as it is.
 """
 
+import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +21,12 @@ RESULT = PAGES / "summary.md"
 
 @dataclass(frozen=True)
 class Part:
-    """A table of `page`, found by a word of its header."""
+    """A table of `page`, found by a word of its header; its script reads `data`."""
 
     title: str
     page: str
     header: str
+    data: str = ""
 
 
 PARTS = (
@@ -29,12 +36,12 @@ PARTS = (
     Part("Quantiles: opendp, diffprivlib", "quantiles", "opendp ranks"),
     Part("Noise of a body: the walk of the source", "knorm_sampler", "a sample"),
     Part("Linear regression: AdaSSP by hand", "linear_regression", "AdaSSP"),
-    Part("Classifiers: diffprivlib, no privacy", "models", "without privacy"),
+    Part("Classifiers: diffprivlib, no privacy", "models", "without privacy", "adult.csv"),
     Part("Time of a fit: scikit-learn, diffprivlib", "fit_time", "scikit-learn"),
     Part("Top eigenvector: the noisy power method, Oja as printed", "eigenvectors", "noisy power"),
     Part("Principal components of digits: diffprivlib", "eigenvectors", "diffprivlib"),
-    Part("Sparse means: the algorithm as printed", "sparse", "as printed"),
-    Part("Ratings: means by hand, no privacy", "completion", "item means"),
+    Part("Sparse means: the algorithm as printed", "sparse", "as printed", "nci60.csv"),
+    Part("Ratings: means by hand, no privacy", "completion", "item means", "insteval.parquet"),
 )
 
 
@@ -71,11 +78,29 @@ def page() -> str:
     head = (
         "# Beside peers\n\n"
         "Each table is copied from the page whose script wrote it; there stand the rest and what was missed. "
-        "Ratios follow the machine less than seconds do. `make bench` writes all pages again, and this one last."
+        "Ratios follow the machine less than seconds do. `make bench DATA=folder` measures all of them again and writes "
+        "this page last; its folder holds Adult (UCI) as `adult.csv`, with a header, and from the R packages lme4 and "
+        "ISLR InstEval as `insteval.parquet` and NCI60 as `nci60.csv`. Without a file the page that needs it stays."
     )
     return "\n\n".join([head, *map(section, PARTS), "Written by `python benchmarks/summary.py`.\n"])
 
 
+def measure(folder: Path | None) -> None:
+    """Run the script of every page, one after another."""
+    for name, data in dict.fromkeys((part.page, part.data) for part in PARTS):
+        if data and not (folder and (folder / data).is_file()):
+            print(f"{name}: {data} is not in the folder of data, so its page stays as it is.", flush=True)
+            continue
+        print(f"{name} ...", flush=True)
+        start = time.perf_counter()
+        script = PAGES.parents[1] / "benchmarks" / f"{name}.py"
+        words = [str(folder / data)] if folder and data else []
+        subprocess.run([sys.executable, str(script), *words], check=True)
+        print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["measure"]:
+        measure(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
     RESULT.write_text(page(), encoding="utf-8")
     sys.stdout.write(f"{RESULT.name}: {len(PARTS)} tables\n")
