@@ -136,6 +136,31 @@ def test_the_noise_of_a_fit_is_as_large_as_its_promise_asks() -> None:
     assert found.std() > wanted / 1.1 * (1 + 4 / math.sqrt(2 * 3000))  # noise 10 % smaller would be seen
 
 
+@pytest.mark.statistical
+def test_momentum_adds_little_noise_and_goes_as_far() -> None:
+    """Chi-square of 4000: zeros as rows show the noise, a sum that is constant shows how far the steps go."""
+    n, d = 20_000, 200
+    method = LeastSquares.calibrate((n, d), gd.ApproxDP(1, 1e-6), 1e4, "replace", "gradient")
+    assert method.momentum
+    assert method.pace == 1.0
+    rng, far = gd.research_rng(6), method.steps**2 / 8 / n
+    at_once = math.sqrt(float(method.gradient.variances[0]) / method.steps)  # noise of a step with all of the promise
+    still = np.array([method.solve_sums(lambda _: np.zeros(d), rng) for _ in range(20)]).ravel()
+    assert 1.0 < still.std() / (far * at_once) < 1.25
+    pulled = method.solve_sums(lambda _: np.full(d, -1e3 * 4.0**BITS), rng)
+    assert pulled / 1e3 == pytest.approx(np.full(d, far), rel=0.1)
+
+
+def test_many_columns_take_few_steps() -> None:
+    """For engines a step is a look at the table; without momentum these took 141 steps."""
+    rows, target = made(20_000, 200, 3)
+    model = LinearRegression(1.0, 1e-6, row_norm=1.0, target_bounds=(-1, 1), fit_intercept=False, random_state=4)
+    model.fit(rows, target)
+    assert model.solver_ == "gradient"
+    assert model.method_.steps < 60
+    assert excess(model, rows, target) < 0.5 * float(np.mean(target**2))
+
+
 # -- how well ------------------------------------------------------------------------------------------
 
 
