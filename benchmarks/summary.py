@@ -79,8 +79,8 @@ def page() -> str:
         "# Beside peers\n\n"
         "Each table is copied from the page whose script wrote it; there stand the rest and what was missed. "
         "Ratios follow the machine less than seconds do. `make bench DATA=folder` measures all of them again and "
-        "writes this page last; its folder holds Adult (UCI) as `adult.csv`, with a header, and from the R packages lme4 and "
-        "ISLR InstEval as `insteval.parquet` and NCI60 as `nci60.csv`. Without a file the page that needs it stays."
+        "writes this page last; its folder holds Adult (UCI) as `adult.csv`, with a header, and from the R packages "
+        "lme4 and ISLR InstEval as `insteval.parquet` and NCI60 as `nci60.csv`. Without a file its page stays."
     )
     return "\n\n".join([head, *map(section, PARTS), "Written by `python benchmarks/summary.py`.\n"])
 

@@ -148,7 +148,7 @@ def test_momentum_adds_little_noise_and_goes_as_far() -> None:
     still = np.array([method.solve_sums(lambda _: np.zeros(d), rng) for _ in range(20)]).ravel()
     assert 1.0 < still.std() / (far * at_once) < 1.25
     pulled = method.solve_sums(lambda _: np.full(d, -1e3 * 4.0**BITS), rng)
-    assert pulled / 1e3 == pytest.approx(np.full(d, far), rel=0.1)
+    assert 1.0 < pulled.mean() / (1e3 * far) < 1.15  # T²/8, and a term of order T
 
 
 def test_many_columns_take_few_steps() -> None:
