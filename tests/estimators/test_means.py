@@ -279,7 +279,7 @@ WRONG = [
     (lambda: Mean(bounds=(1, 1)), "low < high"),
     (lambda: Mean(bounds=(0, np.inf)), "not finite"),
     (lambda: Mean(bounds=3), "not a pair"),
-    (lambda: Mean(bounds=([0, 0], [1, 1])), "wrong shape"),
+    (lambda: Mean(bounds=([0, 0], [1, 1])), "2 and 2 numbers, and there are 5 columns"),
     (lambda: Mean(row_norm=0.0), "row_norm"),
     (lambda: Mean(row_norm=1.0, norm=0.5), "Give p"),
     (lambda: Mean(0.0, bounds=(0, 1)), "epsilon"),
@@ -322,7 +322,7 @@ def test_bad_rows_are_refused(rows) -> None:
 def test_ledgers_for_persons_are_refused() -> None:
     for unit in (gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"), gd.PrivacyUnit(neighbours="add_remove")):
         ledger = gd.Ledger.in_memory(gd.PureDP(5), unit=unit)
-        with pytest.raises(InvalidRequest, match="Use a ledger for rows"):
+        with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger of that unit"):
             Mean(bounds=(0, 1), ledger=ledger).fit(NORMAL)
         assert ledger.spent == gd.PureDP(0)
 

@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-from gaugedp.estimators import LinearRegression, LinearSVC, LogisticRegression
+from gaugedp.estimators import PCA, Lasso, LinearRegression, LinearSVC, LogisticRegression
 from gaugedp.estimators.rows import read_bounds, read_table, read_target
 
 # -- bounds --------------------------------------------------------------------------------------------
@@ -190,3 +191,65 @@ def test_all_that_is_missing_is_named_at_once(kind) -> None:
         kind(row_norm=1.0).fit(np.zeros((4, 2)), np.zeros(4))
     with pytest.raises(InvalidRequest, match="Neither row_norm nor bounds is given"):
         kind(classes=[0, 1]).fit(np.zeros((4, 2)), np.zeros(4))
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_classes_are_sorted_as_those_of_scikit_learn(kind) -> None:
+    """Measures such as the area under a curve take the last column for the larger label."""
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-1, 1, (2000, 2))
+    labels = np.where(rows[:, 0] > 0, "yes", "no")
+    for classes in (["yes", "no"], ["no", "yes"], {"yes", "no"}):
+        model = kind(5.0, 1e-6, bounds=(-1, 1), classes=classes, random_state=1).fit(rows, labels)
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.decision_function(np.array([[1.0, 0.0]])) > 0
+    with pytest.raises(InvalidRequest, match="a set of texts and numbers"):
+        kind(row_norm=1.0, classes={"a", 1}).fit(rows, labels)
+    assert kind(5.0, 1e-6, row_norm=1.0, classes=["b", 1]).fit(rows, labels).classes_.tolist() == ["b", 1]
+
+
+GAPS = np.array([[np.nan, 0.5], [np.inf, -np.inf], [0.25, 0.5]])
+READ = np.array([[5.0, 0.5], [10.0, 0.0], [0.25, 0.5]])  # in the box ([0, 0], [10, 1]), the middle for what is missing
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (LogisticRegression(classes=[0, 1], bounds=([0, 0], [10, 1])), "decision_function"),
+        (LinearSVC(classes=[0, 1], bounds=([0, 0], [10, 1])), "decision_function"),
+        (LinearRegression(bounds=([0, 0], [10, 1]), target_bounds=(0, 1)), "predict"),
+        (Lasso(bounds=([0, 0], [10, 1]), target_bounds=(0, 1)), "predict"),
+        (PCA(1, bounds=([0, 0], [10, 1])), "transform"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_is_missing_counts_after_a_fit_as_in_it(model, told: str) -> None:
+    rows = np.random.default_rng(1).uniform(0, 1, (500, 2))
+    tell = getattr(model.fit(rows, (rows[:, 0] > 0.5).astype(int)), told)
+    read = READ.copy()
+    if told == "decision_function":
+        read[0, 0] = 0.0  # bounds that hold 0 keep it
+    assert tell(GAPS) == pytest.approx(tell(read))
+
+
+def test_without_bounds_a_row_with_a_gap_counts_as_0() -> None:
+    rows = np.random.default_rng(1).uniform(0, 1, (500, 2))
+    model = LinearRegression(row_norm=1.0, target_bounds=(0, 1)).fit(rows, rows[:, 0])
+    assert model.predict(GAPS)[:2].tolist() == [model.intercept_] * 2
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), Lasso(), LogisticRegression(classes=[0, 1]), PCA(1)])
+def test_sparse_rows_and_bounds_of_other_sizes_are_refused_in_words(model) -> None:
+    rows, target = np.zeros((9, 2)), np.zeros(9, dtype=int)
+    if hasattr(model, "target_bounds"):
+        model.set_params(target_bounds=(0, 1))
+    for bounds, words in (
+        ((0, 1), "X is sparse"),
+        (([0, 0, 0], [1, 1, 1]), "3 and 3 numbers, and there are 2 columns"),
+        ((5, -5), "a low end that is not below its high end"),
+        ((0, np.inf), "not finite"),
+    ):
+        model.set_params(bounds=bounds)
+        given = csr_array(rows) if "sparse" in words else rows
+        with pytest.raises(InvalidRequest, match=words):
+            model.fit(given, target)

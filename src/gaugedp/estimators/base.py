@@ -13,7 +13,7 @@ from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.record import FitRelease
-from gaugedp.estimators.rows import read_table
+from gaugedp.estimators.rows import as_read, read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -36,6 +36,7 @@ class PrivateEstimator(BaseEstimator):
     random_state: int | None
     ledger: Ledger | None
     n_features_in_: int
+    _read_as: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # low, high, and what a missing number counts as
     feature_names_in_: np.ndarray
 
     def _asked(self) -> Guarantee:
@@ -72,10 +73,10 @@ class PrivateEstimator(BaseEstimator):
             raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
         unit = self.ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
         if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
-            mine = person or "row"
+            mine = PrivacyUnit(person, neighbours=self.neighbours)
+            or_else = f"Give the model neighbours={unit.neighbours!r}, or use" if unit.column == person else "Use"
             raise InvalidRequest(
-                f"The ledger protects {unit}, this fit a {mine}, by {self.neighbours}.",
-                f"Use a ledger for {mine}s with neighbours={self.neighbours!r}, or fit with those of the ledger.",
+                f"The ledger protects {unit}, and this fit {mine}.", f"{or_else} a ledger of that unit."
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
@@ -102,7 +103,10 @@ class PrivateEstimator(BaseEstimator):
             del self.feature_names_in_
 
     def _like_fitted(self, X: Any) -> np.ndarray:
-        """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any."""
+        """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any.
+
+        What is not finite counts as it did in the fit.
+        """
         check_is_fitted(self, "n_features_in_")
         name = type(self).__name__
         check_names(name, getattr(self, "feature_names_in_", None), X)
@@ -113,7 +117,7 @@ class PrivateEstimator(BaseEstimator):
                 "Give the same columns.",
                 "",
             )
-        return rows
+        return as_read(rows, self._read_as)
 
     def _settle(self, paid: Reservation | None) -> None:
         if paid is not None and self.ledger is not None:

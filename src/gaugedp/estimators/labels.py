@@ -24,7 +24,7 @@ def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:
 
 
 def read_classes(classes: Any) -> np.ndarray:
-    """Return the classes, a list of at least two different ones, in the order given."""
+    """Return the classes, at least two different ones, sorted as scikit-learn's are where they can be compared."""
     if isinstance(classes, str | bytes):
         raise InvalidRequest("classes is a text.", "Give a list, such as classes=['<=50K', '>50K'].")
     if not hasattr(classes, "__iter__"):
@@ -34,7 +34,16 @@ def read_classes(classes: Any) -> np.ndarray:
         raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
     if None in {_key(one) for one in found.tolist()}:
         raise InvalidRequest("A class is neither text nor a number.", "Give classes=[0, 1].")
-    return found
+    return _sorted(found, isinstance(classes, set | frozenset))
+
+
+def _sorted(found: np.ndarray, is_set: bool) -> np.ndarray:
+    try:
+        return found[sorted(range(len(found)), key=found.tolist().__getitem__)]
+    except TypeError:  # texts beside numbers: in the order given, which a set does not have
+        if is_set:
+            raise InvalidRequest("classes is a set of texts and numbers.", "Give a list.") from None
+        return found
 
 
 def read_labels(y: Any, n_rows: int) -> np.ndarray:
@@ -62,7 +71,9 @@ def check_kind(y: Any, classes: np.ndarray) -> None:
         raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
     if kind in "biuf" and not any(_writes_number(one) for one in classes.tolist()):
         raise InvalidRequest(
-            "The labels are numbers, and no class is one.", "Give the classes as the labels write them."
+            "The labels are numbers, and no class is one.",
+            "Give the classes as the labels write them. Where cross_val_predict or VotingClassifier fits, which number "
+            "the classes 0, 1, ... before, give y and classes as such numbers.",
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from gaugedp._validate import positive
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target
+from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target, with_middle
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
@@ -86,6 +86,7 @@ class Lasso(LinearRegressor):
 
     def _show(self, found: np.ndarray, box: Any, range_: Any) -> None:
         (low, high), (least, most) = box, range_
+        self._read_as = with_middle(low, high)
         slopes, constant = found[: len(low)], float(found[len(low) :].sum())
         self.coef_ = slopes * (most - least) / (high - low)
         self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))

@@ -147,6 +147,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             known = np.where(codes >= 0, task.signs, 0.0)
             weights[0, -1] = level.intercept(task.rows[:, :-1], known, weights[0, :-1], n_rows, stream) / design.last
         self._show(design.coefficients(weights), classes, (solver, reason))
+        self._read_as = None if np.isinf(scaling.low).any() else (scaling.low, scaling.high, scaling.centre)
         self._note_names(X)
         self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
         self._settle(paid)

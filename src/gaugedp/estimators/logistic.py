@@ -26,8 +26,9 @@ class LogisticRegression(LinearClassifier):
         to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
         given. Of two columns, plain lists that would be bounds both as ([lows], [highs]) and as a pair a column, such
         as [(0, 90), (80, 100)], are refused: read the wrong way, they would clip every row at the wrong place.
-    classes : all labels there can be, a public list. A row with another label counts as a row of zeros, which pulls
-        nowhere. A column of numbers is refused, by its type, where no class is a number.
+    classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with
+        another label counts as a row of zeros, which pulls nowhere. A column of numbers is refused, by its type, where
+        no class is a number.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
         classes without a centre it is found again from the scores of the rows, for a fifth of μ².
@@ -41,9 +42,9 @@ class LogisticRegression(LinearClassifier):
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.
 
     The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
-    wrong side pull no more than most; by public numbers. A value that is not a number counts as the middle of its
-    bounds; without bounds such a row counts as 0. There are no intervals: how noise moves coefficients depends on
-    the rows' curvature, which is not released.
+    wrong side pull no more than most; by public numbers. A value that is not a number counts as 0 where its bounds
+    hold 0, else as their middle; without bounds such a row counts as 0. So it is when classes are predicted. There are
+    no intervals: how noise moves coefficients depends on the rows' curvature, which is not released.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.

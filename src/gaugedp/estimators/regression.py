@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
-from gaugedp.estimators.rows import read_bounds, read_rows, read_target
+from gaugedp.estimators.rows import read_bounds, read_rows, read_target, with_middle
 from gaugedp.estimators.size import Count
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
@@ -109,6 +109,7 @@ class LinearRegression(LinearRegressor):
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.rest)
         self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, stream))
         self.n_features_in_, self.solver_ = frame.n_columns, self.method_.solver
+        self._read_as = None if frame.box is None else with_middle(*frame.box)
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, guarantee, self.method_.exactness, facts)

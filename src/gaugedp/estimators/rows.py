@@ -16,10 +16,18 @@ _MOST_ROWS = 2**28  # so many sums of products are exact
 
 def read_rows(X: Any) -> np.ndarray:
     """Return X as floats, shape (n, d), n and d at least 1; NaN and infinity may be in it."""
+    if hasattr(X, "tocsr"):
+        raise InvalidRequest(
+            "X is sparse.", "Sparse input is not supported: give a dense table (OneHotEncoder(sparse_output=False))."
+        )
     try:
         rows = X.to_numpy(dtype=float, na_value=np.nan) if hasattr(X, "isna") else np.asarray(X, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidRequest("The rows are not numbers.", "Give a table of numbers, one row a unit.") from None
+        raise InvalidRequest(
+            "The rows are not numbers.",
+            "Give a table of numbers, one row a unit; a column of texts as a column for each of its public categories, "
+            "such as OneHotEncoder(categories=[...], sparse_output=False) makes.",
+        ) from None
     if rows.ndim != 2 or 0 in rows.shape:
         raise InvalidRequest(f"The rows have shape {rows.shape}.", "Give a table (n, d) with at least one row.")
     if len(rows) > _MOST_ROWS:
@@ -30,7 +38,7 @@ def read_rows(X: Any) -> np.ndarray:
 def read_table(X: Any) -> np.ndarray:
     """Return the rows as numbers; what is refused is refused by type and shape, in the words scikit-learn expects."""
     if hasattr(X, "tocsr"):
-        raise InvalidRequest("X is sparse.", "Sparse input is not supported: give a dense table.")
+        return read_rows(X)
     try:
         read = np.asarray(X)
     except (TypeError, ValueError):
@@ -113,13 +121,24 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
         raise InvalidRequest(f"{name} is not a pair.", f"Give {name}=(low, high).") from None
     shape = () if n_columns is None else (n_columns,)
     if low.shape not in {(), shape} or high.shape not in {(), shape}:
-        raise InvalidRequest(f"{name} has the wrong shape.", "Give two numbers, or two numbers for every column.")
+        raise InvalidRequest(
+            f"{name} has {_sizes(low, high)} numbers, and there are {n_columns or 1} columns.",
+            "Give two numbers, or two numbers for every column: ([lows], [highs]).",
+        )
     low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidRequest(f"{name} is not finite, or empty.", f"Give {name}=(low, high) with low < high.")
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InvalidRequest(f"{name} is not finite.", f"Give {name}=(low, high) as finite numbers.")
+    if not (low < high).all():
+        raise InvalidRequest(
+            f"{name} has a low end that is not below its high end.", f"Give {name}=(low, high) with low < high."
+        )
     if not ((high / 2 - low / 2 > 2.0**-1000) & (np.abs([low, high]).max(axis=0) < 2.0**1000)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
     return low, high
+
+
+def _sizes(low: np.ndarray, high: np.ndarray) -> str:
+    return f"{low.size} and {high.size}" if low.ndim < 2 and high.ndim < 2 else "more than a row of"
 
 
 def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
@@ -159,6 +178,11 @@ def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.clip(np.nan_to_num(scaled, nan=0.0), -1, 1)
 
 
+def with_middle(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (low, high, middle): what a missing number of the box counts as."""
+    return low, high, low / 2 + high / 2
+
+
 def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """Return the rows over `row_norm`, those outside the unit ball of ℓ_p pulled back to it.
 
@@ -171,6 +195,20 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     shrunk = known / largest
     found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
     return found
+
+
+def as_read(rows: np.ndarray, box: tuple[np.ndarray, np.ndarray, np.ndarray] | None) -> np.ndarray:
+    """Return the rows with what is not finite as a fit reads it.
+
+    In a box (low, high, middle) at its ends or its middle; without a box a row with such an entry counts as 0.
+    """
+    finite = np.isfinite(rows)
+    if finite.all():
+        return rows
+    if box is None:
+        return np.where(finite.all(axis=1, keepdims=True), rows, 0.0)
+    low, high, middle = box
+    return np.where(finite, rows, np.where(np.isnan(rows), middle, np.clip(rows, low, high)))
 
 
 def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:

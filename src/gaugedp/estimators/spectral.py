@@ -12,7 +12,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import Centre, room
-from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table
+from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table, with_middle
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -103,6 +103,7 @@ class SpectralEstimator(PrivateEstimator):
         asked, rows = self._asked(), read_table(X)
         bounds = by_name("bounds", self.bounds, names_of(X))
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
+        self._read_as = None if frame.box is None else with_middle(*frame.box)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape, self._number)
         count = Count(asked, self.neighbours)
