@@ -322,7 +322,7 @@ def test_bad_rows_are_refused(rows) -> None:
 def test_ledgers_for_persons_are_refused() -> None:
     for unit in (gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"), gd.PrivacyUnit(neighbours="add_remove")):
         ledger = gd.Ledger.in_memory(gd.PureDP(5), unit=unit)
-        with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger of that unit"):
+        with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger of its unit"):
             Mean(bounds=(0, 1), ledger=ledger).fit(NORMAL)
         assert ledger.spent == gd.PureDP(0)
 

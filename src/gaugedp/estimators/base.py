@@ -76,7 +76,7 @@ class PrivateEstimator(BaseEstimator):
             mine = PrivacyUnit(person, neighbours=self.neighbours)
             or_else = f"Give the model neighbours={unit.neighbours!r}, or use" if unit.column == person else "Use"
             raise InvalidRequest(
-                f"The ledger protects {unit}, and this fit {mine}.", f"{or_else} a ledger of that unit."
+                f"The ledger protects {unit}, and this fit {mine}.", f"{or_else} a ledger of its unit."
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
