@@ -2,13 +2,14 @@
 
 Logistic and linear regression on made-up rows in the unit ball; ε = 1, δ = 1e-6. Each fit runs in a process of its own,
 in turn; medians of three. Memory is the largest resident size above that before the fit, over the size of the data.
-diffprivlib, which is pure ε-DP, stands beside where it imports. Writes docs/benchmarks/fit_time.md; `large` adds a
-million rows of 500 columns, which take 12 GB and some minutes.
+diffprivlib, which is pure ε-DP, stands beside where it imports. Writes docs/benchmarks/fit_time.md; the largest table
+takes 12 GB and some minutes, and is left out where there are not 16.
 
-    python benchmarks/fit_time.py [large]
+    python benchmarks/fit_time.py
 """
 
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -112,4 +113,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 4:
         one(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     else:
-        main(SIZES + [HUGE] * ("large" in sys.argv))
+        main(SIZES + [HUGE] * (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 16 * 10**9))

@@ -3,9 +3,10 @@
 import itertools
 import math
 
+import mpmath
 import pytest
 
-from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees import ExponentialLoss, Guarantee
 from gaugedp.guarantees.base import METHODS
 from tests.guarantees.examples import ALL_EXTREME, named
 
@@ -33,3 +34,19 @@ def test_extremes_are_answered(promise: Guarantee, question: str) -> None:
     assert all(bound <= 1 for bound in deltas)
     assert fall(deltas)
     assert fall(epsilons)
+
+
+@pytest.mark.parametrize("loss", [2e-16, 1e-9, 1e-3, 0.7, 40.0, 900.0])
+@pytest.mark.parametrize("above", [0.0, 1e-15, 1e-7, 0.5, 30.0, 1e5, 1e15])
+def test_a_bounded_range_loses_no_digits_where_terms_cancel(loss: float, above: float) -> None:
+    """(a·l(aε/2) − (a − 1)·l((a − 1)ε/2) − l(ε/2))/(a − 1), l(x) = log(sinh(x)/x), with 200 digits."""
+    with mpmath.workdps(200):
+        half, more = mpmath.mpf(loss) / 2, mpmath.mpf(max(1 + above, 1 + 1e-15)) - 1
+        first, second, third = (
+            scale * (half * scale + mpmath.log(-mpmath.expm1(-2 * half * scale) / (2 * half * scale)))
+            for scale in (1 + more, more, mpmath.mpf(1))
+        )
+        exact = (first - second - third) / more
+        found = ExponentialLoss(loss).renyi(1 + above)
+        assert exact <= found or found == loss
+        assert found <= exact * (1 + mpmath.mpf(10) ** -13)

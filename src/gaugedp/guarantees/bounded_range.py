@@ -13,7 +13,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import above, up, up_decimal
 
 _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
-_DIGITS = 130  # leaves 20 of the digits that the smallest ε and the order nearest to 1 cancel
+_DIGITS = 30  # that stay, beside those that a small ε and an order near 1 cancel
 
 
 @dataclass(frozen=True, eq=True)
@@ -42,8 +42,9 @@ class ExponentialLoss(Guarantee):
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
         if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
             return min(largest, parabola)
-        with localcontext(Context(prec=_DIGITS, Emin=-(10**9), Emax=10**9)):
-            exact = _curve(Decimal(max(order, 1 + 1e-15)), Decimal(loss))
+        order = max(order, 1 + 1e-15)
+        with localcontext(Context(prec=_digits(order, loss), Emin=-(10**9), Emax=10**9)):
+            exact = _curve(Decimal(order), Decimal(loss))
         return min(largest, parabola, up(float(exact)))
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
@@ -81,6 +82,15 @@ class ExponentialLoss(Guarantee):
 
     def __repr__(self) -> str:
         return f"ExponentialLoss({self.value:.12g})"
+
+
+def _digits(order: float, loss: float) -> int:
+    """Return what to reckon with: the result is a·h²/2 about, a = `order`, h = ε/2, and its terms are near 1 or a·h.
+
+    1 − e^{−2x} loses the digits of x, of which (a − 1)·h is the least; the sum those of (a − 1)·h².
+    """
+    small = 3 * math.log10(min(1.0, loss / 2)) + 2 * math.log10(min(1.0, order - 1))
+    return _DIGITS + math.ceil(math.log10(max(1.0, order * loss)) - small)
 
 
 def _curve(order: Decimal, loss: Decimal) -> Decimal:
