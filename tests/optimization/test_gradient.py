@@ -8,7 +8,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.optimization.gradient import BITS, NoisyDescent, Scale
+from gaugedp.optimization.gradient import BITS, NoisyDescent, Scale, whole_blocks
 from gaugedp.optimization.losses import Hinge, Softmax
 
 RNG = np.random.default_rng(1)
@@ -33,7 +33,8 @@ def test_one_row_moves_the_sum_within_the_ball_and_up_to_its_edge(replaced: bool
             x = made_rows(1, 4)
             parts = [(x, np.array([1])), (-x, np.array([1]))] if replaced else [(x, np.array([1])), (x[:0], labels[:0])]
             sums = [
-                descent.gradient((np.vstack([common, row]), np.append(labels, y)), weights, slopes) for row, y in parts
+                descent.gradient(whole_blocks((np.vstack([common, row]), np.append(labels, y))), weights, slopes)
+                for row, y in parts
             ]
             furthest = max(furthest, float(np.linalg.norm(sums[0] - sums[1])))
         radius = descent.noise.body.radius(2)
@@ -45,9 +46,9 @@ def test_sums_are_the_same_in_any_order_and_of_whole_numbers() -> None:
     rows, labels = made_rows(1000, 7), RNG.integers(0, 3, 1000)
     descent = NoisyDescent.calibrate(gd.GaussianDP(1.0), (3, 7), 1.0, Scale(5.0, 1000))
     weights = RNG.standard_normal((3, 7))
-    found = descent.gradient((rows, labels), weights, Softmax(3).derivative)
+    found = descent.gradient(whole_blocks((rows, labels)), weights, Softmax(3).derivative)
     order = RNG.permutation(1000)
-    assert (descent.gradient((rows[order], labels[order]), weights, Softmax(3).derivative) == found).all()
+    assert (descent.gradient(whole_blocks((rows[order], labels[order])), weights, Softmax(3).derivative) == found).all()
     assert (found * 4.0**BITS == np.rint(found * 4.0**BITS)).all()
     exact = Softmax(3).derivative(rows @ weights.T, labels)
     exact *= np.minimum(1, 1 / np.linalg.norm(exact, axis=1, keepdims=True))

@@ -1,7 +1,7 @@
 """Noisy gradient descent on all rows: sums of clipped gradients of whole numbers, with exact noise."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +20,11 @@ _ROUNDING = 1 + 2.0**-30  # rows of norm 1 in floats
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
 _LONGEST_KINKED = 4.0  # longer ones jump over the kink and back
 _LEAST_STEPS, _MOST_STEPS = 8, 600
+_BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and numbers that are held twice, so as not to be cut anew each step
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
 Data = tuple[np.ndarray, np.ndarray]  # rows (n, d) of norm at most 1, and targets (n,)
+Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a million numbers at a time
 
 
 @dataclass(frozen=True)
@@ -104,27 +106,25 @@ class NoisyDescent:
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
         noises = self.noise.pool(self.path.n_steps, rng)
-        weights, total, kept = np.zeros(self.shape), np.zeros(self.shape), 0
+        kept = list(whole_blocks(data)) if data[0].size <= _KEPT else None
+        weights, total, count = np.zeros(self.shape), np.zeros(self.shape), 0
         for t, noise in enumerate(noises):
-            noisy = self._noisy(self.gradient(data, weights, slopes), noise)
+            noisy = self._noisy(self.gradient(kept or whole_blocks(data), weights, slopes), noise)
             weights = self._projected(weights - self.path.length / n_rows * noisy)
             if 2 * t >= self.path.n_steps - 1:
-                total, kept = total + weights, kept + 1
-        found: np.ndarray = total / kept
+                total, count = total + weights, count + 1
+        found: np.ndarray = total / count
         return found
 
-    def gradient(self, data: Data, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
+    def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
         """Return Σ slope·x, shape (K, d), a whole multiple of 4^−BITS.
 
         Predictions and sums are of whole numbers below 2^53, so they are the same in any order of the rows.
         """
-        rows, target = data
         bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
-        steps = np.rint(weights.T * 2.0**bits)
-        total, height = np.zeros(self.shape), max(1, 2**20 // rows.shape[1])
-        for start in range(0, len(rows), height):
-            points = np.trunc(rows[start : start + height] * 2.0**BITS)
-            found = slopes(points @ steps * 2.0 ** -(BITS + bits), target[start : start + height])
+        steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
+        for points, target in blocks:
+            found = slopes(points @ steps * 2.0 ** -(BITS + bits), target)
             total += np.trunc(self._capped(found) * 2.0**BITS).T @ points
         return total * 4.0**-BITS
 
@@ -140,3 +140,11 @@ class NoisyDescent:
 
     def _projected(self, weights: np.ndarray) -> np.ndarray:
         return weights * min(1.0, self.path.radius / max(float(np.linalg.norm(weights)), self.path.radius))
+
+
+def whole_blocks(data: Data) -> Iterator[Data]:
+    """Yield rows in whole steps, and their targets."""
+    rows, target = data
+    height = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, len(rows), height):
+        yield np.trunc(rows[start : start + height] * 2.0**BITS), target[start : start + height]
