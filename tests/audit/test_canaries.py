@@ -49,6 +49,9 @@ def test_bad_requests(asked: dict, words: str) -> None:
 def test_scores_and_counts_must_fit() -> None:
     with pytest.raises(InvalidRequest, match="have shape"):
         gd.audit.audit_canaries(lambda included: included, lambda _: np.zeros(3), n_canaries=10, guessed=2)
+    for scores in (np.full(10, np.nan), np.array([*range(9), np.nan])):
+        with pytest.raises(InvalidRequest, match="Some scores are NaN"):
+            gd.audit.audit_canaries(lambda included: included, lambda _: scores, n_canaries=10, guessed=2)  # noqa: B023
     with pytest.raises(InvalidRequest, match="cannot be right"):
         gd.audit.one_run(10, 5, 6)
     with pytest.raises(InvalidRequest, match="delta"):

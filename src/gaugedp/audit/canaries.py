@@ -93,6 +93,8 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
     scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
     if scores.shape != included.shape:
         raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Give {n_canaries} numbers.")
-    order = np.argsort(np.nan_to_num(scores), kind="stable")
+    if np.isnan(scores).any():
+        raise InvalidRequest("Some scores are NaN, which is no order.", f"Give {n_canaries} numbers.")
+    order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
     return OneRun(n_canaries, guessed, right, confidence, delta)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.audit.outputs import Outputs, of_array, of_objects
+from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -52,24 +52,26 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy)
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
-    """Refuse numbers of unlike shapes, and two answers that are equal."""
-    shapes = [_shape(answer) for answer in (answer_a, answer_b)]
-    if None not in shapes and shapes[0] != shapes[1]:
+    """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
+    known = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
+    if any(row.size and np.isnan(row).all() for row in known):
+        raise InvalidRequest("One of the answers is NaN, no number.", "Give the answers of two neighbouring tables.")
+    if len(known) == 2 and known[0].shape != known[1].shape:
         raise InvalidRequest(
-            f"The answers have the shapes {shapes[0]} and {shapes[1]}.",
+            f"The answers have the shapes {known[0].shape} and {known[1].shape}.",
             "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
         )
-    if answer_a is answer_b or (None not in shapes and np.array_equal(answer_a, answer_b)):
+    if answer_a is answer_b or (len(known) == 2 and np.array_equal(known[0], known[1], equal_nan=True)):
         raise InvalidRequest(
             "The two answers are equal: nothing could be told apart.", "Give the answers of two neighbouring tables."
         )
 
 
-def _shape(answer: Any) -> tuple[int, ...] | None:
-    """Return the shape of numbers, None for anything else."""
+def _numbers(answer: Any) -> np.ndarray | None:
+    """Return numbers as an array, None for anything else."""
     with contextlib.suppress(TypeError, ValueError):
         numbers = np.asarray(answer)
-        return numbers.shape if numbers.dtype.kind in "biuf" else None
+        return numbers if numbers.dtype.kind in "biuf" else None
     return None
 
 
@@ -125,8 +127,12 @@ def _finished(mechanism: Mechanism, answers: tuple[Any, Any], is_a: np.ndarray, 
 
 
 def _called(mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray) -> list[Any]:
-    low, high = answers
-    return [_guarded(mechanism, low, "a") if side else _guarded(mechanism, high, "b") for side in is_a.tolist()]
+    found: list[Any] = []
+    for side in is_a.tolist():
+        found.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
+        if len(found) == 1:
+            check_readable(found[0])  # before an hour of runs
+    return found
 
 
 def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
