@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import namedtuple
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,7 +15,8 @@ import pytest
 import scipy
 
 import gaugedp as gd
-from gaugedp.bodies import LpBall
+from gaugedp.audit.neighbours import neighbours
+from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 
 LINE = LpBall(1, 1, 1.0)
@@ -334,3 +336,82 @@ def test_tables_with_missing_values_are_answers_and_equal_ones_are_told() -> Non
     assert audited(np.nansum, hole, np.array([[5.0, math.nan]]), runs=200).violated
     with pytest.raises(InvalidRequest, match="are equal"):
         audited(np.nansum, hole, hole.copy(), runs=200)
+
+
+# -- what is printed ---------------------------------------------------------------------------------
+
+
+def gaussian(std: float, seed: int = 7):
+    """Gaussian noise without low digits."""
+    noise = coins(seed)
+    return lambda answer: round(answer + noise.normal(scale=std), 1)
+
+
+def test_marks_and_guesses_are_explained() -> None:
+    text = repr(audited(response(1.5)))
+    assert "! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others." in text
+    assert re.search(r"\(guess b if the score is ≥ \S+, (else a|a if the score is ≤ \S+): [\d,]+ of [\d,]+ ", text)
+
+
+def test_an_audit_has_the_name_that_it_is_given() -> None:
+    assert repr(audited(response(1.0), name="a coin")).startswith("Audit of a coin\n")
+    assert "Audit of response" in repr(audited(response(1.0)))
+
+
+def test_low_digits_are_told_apart_from_noise_that_is_too_small() -> None:
+    toss = coins(5)
+    sentence = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
+    by_digits = audited(lambda x: x + toss.laplace(), 0.0, 1.0)
+    assert by_digits.remarks == (sentence,)
+    assert sentence in repr(by_digits)
+    by_size = audited(gaussian(1.0), claim=gd.GaussianDP(0.3))
+    assert by_size.violated
+    assert by_size.remarks == ()
+
+
+NEEDED = 3.73  # σ for (1, 1e-5) at a distance of 1
+
+
+def test_the_curve_of_gaussian_noise_is_the_claim_to_audit() -> None:
+    """Half of the noise: found by the curve, hardly ever by its one point, which says so."""
+    by_curve = audited(gaussian(NEEDED / 2), claim=gd.GaussianDP(1 / NEEDED), runs=20_000)
+    assert by_curve.violated
+    by_point = audited(gaussian(NEEDED / 2), claim=gd.ApproxDP(1.0, 1e-5), runs=5000)
+    assert not by_point.violated
+    assert "claim its curve, gd.GaussianDP(Δ/σ)" in by_point.remarks[0]
+    assert by_point.remarks[0] in repr(by_point)
+    walk = gd.KNorm.calibrate(LpBall(2, 2, 1.0), ONE)
+    of_ours = gd.audit.audit(walk, [0, 0], [1, 0], gd.ApproxDP(1.0, 1e-9), runs=500, rng=gd.research_rng(1))
+    assert of_ours.remarks == ()
+
+
+def test_the_mu_that_is_proved_is_that_of_the_bound() -> None:
+    found = audited(gaussian(NEEDED / 2), claim=gd.GaussianDP(1 / NEEDED), runs=20_000)
+    assert found.mu_lower is not None
+    assert 1 / NEEDED < found.mu_lower < 2 / NEEDED
+    assert gd.GaussianDP(found.mu_lower).delta(found.epsilon_lower) <= found.delta
+    assert gd.GaussianDP(found.mu_lower * 1.001).delta(found.epsilon_lower) > found.delta
+    assert f"μ ≥ {found.mu_lower:.4g}, where 0.2681 is claimed." in repr(found)
+    assert replace(found, epsilon_lower=0.0).mu_lower == 0.0
+    assert audited(response(1.0)).mu_lower is None
+
+
+# -- how far it is -----------------------------------------------------------------------------------
+
+
+def test_an_audit_tells_how_far_it_is() -> None:
+    told: list[float] = []
+    audited(response(1.0), runs=200, on_progress=told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1], len(told)) == (0.0, 1.0, 201)
+
+
+def test_both_walks_of_an_audit_are_told() -> None:
+    """The runs up to a half, and what they are compared with beyond it."""
+    told: list[float] = []
+    body = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (9, 24)) * 2.0 - 1)
+    walk = gd.KNorm.calibrate(body, gd.ApproxDP(1.0, 1e-9))
+    gd.audit.audit(walk, *neighbours(walk), runs=100, rng=gd.research_rng(1), on_progress=told.append)
+    assert told == sorted(told)
+    assert len([share for share in told if share <= 0.5]) > 3
+    assert len([share for share in told if share > 0.5]) > 3

@@ -12,7 +12,7 @@ from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, is_integer
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Progress, is_integer, silent
 from gaugedp.mechanisms.selection import Selection
 
 _MOST_NUMBERS = 5 * 10**7
@@ -32,12 +32,12 @@ class Runs:
     noise: np.ndarray | None = None
 
 
-def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy) -> Runs:
-    """Return `n_runs` independent runs, the side of each by a fair coin of `rng`."""
+def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy, progress: Progress = silent) -> Runs:
+    """Return `n_runs` independent runs, the side of each by a fair coin of `rng`; `progress` is told the share done."""
     _check_answers(*answers)
     is_a = rng.bits(n_runs)
     if isinstance(mechanism, AdditiveNoise):
-        return _with_noise(mechanism, answers, is_a, rng)
+        return _with_noise(mechanism, answers, is_a, rng, progress)
     if isinstance(mechanism, Selection):
         mechanism.in_steps(answers[0])  # refuses what it cannot read
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
@@ -45,10 +45,10 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy)
         return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
     if isinstance(mechanism, Mechanism):
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
-        return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng)))
+        return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng, progress)))
     if not callable(mechanism):
         raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
-    return Runs(is_a, of_objects(_called(mechanism, answers, is_a)))
+    return Runs(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
@@ -98,13 +98,15 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
         )
 
 
-def _with_noise(mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> Runs:
+def _with_noise(
+    mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
+) -> Runs:
     low, high = in_steps(mechanism, answers)
     if len(is_a) * len(low) > _MOST_NUMBERS:
         raise InvalidRequest(
             f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller question."
         )
-    noise = mechanism.releasable(len(is_a), rng)
+    noise = mechanism.releasable(len(is_a), rng, progress)
     values = np.where(is_a[:, None], low, high) + noise
     return Runs(is_a, of_array(values * float(mechanism.lattice_step)), noise)
 
@@ -120,15 +122,20 @@ def _drawn(mechanism: Any, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entr
     return of_array(found)
 
 
-def _finished(mechanism: Mechanism, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> list[Any]:
+def _finished(
+    mechanism: Mechanism, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
+) -> list[Any]:
     low, high = (np.rint(np.asarray(answer, dtype=float)).astype(np.int64) for answer in answers)
     rows = np.where(is_a[:, None], low, high)
-    return [finish(row) for finish, row in zip(mechanism.pool(len(is_a), rng), rows, strict=True)]
+    return [finish(row) for finish, row in zip(mechanism.pool(len(is_a), rng, progress), rows, strict=True)]
 
 
-def _called(mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray) -> list[Any]:
+def _called(
+    mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray, progress: Progress
+) -> list[Any]:
     found: list[Any] = []
     for side in is_a.tolist():
+        progress(len(found) / len(is_a))
         found.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
         if len(found) == 1:
             check_readable(found[0])  # before an hour of runs
