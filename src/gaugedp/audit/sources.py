@@ -134,8 +134,10 @@ def _called(
     mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray, progress: Progress
 ) -> list[Any]:
     found: list[Any] = []
+    every = max(1, len(is_a) // 100)
     for side in is_a.tolist():
-        progress(len(found) / len(is_a))
+        if len(found) % every == 0:
+            progress(len(found) / len(is_a))
         found.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
         if len(found) == 1:
             check_readable(found[0])  # before an hour of runs
