@@ -350,7 +350,8 @@ def gaussian(std: float, seed: int = 7):
 def test_marks_and_guesses_are_explained() -> None:
     text = repr(audited(response(1.5)))
     assert "! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others." in text
-    assert re.search(r"\(guess b if the score is ≥ \S+, (else a|a if the score is ≤ \S+): [\d,]+ of [\d,]+ ", text)
+    assert "In brackets: which answer, a or b, is guessed from the score of an output, and how many" in text
+    assert re.search(r"\(b if score ≥ \S+, (else a|a if ≤ \S+): [\d,]+ of [\d,]+ right\)", text)
 
 
 def test_an_audit_has_the_name_that_it_is_given() -> None:

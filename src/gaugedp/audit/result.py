@@ -12,6 +12,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin
 _SHOWN = 8
 _LEGEND = "Below, ! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others."
+_GUESSES = "In brackets: which answer, a or b, is guessed from the score of an output, and how many guesses are right."
 _DIGITS_TELL = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
@@ -119,7 +120,7 @@ class Audit:
         lines = [f"Audit of {self.mechanism}", self.verdict, *self.remarks]
         if isinstance(self.guarantee, GaussianDP):
             lines.append(f"μ ≥ {self.mu_lower:.4g}, where {self.guarantee.mu:.4g} is claimed.")
-        lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND]
+        lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND, _GUESSES]
         shown = self.table()[:_SHOWN]
         lines += [_line(row) for row in shown]
         if len(self.tests) > len(shown):

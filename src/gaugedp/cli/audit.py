@@ -86,7 +86,8 @@ def show(found: Audit, planned: Plan) -> None:
     rows = found.table()
     counted = sum(row["counted"] for row in rows)
     shown = rows[: counted + _SHOWN]
-    show_table([_row(row) for row in shown], f"{found.runs:,} runs; only tests with yes or no may alarm")
+    words = "only tests with yes or no may alarm; seen: which answer is guessed from a score, and how many are right"
+    show_table([_row(row) for row in shown], f"{found.runs:,} runs; {words}")
     if len(shown) < len(rows):
         click.echo(f"... and {len(rows) - len(shown)} more scores: see --json or --report")
     click.echo(" ".join([found.verdict, *found.remarks]))
