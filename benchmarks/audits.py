@@ -4,13 +4,19 @@ Every mechanism of tests/statistics is audited at its claim with confidence 0.99
 black-box alone at its claim and with noise 10 % too small; keys are fixed. Prints a table and writes
 docs/benchmarks/audits.md. Fails where an audit accuses a mechanism that keeps its claim, or where the whole audit
 does not see noise that is 10 % too small, or of rare and certain leaks with N·p = 200 more than one in five is missed.
+With --power only the section on how many runs are needed is made anew, in some minutes.
 
     python benchmarks/audits.py
+    python benchmarks/audits.py --power
 """
 
+import math
 import platform
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,11 +27,13 @@ import numpy as np  # noqa: E402
 
 import gaugedp as gd  # noqa: E402
 from gaugedp.audit import Audit  # noqa: E402
+from gaugedp.guarantees import Guarantee, gaussian_std  # noqa: E402
 from tests.statistics.cases import CASES, Case  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks" / "audits.md"
 CONFIDENCE = 0.99
 N_AUDITS = 40
+POWER = "## How many runs a violation takes"
 RARE = [(20_000, 0.0), (20_000, 0.005), (20_000, 0.01), (20_000, 0.02), (5000, 0.04), (100_000, 0.002)]  # runs, p
 
 
@@ -77,8 +85,105 @@ def rare_row(runs: int, rate: float) -> tuple[str, list[str]]:
     return f"| {rate:g} | {runs:,} | {runs * rate:,.0f} | {seen} of {N_AUDITS} | {proved:.3g} |", faults
 
 
+# -- how many runs -----------------------------------------------------------------------------------
+
+
+Made = Callable[[int], Callable[[float], float]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A mechanism on 0 and 1, made anew by `make(key)`, its claim, and whether the claim is false."""
+
+    name: str
+    make: Made
+    claim: Guarantee
+    runs: int
+    is_broken: bool = True
+    is_required: bool = False  # to be seen in four audits of five
+
+
+def with_coins(release: Callable[[float, np.random.Generator], float]) -> Made:
+    """Return what makes the release anew, with coins of its own, for each key."""
+    return lambda key: partial(release, noise=np.random.default_rng(key))
+
+
+def gaussian(std: float) -> Made:
+    """Gaussian noise, rounded to 0.1, so that no low digits tell."""
+    return with_coins(lambda answer, noise: round(answer + noise.normal(scale=std), 1))
+
+
+def response(epsilon: float) -> Made:
+    """Randomized response."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    return with_coins(lambda bit, noise: bit if noise.random() < truth else 1 - bit)
+
+
+def trials() -> list[Trial]:
+    std, one_point = float(gaussian_std(1.0, 1e-5)), gd.ApproxDP(1.0, 1e-5)
+    curve, one = gd.GaussianDP(1 / std), gd.PureDP(1.0)
+    return [
+        Trial("Gaussian noise, σ half of what is needed", gaussian(std / 2), one_point, 20_000),
+        Trial("the same", gaussian(std / 2), curve, 2000),
+        Trial("the same", gaussian(std / 2), curve, 5000, is_required=True),
+        Trial("Gaussian noise, σ a quarter too small", gaussian(0.75 * std), one_point, 20_000),
+        Trial("the same", gaussian(0.75 * std), curve, 20_000),
+        Trial("the same", gaussian(0.75 * std), curve, 50_000, is_required=True),
+        Trial("Gaussian noise, σ a tenth too small", gaussian(0.9 * std), curve, 50_000),
+        Trial("the same", gaussian(0.9 * std), curve, 200_000),
+        Trial("Gaussian noise, σ as it should be", gaussian(std), curve, 20_000, is_broken=False),
+        Trial("randomized response, ε = 2", response(2.0), one, 200, is_required=True),
+        Trial("randomized response, ε = 1.1", response(1.1), one, 5000),
+        Trial("the same", response(1.1), one, 14_000, is_required=True),
+        Trial("randomized response, ε = 1", response(1.0), one, 14_000, is_broken=False),
+    ]
+
+
+def trial_row(trial: Trial) -> tuple[str, list[str]]:
+    """How many of the audits find a violation."""
+    found = [
+        gd.audit.audit(trial.make(key), 0, 1, trial.claim, trial.runs, CONFIDENCE, rng=gd.research_rng(key))
+        for key in range(N_AUDITS)
+    ]
+    seen = sum(one.violated for one in found)
+    faults = [f"{trial.name}, {trial.runs:,} runs: seen {seen} times"] * (trial.is_required and seen < 0.8 * N_AUDITS)
+    faults += [f"{trial.name}: accused"] * (not trial.is_broken and seen > 0.1 * N_AUDITS)
+    return f"| {trial.name} | {trial.claim!r} | {trial.runs:,} | {seen} of {N_AUDITS} |", faults
+
+
+def power() -> tuple[list[str], list[str]]:
+    """Return the lines of the section, and what is broken."""
+    made = [trial_row(trial) for trial in trials()]
+    lines = [
+        POWER,
+        "",
+        "How many of 40 audits of a function find a violation, black-box, confidence 0.99, the answers 0 and 1.",
+        "(1, 1e-5) needs σ = 3.73; `GaussianDP(0.268)`, 1/3.73, is the claim of the same noise as a curve.",
+        "",
+        "| what it is | claim | runs | seen |",
+        "|---|---|---:|---:|",
+        *(line for line, _ in made),
+        "",
+    ]
+    return lines, [fault for _, faults in made for fault in faults]
+
+
+def power_alone() -> int:
+    """Write the section anew, in the page as it is."""
+    lines, faults = power()
+    page = PAGE.read_text("utf-8")
+    found = re.sub(rf"{POWER}\n.*?(?=^## )", lambda _: "\n".join(lines) + "\n", page, flags=re.S | re.M)
+    PAGE.write_text(found, "utf-8")
+    print("\n".join(lines + faults))
+    return 1 if faults else 0
+
+
 def main() -> int:
+    if "--power" in sys.argv[1:]:
+        return power_alone()
     rows, faults = [], []
+    runs_needed, broken = power()
+    faults += broken
     rare = [rare_row(*one) for one in RARE]
     faults += [fault for _, found in rare for fault in found]
     for case in CASES:
@@ -99,6 +204,7 @@ def main() -> int:
         "|---|---|---:|---:|---:|---:|---|---|",
         *rows,
         "",
+        *runs_needed,
         "## Rare and certain leaks",
         "",
         "Laplace noise that keeps ε = 1, rounded to 0.1; only where the answer is 1, 1,000 more with probability p.",
@@ -108,7 +214,8 @@ def main() -> int:
         "|---:|---:|---:|---:|---:|",
         *(line for line, _ in rare),
         "",
-        f"Required: no false accusation, N·p = 200 is seen in four audits of five, all noise 10 % too small is found: "
+        f"Required: no false accusation, N·p = 200 is seen in four audits of five, all noise 10 % too small is found, "
+        f"and what 5,000 and 50,000 runs (Gaussian), 200 and 14,000 (randomized response) show, by four of five: "
         f"{'BROKEN: ' + '; '.join(faults) if faults else 'kept'}.",
         "The seconds follow the machine. Written by `python benchmarks/audits.py`.",
     ]

@@ -249,6 +249,19 @@ def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
     return mechanism.covers(query.sensitivity(unit))
 
 
+def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
+    """Return the refusal of a mechanism that does not fit a question; it names a wrong step of the lattice."""
+    step = mechanism.lattice_step if isinstance(mechanism, AdditiveNoise) else 1
+    if step != 1 and not isinstance(query, Quantiles):
+        return InvalidRequest(
+            f"The mechanism's lattice step is {step}, and a release has 1: answers are whole numbers of steps.",
+            "Take a mechanism from a plan for this question, or calibrate it to query.sensitivity(unit).",
+        )
+    return InvalidRequest(
+        "The mechanism was calibrated for another question or unit.", "Take it from a plan for this one."
+    )
+
+
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
     if isinstance(query, Quantiles):
         return _plan_quantiles(query, unit, asked)

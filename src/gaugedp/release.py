@@ -14,7 +14,7 @@ from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
-from gaugedp.plan import Plan, fits, plan, together
+from gaugedp.plan import Plan, fits, misfit, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
 from gaugedp.tables.table import Table, can_resume, reporting
@@ -107,9 +107,7 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
         raise InvalidRequest("Both a plan or mechanism and a promise are given.", "Give one of them.")
     mechanism = given.mechanism if isinstance(given, Plan) else given
     if not fits(mechanism, query, table.unit):
-        raise InvalidRequest(
-            "The mechanism was calibrated for another question or unit.", "Take it from a plan for this one."
-        )
+        raise misfit(mechanism, query)
     if not isinstance(given, Plan):
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if given.query.digest() != query.digest() or given.unit != table.unit:

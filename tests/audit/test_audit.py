@@ -2,12 +2,21 @@
 
 import json
 import math
+import re
+from collections import namedtuple
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import scipy
 
 import gaugedp as gd
-from gaugedp.bodies import LpBall
+from gaugedp.audit.neighbours import neighbours
+from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 
 LINE = LpBall(1, 1, 1.0)
@@ -215,7 +224,8 @@ def test_bad_requests_are_refused_in_a_sentence(words: str) -> None:
         (([0.0], [2.0]), "no neighbours"),
         (([0.0, 1.0], [1.0, 1.0]), "have shape (2,)"),
         (([0.0], [0.0]), "are equal"),
-        (([0.0], [math.nan]), "not finite"),
+        (([0.0], [math.nan]), "is NaN"),
+        (([0.0], [math.inf]), "not finite"),
     ],
 )
 def test_answers_of_a_mechanism_must_be_neighbours(answers, words: str) -> None:
@@ -233,3 +243,176 @@ def test_a_row_is_too_long_for_memory() -> None:
     wide = gd.Laplace.calibrate(LpBall(10_000, 1, 1.0), ONE)
     with pytest.raises(InvalidRequest, match="do not fit memory"):
         gd.audit.audit(wide, np.zeros(10_000), np.eye(1, 10_000)[0], runs=10**6)
+
+
+class Opaque:
+    """Holds an answer, and shows nothing of it."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        Opaque,
+        lambda _: object(),
+        lambda value: (one for one in [value]),
+        lambda value: [1.0, Opaque(value)],
+        lambda value: {"model": Opaque(value)},
+        lambda value: lambda: value,
+        lambda value: np.array([Opaque(value), None]),
+        lambda value: scipy.sparse.csr_array([[value + 1.0]]),
+    ],
+)
+def test_an_output_that_cannot_be_read_is_refused_before_all_runs(hide) -> None:
+    calls = []
+
+    def release(value: float):
+        calls.append(value)
+        return hide(value)
+
+    with pytest.raises(InvalidRequest, match=r"An output is of type \w+, which cannot be read\. Return a number"):
+        audited(release, runs=500)
+    assert len(calls) == 1
+
+
+def test_a_rare_output_that_cannot_be_read_is_refused_too() -> None:
+    toss = coins(9)
+    with pytest.raises(InvalidRequest, match="of type Opaque"):
+        audited(lambda _: Opaque(1.0) if toss.random() < 0.02 else 1.0, runs=500)
+
+
+@dataclass(frozen=True)
+class Shown:
+    total: float
+    words: tuple[str, ...]
+
+
+Pair = namedtuple("Pair", "first second")
+WHOLE = gd.Domain.of(a=gd.integers(1, 2))
+
+
+def released(value: float) -> gd.Release:
+    frame = pd.DataFrame({"a": [1] * (1 + 100 * int(value))})
+    table = gd.Table.scan(frame, domain=WHOLE, unit=gd.PrivacyUnit(), name="t")
+    account = gd.Ledger.open(":memory:", ONE, table="t", unit=gd.PrivacyUnit())
+    return gd.release(gd.query(WHOLE, "a"), table, ledger=account, epsilon=1.0, rng=gd.research_rng(1))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda value: Shown(value, ("x",)),
+        lambda value: Shown(0.0, ("x", str(value))),
+        lambda value: Pair(1, value),
+        Decimal,
+        lambda value: date(2000, 1 + value, 1),
+        lambda value: pd.DataFrame({"x": np.arange(200.0) * 10.0, "y": np.arange(200) == value + 100}),
+        lambda value: pd.DataFrame({f"x{value}": [1.0]}),
+        lambda value: pd.Series([1.0], index=[value]),
+        lambda value: pl.DataFrame({"x": [value]}),
+    ],
+)
+def test_frames_and_records_are_read_to_the_end(shown) -> None:
+    assert audited(shown, runs=200).violated
+
+
+def test_a_release_of_ours_is_read_by_its_answers() -> None:
+    far = {0: released(0), 1: released(1)}
+    assert audited(far.__getitem__, runs=200).violated
+    near = {0: released(0), 1: replace(released(0), facts={**far[0].facts, "account": {"spent": "PureDP(2)"}})}
+    assert not audited(near.__getitem__, runs=200).violated
+
+
+@pytest.mark.parametrize("pair", [(math.nan, 1.0), (0.0, math.nan), (np.full(2, math.nan), np.zeros(2))])
+def test_nan_is_no_answer(pair) -> None:
+    with pytest.raises(InvalidRequest, match="One of the answers is NaN"):
+        audited(lambda answer: answer, *pair, runs=200)
+
+
+def test_tables_with_missing_values_are_answers_and_equal_ones_are_told() -> None:
+    hole = np.array([[1.0, math.nan]])
+    assert audited(np.nansum, hole, np.array([[5.0, math.nan]]), runs=200).violated
+    with pytest.raises(InvalidRequest, match="are equal"):
+        audited(np.nansum, hole, hole.copy(), runs=200)
+
+
+# -- what is printed ---------------------------------------------------------------------------------
+
+
+def gaussian(std: float, seed: int = 7):
+    """Gaussian noise without low digits."""
+    noise = coins(seed)
+    return lambda answer: round(answer + noise.normal(scale=std), 1)
+
+
+def test_marks_and_guesses_are_explained() -> None:
+    text = repr(audited(response(1.5)))
+    assert "! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others." in text
+    assert "In brackets: which answer, a or b, is guessed from the score of an output, and how many" in text
+    assert re.search(r"\(b if score ≥ \S+, (else a|a if ≤ \S+): [\d,]+ of [\d,]+ right\)", text)
+
+
+def test_an_audit_has_the_name_that_it_is_given() -> None:
+    assert repr(audited(response(1.0), name="a coin")).startswith("Audit of a coin\n")
+    assert "Audit of response" in repr(audited(response(1.0)))
+
+
+def test_low_digits_are_told_apart_from_noise_that_is_too_small() -> None:
+    toss = coins(5)
+    sentence = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
+    by_digits = audited(lambda x: x + toss.laplace(), 0.0, 1.0)
+    assert by_digits.remarks == (sentence,)
+    assert sentence in repr(by_digits)
+    by_size = audited(gaussian(1.0), claim=gd.GaussianDP(0.3))
+    assert by_size.violated
+    assert by_size.remarks == ()
+
+
+NEEDED = 3.73  # σ for (1, 1e-5) at a distance of 1
+
+
+def test_the_curve_of_gaussian_noise_is_the_claim_to_audit() -> None:
+    """Half of the noise: found by the curve, hardly ever by its one point, which says so."""
+    by_curve = audited(gaussian(NEEDED / 2), claim=gd.GaussianDP(1 / NEEDED), runs=20_000)
+    assert by_curve.violated
+    by_point = audited(gaussian(NEEDED / 2), claim=gd.ApproxDP(1.0, 1e-5), runs=5000)
+    assert not by_point.violated
+    assert "claim its curve, gd.GaussianDP(Δ/σ)" in by_point.remarks[0]
+    assert by_point.remarks[0] in repr(by_point)
+    walk = gd.KNorm.calibrate(LpBall(2, 2, 1.0), ONE)
+    of_ours = gd.audit.audit(walk, [0, 0], [1, 0], gd.ApproxDP(1.0, 1e-9), runs=500, rng=gd.research_rng(1))
+    assert of_ours.remarks == ()
+
+
+def test_the_mu_that_is_proved_is_that_of_the_bound() -> None:
+    found = audited(gaussian(NEEDED / 2), claim=gd.GaussianDP(1 / NEEDED), runs=20_000)
+    assert found.mu_lower is not None
+    assert 1 / NEEDED < found.mu_lower < 2 / NEEDED
+    assert gd.GaussianDP(found.mu_lower).delta(found.epsilon_lower) <= found.delta
+    assert gd.GaussianDP(found.mu_lower * 1.001).delta(found.epsilon_lower) > found.delta
+    assert f"μ ≥ {found.mu_lower:.4g}, where 0.2681 is claimed." in repr(found)
+    assert replace(found, epsilon_lower=0.0).mu_lower == 0.0
+    assert audited(response(1.0)).mu_lower is None
+
+
+# -- how far it is -----------------------------------------------------------------------------------
+
+
+def test_an_audit_tells_how_far_it_is() -> None:
+    told: list[float] = []
+    audited(response(1.0), runs=200, on_progress=told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1], len(told)) == (0.0, 1.0, 101)
+
+
+def test_both_walks_of_an_audit_are_told() -> None:
+    """The runs up to a half, and what they are compared with beyond it."""
+    told: list[float] = []
+    body = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (9, 24)) * 2.0 - 1)
+    walk = gd.KNorm.calibrate(body, gd.ApproxDP(1.0, 1e-9))
+    gd.audit.audit(walk, *neighbours(walk), runs=100, rng=gd.research_rng(1), on_progress=told.append)
+    assert told == sorted(told)
+    assert len([share for share in told if share <= 0.5]) > 3
+    assert len([share for share in told if share > 0.5]) > 3

@@ -49,7 +49,24 @@ def test_bad_requests(asked: dict, words: str) -> None:
 def test_scores_and_counts_must_fit() -> None:
     with pytest.raises(InvalidRequest, match="have shape"):
         gd.audit.audit_canaries(lambda included: included, lambda _: np.zeros(3), n_canaries=10, guessed=2)
+    for scores in (np.full(10, np.nan), np.array([*range(9), np.nan])):
+        with pytest.raises(InvalidRequest, match="Some scores are NaN"):
+            gd.audit.audit_canaries(lambda included: included, lambda _: scores, n_canaries=10, guessed=2)  # noqa: B023
     with pytest.raises(InvalidRequest, match="cannot be right"):
         gd.audit.one_run(10, 5, 6)
     with pytest.raises(InvalidRequest, match="delta"):
         gd.audit.one_run(10, 5, 5, delta=2.0)
+
+
+def test_one_run_says_what_it_proves() -> None:
+    found = gd.audit.OneRun(1000, 500, 450, 0.99, 1e-5)
+    assert repr(found) == (
+        "One run: 450 of 500 guesses about 1,000 canaries are right; ε ≥ 1.85 at δ = 1e-05 with confidence 0.99"
+    )
+    assert " at δ" not in repr(gd.audit.OneRun(1000, 500, 450, 0.99, 0.0))
+
+
+def test_bad_numbers_are_refused_before_the_release() -> None:
+    for more in ({"confidence": 2.0}, {"delta": 2.0}):
+        with pytest.raises(InvalidRequest):
+            gd.audit.audit_canaries(lambda _: pytest.fail("released"), np.asarray, n_canaries=10, guessed=2, **more)

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import gaugedp as gd
+from gaugedp.cli import audit as command
 from gaugedp.cli.main import run
+from gaugedp.errors import UNTOUCHED
 
 DOMAIN = '[attributes]\nSEX = ["1", "2"]\nAGE = { from = 1, to = 5 }\n'
 
@@ -32,3 +35,23 @@ def test_the_table_of_an_audit_has_the_delta_of_each_bound(asked: list[str], cap
     heads = [line for line in capsys.readouterr().out.splitlines() if "claimed" in line and "p-value" in line]
     assert len(heads) == 1
     assert "at δ" in heads[0]
+
+
+def test_a_long_audit_speaks(asked: list[str], capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*answers, on_progress, **options):
+        for share in (0.1, 0.3, 0.6, 0.9, 1.0):
+            on_progress(share)
+        return gd.audit.audit(*answers, **options)
+
+    monkeypatch.setattr(command, "run_audit", slow)
+    assert run(["audit", *asked, "--runs", "300"]) in (0, 1)
+    assert capsys.readouterr().err.splitlines()[1:] == ["Auditing: 30%", "Auditing: 60%", "Auditing: 90%"]
+
+
+def test_an_audit_that_is_interrupted_has_spent_nothing(asked: list[str], capsys, monkeypatch) -> None:
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run_audit", interrupted)
+    assert run(["audit", *asked]) != 0
+    assert capsys.readouterr().err.strip().endswith(UNTOUCHED)

@@ -90,3 +90,11 @@ def test_bad_requests(changed: dict, words: str) -> None:
     asked = {"release_fn": mean, "members": MEMBERS, "non_members": OTHERS} | changed
     with pytest.raises(InvalidRequest, match=words):
         gd.audit.tracing_attack(**asked)
+
+
+def test_without_a_guarantee_no_ceiling_is_told() -> None:
+    words = repr(gd.audit.tracing_attack(mean, MEMBERS, OTHERS))
+    assert "None" not in words
+    assert words.endswith("; no guarantee sets a limit")
+    claimed = gd.audit.tracing_attack(mean, MEMBERS, OTHERS, guarantee=gd.PureDP(2.0))
+    assert repr(claimed).endswith("; at most 0.0739 under PureDP(2)")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, PureDP
+from gaugedp.guarantees.asked import promise_asked
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
 from tests.steady import given
@@ -147,3 +148,10 @@ def test_bad_groups_are_refused(size: object) -> None:
 def test_bad_numbers_are_refused(epsilon: object, delta: object) -> None:
     with pytest.raises(InvalidRequest):
         ApproxDP(epsilon, delta)
+
+
+@pytest.mark.parametrize("delta", [1, 1.0, 1.5])
+def test_a_delta_that_promises_nothing_is_told_the_limit(delta: float) -> None:
+    for make in (ApproxDP, promise_asked):
+        with pytest.raises(InvalidRequest, match=rf"delta is {delta}\. Give delta as a number below 1\."):
+            make(1.0, delta)

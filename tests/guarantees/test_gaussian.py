@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import GaussianDP, gaussian_std
+from gaugedp.guarantees import GaussianDP, PureDP, gaussian_std
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
@@ -175,3 +175,16 @@ def test_noise_needs_a_delta_between_0_and_1(delta: float) -> None:
 def test_noise_needs_a_whole_count(count: object) -> None:
     with pytest.raises(InvalidRequest, match="count"):
         gaussian_std(1.0, 1e-6, count=count)
+
+
+@pytest.mark.parametrize(("mu", "epsilon"), [(0.01, 0.5), (0.01, 0.385), (0.1, 3.85), (0.3, 11.0), (0.5, 1.0)])
+def test_the_lower_end_of_delta_is_below_the_truth_also_at_underflow(mu: float, epsilon: float) -> None:
+    bound = GaussianDP(mu).delta(epsilon)
+    assert mpmath.mpf(bound.low) <= truth(mu, epsilon) <= mpmath.mpf(float(bound))
+    composed = (GaussianDP(mu) + PureDP(1e-3)).delta(epsilon + 1e-3)
+    assert mpmath.mpf(composed.low) <= truth(mu, epsilon)
+
+
+def test_what_underflows_is_zero_from_below_and_never_from_above() -> None:
+    bound = GaussianDP(0.01).delta(0.5)  # 2.8e-549
+    assert (bound.low, bound > 0) == (0.0, True)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError, InvalidRequest, LedgerRefused, UnreadableTable
 from gaugedp.guarantees import PureDP
@@ -217,6 +218,16 @@ def test_a_mechanism_of_another_question_or_unit_is_refused(
     with pytest.raises(InvalidRequest, match="calibrated for another question or unit") as caught:
         gd.release(gd.query(DOMAIN, text), table, ledger=ledger, mechanism=mechanism)
     assert str(caught.value).endswith(UNTOUCHED)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_mechanism_with_another_lattice_is_told_its_step(table: Table, ledger: Ledger) -> None:
+    """Of the same rank and radius, but made for answers in real numbers."""
+    body = QUERY.sensitivity(UNIT)
+    real = gd.Laplace.calibrate(LpBall(body.ambient_dim, 1, body.radius(1)), PureDP(0.5))
+    with pytest.raises(InvalidRequest, match=rf"lattice step is {real.lattice_step}, and a release has 1") as caught:
+        gd.release(QUERY, table, ledger=ledger, mechanism=real)
+    assert "query.sensitivity(unit)" in str(caught.value)
     assert len(ledger.entries()) == 1
 
 

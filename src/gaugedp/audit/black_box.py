@@ -88,9 +88,9 @@ def _test(name: str, rule: Rule, rest: tuple[np.ndarray, np.ndarray], how: tuple
 
 def _in_words(rule: Rule, right: int, guessed: int) -> str:
     upper, lower = ("a", "b") if rule.upper_is_a else ("b", "a")
-    parts = [f"{upper} from {rule.high:.6g}"] if math.isfinite(rule.high) else []
+    parts = [f"{upper} if score ≥ {rule.high:.4g}"] if math.isfinite(rule.high) else []
     if rule.always:
         parts.append(f"else {lower}")
     elif math.isfinite(rule.low):
-        parts.append(f"{lower} up to {rule.low:.6g}")
+        parts.append(f"{lower} if {'' if parts else 'score '}≤ {rule.low:.4g}")
     return f"{', '.join(parts) or 'no guess'}: {right:,} of {guessed:,} right"

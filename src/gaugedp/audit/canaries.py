@@ -70,6 +70,13 @@ class OneRun:
         """The bound of `one_run`."""
         return one_run(self.n_canaries, self.guessed, self.correct, self.confidence, self.delta)
 
+    def __repr__(self) -> str:
+        at = f" at δ = {self.delta:.6g}" if self.delta else ""
+        return (
+            f"One run: {self.correct:,} of {self.guessed:,} guesses about {self.n_canaries:,} canaries are right; "
+            f"ε ≥ {self.epsilon_lower:.4g}{at} with confidence {self.confidence:.10g}"
+        )
+
 
 def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
     release_fn: Callable[[np.ndarray], Any],
@@ -89,10 +96,14 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - a door that people use
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:
         raise InvalidRequest(f"guessed is {guessed}.", "Give an even number of at most n_canaries.")
+    between(0, 1, confidence=confidence)
+    check_delta(delta)
     included = (system_rng() if rng is None else rng).bits(n_canaries)
     scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
     if scores.shape != included.shape:
         raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Give {n_canaries} numbers.")
-    order = np.argsort(np.nan_to_num(scores), kind="stable")
+    if np.isnan(scores).any():
+        raise InvalidRequest("Some scores are NaN, which is no order.", f"Give {n_canaries} numbers.")
+    order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
     return OneRun(n_canaries, guessed, right, confidence, delta)

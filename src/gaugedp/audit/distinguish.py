@@ -13,8 +13,10 @@ from gaugedp.audit.sources import runs_of
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import silent, stretch
 
 _LEAST_RUNS = 100
+_RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without
 
 
 def audit(  # noqa: PLR0913, PLR0917 - a door that people use
@@ -25,14 +27,20 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     runs: int = 20_000,
     confidence: float = 0.99,
     rng: Entropy | None = None,
+    name: str | None = None,
+    on_progress: Callable[[float], object] = silent,
 ) -> Audit:
     """Run a mechanism on two neighbours' answers, and bound its ε from below against its claim.
 
     `mechanism`: ours, or any function of an answer whose calls are independent, with its claim as `guarantee`; an
-    output may be anything. `answer_a`, `answer_b`: what neighbouring tables give. No table is read; nothing is spent.
+    output is a number, an array, a text, None, bytes, a date, a frame, a release, or lists, sets, mappings, dataclasses
+    of such; anything else is refused. `answer_a`, `answer_b`: what neighbouring tables give; that they are neighbours'
+    is for you to know, if the mechanism is not ours. No table is read; nothing is spent.
+
     A mechanism of ours is also tested white-box, against the law that the claim asks of it; both halves of the audit
     then have half of 1 − `confidence`. Sides are drawn from `rng` (the operating system's if None), and so is the
-    noise of a mechanism of ours.
+    noise of a mechanism of ours. `name` is what the result calls the mechanism. `on_progress` is told the share of the
+    audit that is done, from 0 to 1.
 
     Guarantee: where the claim is true, `violated` is True with probability at most 1 − `confidence`; `epsilon_lower`
     is above the true ε at `delta` with no larger probability (docs/theory/audit.md).
@@ -43,13 +51,17 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     claim = _claim(mechanism, guarantee)
     curve = points(claim)
     stream = system_rng() if rng is None else rng
-    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream)
     model = expected(mechanism, claim)
+    of_runs = _RUNS_ALONE if model is None else _RUNS
+    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, stretch(on_progress, 0.0, of_runs))
     miss = (1 - confidence) * (1 if model is None else 0.5)
     tests = black_box(seen, (answer_a, answer_b), curve, miss)
     if model is not None:
-        tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream), miss)
-    return _judged(tests, claim, _name(mechanism), (int(runs), confidence, time.perf_counter() - start))
+        told = stretch(on_progress, of_runs, 1.0)
+        tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream, told), miss)
+    on_progress(1.0)
+    called = _name(mechanism) if name is None else name
+    return _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
 
 
 def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:

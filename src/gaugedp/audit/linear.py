@@ -58,7 +58,7 @@ def directions(d: int, rng: Entropy) -> np.ndarray:
 # -- noise on cells ----------------------------------------------------------------------------------
 
 
-def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy) -> Found:
+def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
     """Return the tests of the cells' noise where F has full column rank; else of rows of F and of projections.
 
     Two draws are equal with probability at most P(η = 0)^r, r the rank: given the noise on the other cells, r cells
@@ -125,7 +125,7 @@ def _rate(claim: Guarantee) -> tuple[Guarantee, float]:
     raise InvalidRequest(f"Matrix noise is not made for {claim!r}.", "Give epsilon, delta, rho or mu above 0.")
 
 
-def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy) -> Found:
+def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
     """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
     is_normal = not isinstance(mechanism.guarantee, PureDP)
     deviations = mechanism.scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))

@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.base import AdditiveNoise, Progress, silent
 from gaugedp.mechanisms.identity import Identity
 from gaugedp.mechanisms.independent import IndependentNoise
 from gaugedp.mechanisms.matrix import Matrix
@@ -28,13 +28,16 @@ _MOST_LAWS = 24
 _LEAST_DRAWS = 50
 
 
-def noise_tests(mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None = None) -> Found:
+def noise_tests(
+    mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
+) -> Found:
     """Return p-values by name for `draws` (n, d) of a mechanism's noise in lattice steps, n ≥ 100.
 
     Independent coordinates: law, size, signs, independence. Noise on cells: the same of the cells. Strategies: law,
     variances of projections. Noise of a body: the gauge's Gamma law, uniform draws, projections. All of them: repeated
     draws, and successive ones. Where the noise has its law each p-value is at most p with probability at most p (of
-    many draws, where it says CLT in `goodness`). `rng` draws what they are compared with.
+    many draws, where it says CLT in `goodness`). `rng` draws what they are compared with;
+    `progress` is told the share of it that is drawn.
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(
@@ -43,7 +46,7 @@ def noise_tests(mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None
         )
     for kind, tests in REGISTRY:
         if isinstance(mechanism, kind):
-            return tests(mechanism, draws, system_rng() if rng is None else rng)
+            return tests(mechanism, draws, system_rng() if rng is None else rng, progress)
     raise InvalidRequest(f"No white-box test knows {mechanism!r}.", "Audit it as a function of an answer.")
 
 
@@ -78,16 +81,15 @@ def _expected_shaped(mechanism: ShapedNoise, claim: PureDP | ApproxDP) -> Shaped
     return replace(mechanism, guarantee=promise, epsilon=epsilon)
 
 
-def white_box(model: Any, seen: Runs, answers: tuple[Any, Any], rng: Entropy) -> Found:
+def white_box(model: Any, seen: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
     """Return the p-values for the runs of an audit, against the mechanism `model` that the claim asks for."""
     if seen.noise is None:
         return choice_tests(model, seen, answers)
-    return noise_tests(model, seen.noise, rng)
+    return noise_tests(model, seen.noise, rng, progress)
 
 
-def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, rng: Entropy) -> Found:
+def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object) -> Found:
     """Return the tests of independent coordinates, each run of equal widths against its law."""
-    del rng
     stops = np.cumsum([count for count, _ in mechanism.runs])
     blocks = np.split(draws, stops[:-1], axis=1)
     parts = [(block.ravel(), law) for block, (_, law) in zip(blocks, mechanism.runs, strict=True)]
@@ -102,7 +104,7 @@ def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, rng: Entro
     }
 
 
-REGISTRY: list[tuple[type, Callable[[Any, np.ndarray, Entropy], Found]]] = [
+REGISTRY: list[tuple[type, Callable[[Any, np.ndarray, Entropy, Progress], Found]]] = [
     (IndependentNoise, independent_tests),
     (Identity, identity_tests),
     (Matrix, matrix_tests),

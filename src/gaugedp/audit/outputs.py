@@ -1,11 +1,19 @@
 """Outputs of any kind as numbers: columns to project, and keys that are equal where outputs are."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, time, timedelta
+from enum import Enum
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
+from gaugedp.answer import Release
+from gaugedp.errors import InvalidRequest
+
+_PLAIN = (str, bytes, bytearray, type(None), Number, np.generic, date, time, timedelta, Enum)  # repr tells them apart
 _MOST_NUMBERS = 2 * 10**7  # kept, over all runs; columns beyond are left out, keys see all
 _HUGE = 1e100  # whose square is a float
 
@@ -43,7 +51,7 @@ def of_array(outputs: np.ndarray) -> Outputs:
 
 
 def of_objects(outputs: list[Any]) -> Outputs:
-    """Return outputs of any type: numbers, arrays, texts, None, and tuples, lists and dictionaries of such."""
+    """Return numbers, arrays, texts, None, dates, and lists, sets, mappings, frames and dataclasses of such."""
     shapes = {np.shape(one) if _is_numeric(one) else None for one in outputs}
     if len(shapes) == 1 and None not in shapes:
         return of_array(np.stack([np.asarray(one, dtype=float) for one in outputs]))
@@ -62,16 +70,51 @@ def _is_numeric(value: Any) -> bool:
     return is_small or isinstance(value, float | np.float16 | np.float32)
 
 
+def check_readable(value: Any) -> None:
+    """Refuse an output that holds anything whose value cannot be read: it would look equal to any other."""
+    if not _is_numeric(value):
+        _leaves(value)
+
+
 def _leaves(value: Any) -> list[Any]:
     """Return the numbers, as floats where nothing is lost, and the texts in a value, in order."""
-    if isinstance(value, np.ndarray):
-        return [leaf for item in value.ravel().tolist() for leaf in _leaves(item)]
-    if isinstance(value, Mapping):
-        return [leaf for pair in value.items() for leaf in _leaves(pair)]
-    if isinstance(value, set | frozenset | list | tuple):
-        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return [leaf for item in items for leaf in _leaves(item)]
-    return _leaf(value)
+    if isinstance(value, _PLAIN):
+        return _leaf(value)
+    return [leaf for part in _parts(value) for leaf in _leaves(part)]
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return what is in an array, a frame, a mapping, a set, a sequence, a release or a dataclass, in order."""
+    match value:
+        case np.ndarray():
+            return value.ravel().tolist()
+        case Mapping():
+            return value.items()
+        case Set():
+            return sorted(value, key=repr)
+        case Sequence():
+            return value
+        case Release():  # its account tells what was spent, which no table decides
+            return value.values, value.raw
+    return _parts_of_record(value)
+
+
+def _parts_of_record(value: Any) -> Iterable[Any]:
+    """Return the fields of a dataclass, or the labels and entries of what can be an array; refuse anything else."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in fields(value)]
+    with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
+        return [*_labels(value), np.array(value.__array__())]
+    raise InvalidRequest(
+        f"An output is of type {type(value).__name__}, which cannot be read.",
+        "Return a number, an array, a text, None, or lists of these.",
+    )
+
+
+def _labels(frame: Any) -> list[Any]:
+    """Return the labels of a frame's rows and columns, where it has some."""
+    found = [getattr(frame, name, None) for name in ("index", "columns")]
+    return [list(labels) for labels in found if isinstance(labels, Iterable)]
 
 
 def _leaf(value: Any) -> list[Any]:

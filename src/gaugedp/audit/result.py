@@ -4,9 +4,19 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
+LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin
 _SHOWN = 8
+_LEGEND = "Below, ! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others."
+_GUESSES = "In brackets: which answer, a or b, is guessed from the score of an output, and how many guesses are right."
+_DIGITS_TELL = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
+_ONE_POINT = (
+    "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,34 @@ class Audit:
         return plain | {"guarantee": repr(self.guarantee), "tests": self.table()}
 
     @property
+    def mu_lower(self) -> float | None:
+        """With probability `confidence` the mechanism is μ-GDP for no μ below this; None where no μ is claimed.
+
+        The largest μ, rounded down, of which δ(`epsilon_lower`) ≤ `delta`: for a smaller one the ε at `delta` would be
+        below `epsilon_lower`.
+        """
+        if not isinstance(self.guarantee, GaussianDP):
+            return None
+        is_bound = self.epsilon_lower > 0 and 0 < self.delta < 1
+        return gaussian_mu(self.epsilon_lower, self.delta) if is_bound else 0.0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about the finding: sentences, mostly none."""
+        if self.violated:
+            return (_DIGITS_TELL,) if self._is_by_low_digits else ()
+        is_blind = isinstance(self.guarantee, ApproxDP) and self.guarantee.delta_value > 0
+        is_blind &= all(test.kind == "black-box" for test in self.tests)
+        return (_ONE_POINT,) if is_blind else ()
+
+    @property
+    def _is_by_low_digits(self) -> bool:
+        """Whether low digits have a p-value as small as that of the test that decided."""
+        decided = next(test for test in self.tests if self.method == f"{test.kind}: {test.name}")
+        digits = min((test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)), default=2.0)
+        return decided.kind == "black-box" and digits <= decided.p_value
+
+    @property
     def verdict(self) -> str:
         """The finding in a sentence."""
         at = f" at δ = {self.delta:.6g}" if self.delta else ""
@@ -79,7 +117,10 @@ class Audit:
         return f"The noise is not what it is said to be ({self.method}); {bound}."
 
     def __repr__(self) -> str:
-        lines = [f"Audit of {self.mechanism}", self.verdict, f"{self.runs:,} runs, {self.seconds:.1f} s"]
+        lines = [f"Audit of {self.mechanism}", self.verdict, *self.remarks]
+        if isinstance(self.guarantee, GaussianDP):
+            lines.append(f"μ ≥ {self.mu_lower:.4g}, where {self.guarantee.mu:.4g} is claimed.")
+        lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND, _GUESSES]
         shown = self.table()[:_SHOWN]
         lines += [_line(row) for row in shown]
         if len(self.tests) > len(shown):

@@ -11,6 +11,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
+from gaugedp.mechanisms.base import Progress, silent
 from gaugedp.mechanisms.nim import Nested
 from gaugedp.mechanisms.shaped import ShapedNoise
 from gaugedp.samplers.continuous import gammas
@@ -23,7 +24,7 @@ _FINE = 0.01  # of the gauge's deviation, that rounding may shift it by and be f
 _MOST_AXES = 8
 
 
-def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy) -> Found:
+def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progress: Progress) -> Found:
     """Return the tests of noise of density ∝ e^{−ε‖z‖/Δ}.
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
@@ -31,7 +32,7 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy) -> Fou
     Where rounding is coarse, "radius" is of draws before it.
     """
     scale = mechanism.stretch / mechanism.epsilon / float(mechanism.step)
-    reference = np.rint(reference_noise(mechanism, len(draws), rng) * scale)
+    reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
     found = common(draws, chance_by_width(reference.std(axis=0)))
@@ -41,17 +42,17 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy) -> Fou
     return found if isinstance(mechanism.noise, Nested) else found | _radial(mechanism, draws / scale, rng)
 
 
-def reference_noise(mechanism: ShapedNoise, size: int, rng: Entropy) -> np.ndarray:
+def reference_noise(mechanism: ShapedNoise, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
     """Return noise at ε = Δ = 1 by another way than `draw`: radius times uniform, level by level; walks by walks."""
     noise = mechanism.noise
     if isinstance(noise, Nested):
         return _nested(noise, size, rng, mechanism.steps)
-    return _single(noise, size, rng, mechanism.steps)
+    return _single(noise, size, rng, mechanism.steps, progress)
 
 
-def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int) -> np.ndarray:
+def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int, progress: Progress = silent) -> np.ndarray:
     if noise.walks:
-        return noise.release(size, steps, rng)
+        return noise.release(size, steps, rng, progress)
     found: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
     return found
 

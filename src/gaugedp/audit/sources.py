@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.audit.outputs import Outputs, of_array, of_objects
+from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, is_integer
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Progress, is_integer, silent
 from gaugedp.mechanisms.selection import Selection
 
 _MOST_NUMBERS = 5 * 10**7
@@ -32,12 +32,12 @@ class Runs:
     noise: np.ndarray | None = None
 
 
-def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy) -> Runs:
-    """Return `n_runs` independent runs, the side of each by a fair coin of `rng`."""
+def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy, progress: Progress = silent) -> Runs:
+    """Return `n_runs` independent runs, the side of each by a fair coin of `rng`; `progress` is told the share done."""
     _check_answers(*answers)
     is_a = rng.bits(n_runs)
     if isinstance(mechanism, AdditiveNoise):
-        return _with_noise(mechanism, answers, is_a, rng)
+        return _with_noise(mechanism, answers, is_a, rng, progress)
     if isinstance(mechanism, Selection):
         mechanism.in_steps(answers[0])  # refuses what it cannot read
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
@@ -45,31 +45,33 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy)
         return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
     if isinstance(mechanism, Mechanism):
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
-        return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng)))
+        return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng, progress)))
     if not callable(mechanism):
         raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
-    return Runs(is_a, of_objects(_called(mechanism, answers, is_a)))
+    return Runs(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
-    """Refuse numbers of unlike shapes, and two answers that are equal."""
-    shapes = [_shape(answer) for answer in (answer_a, answer_b)]
-    if None not in shapes and shapes[0] != shapes[1]:
+    """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
+    known = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
+    if any(row.size and np.isnan(row).all() for row in known):
+        raise InvalidRequest("One of the answers is NaN, no number.", "Give the answers of two neighbouring tables.")
+    if len(known) == 2 and known[0].shape != known[1].shape:
         raise InvalidRequest(
-            f"The answers have the shapes {shapes[0]} and {shapes[1]}.",
+            f"The answers have the shapes {known[0].shape} and {known[1].shape}.",
             "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
         )
-    if answer_a is answer_b or (None not in shapes and np.array_equal(answer_a, answer_b)):
+    if answer_a is answer_b or (len(known) == 2 and np.array_equal(known[0], known[1], equal_nan=True)):
         raise InvalidRequest(
             "The two answers are equal: nothing could be told apart.", "Give the answers of two neighbouring tables."
         )
 
 
-def _shape(answer: Any) -> tuple[int, ...] | None:
-    """Return the shape of numbers, None for anything else."""
+def _numbers(answer: Any) -> np.ndarray | None:
+    """Return numbers as an array, None for anything else."""
     with contextlib.suppress(TypeError, ValueError):
         numbers = np.asarray(answer)
-        return numbers.shape if numbers.dtype.kind in "biuf" else None
+        return numbers if numbers.dtype.kind in "biuf" else None
     return None
 
 
@@ -96,13 +98,15 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
         )
 
 
-def _with_noise(mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> Runs:
+def _with_noise(
+    mechanism: AdditiveNoise, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
+) -> Runs:
     low, high = in_steps(mechanism, answers)
     if len(is_a) * len(low) > _MOST_NUMBERS:
         raise InvalidRequest(
             f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller question."
         )
-    noise = mechanism.releasable(len(is_a), rng)
+    noise = mechanism.releasable(len(is_a), rng, progress)
     values = np.where(is_a[:, None], low, high) + noise
     return Runs(is_a, of_array(values * float(mechanism.lattice_step)), noise)
 
@@ -118,15 +122,26 @@ def _drawn(mechanism: Any, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entr
     return of_array(found)
 
 
-def _finished(mechanism: Mechanism, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy) -> list[Any]:
+def _finished(
+    mechanism: Mechanism, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entropy, progress: Progress
+) -> list[Any]:
     low, high = (np.rint(np.asarray(answer, dtype=float)).astype(np.int64) for answer in answers)
     rows = np.where(is_a[:, None], low, high)
-    return [finish(row) for finish, row in zip(mechanism.pool(len(is_a), rng), rows, strict=True)]
+    return [finish(row) for finish, row in zip(mechanism.pool(len(is_a), rng, progress), rows, strict=True)]
 
 
-def _called(mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray) -> list[Any]:
-    low, high = answers
-    return [_guarded(mechanism, low, "a") if side else _guarded(mechanism, high, "b") for side in is_a.tolist()]
+def _called(
+    mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray, progress: Progress
+) -> list[Any]:
+    found: list[Any] = []
+    every = max(1, len(is_a) // 100)
+    for side in is_a.tolist():
+        if len(found) % every == 0:
+            progress(len(found) / len(is_a))
+        found.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
+        if len(found) == 1:
+            check_readable(found[0])  # before an hour of runs
+    return found
 
 
 def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:

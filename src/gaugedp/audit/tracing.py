@@ -39,10 +39,11 @@ class Tracing:
         return asdict(self) | {"guarantee": None if self.guarantee is None else repr(self.guarantee)}
 
     def __repr__(self) -> str:
+        known = self.guarantee is not None
+        most = f"at most {self.ceiling:.3g} under {self.guarantee!r}" if known else "no guarantee sets a limit"
         return (
             f"Tracing by the {self.statistic} statistic: finds {self.true_positive_rate:.3g} of {self.n_members:,} "
-            f"members and {self.false_positive_rate:.3g} of {self.n_non_members:,} others; "
-            f"at most {self.ceiling:.3g} under {self.guarantee!r}"
+            f"members and {self.false_positive_rate:.3g} of {self.n_non_members:,} others; {most}"
         )
 
 

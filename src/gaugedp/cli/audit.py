@@ -18,6 +18,7 @@ from gaugedp.cli.shared import (
     promise_options,
     question_options,
     show_table,
+    stage,
 )
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
@@ -61,7 +62,15 @@ def audit(
     mechanism = _named(planned, name)
     low, high = neighbours(mechanism)
     click.echo(f"Auditing {mechanism.name} ...", err=True)
-    found = run_audit(mechanism, low, high, runs=_count(runs, mechanism), confidence=number("confidence", confidence))
+    stage.begin("audit")
+    found = run_audit(
+        mechanism,
+        low,
+        high,
+        runs=_count(runs, mechanism),
+        confidence=number("confidence", confidence),
+        on_progress=stage.draw,
+    )
     if report:
         from gaugedp.report.audits import render
 
@@ -77,10 +86,11 @@ def show(found: Audit, planned: Plan) -> None:
     rows = found.table()
     counted = sum(row["counted"] for row in rows)
     shown = rows[: counted + _SHOWN]
-    show_table([_row(row) for row in shown], f"{found.runs:,} runs; only tests with yes or no may alarm")
+    words = "only tests with yes or no may alarm; seen: which answer is guessed from a score, and how many are right"
+    show_table([_row(row) for row in shown], f"{found.runs:,} runs; {words}")
     if len(shown) < len(rows):
         click.echo(f"... and {len(rows) - len(shown)} more scores: see --json or --report")
-    click.echo(found.verdict)
+    click.echo(" ".join([found.verdict, *found.remarks]))
 
 
 def _row(row: dict[str, object]) -> dict[str, str]:

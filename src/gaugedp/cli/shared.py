@@ -24,6 +24,7 @@ _WORDS = {
     "store": "Storing the answer in the ledger",
     "write": "Writing the files",
 }
+_SHARES = {"look": "Counting the rows", "audit": "Auditing"}
 _HIGH_EPSILON, _DELTA = 20.0, 1e-6  # above which a budget is remarked on; the δ at which ρ and μ are read as ε
 
 
@@ -51,11 +52,10 @@ class Stage:
         click.echo(f"{_WORDS[name]} ...", err=True)
 
     def draw(self, share: float) -> None:
-        """Say on standard error how much of the noise is drawn or of the look is done, at each quarter."""
+        """Say on standard error how much of the noise is drawn, or of a look or an audit is done, at each quarter."""
         if share < 1 and share >= self._told + 0.25:
             self._told = share
-            what = "Counting the rows" if self.name == "look" else "Drawing the noise"
-            click.echo(f"{what}: {share:.0%}", err=True)
+            click.echo(f"{_SHARES.get(self.name, 'Drawing the noise')}: {share:.0%}", err=True)
 
     def follow(self, name: str) -> None:
         """Show the stages of a release whose plan is made."""
@@ -80,7 +80,7 @@ class Stage:
             again = f"--key {shlex.quote(self.key)} and the same --folder"
             return f"What was paid stays spent: run this again with {again}, {cost}."
         match self.name:
-            case "plan":
+            case "plan" | "audit":
                 return UNTOUCHED
             case "pay":
                 return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."

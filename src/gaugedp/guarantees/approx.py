@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gaugedp._validate import between, decimal, non_negative, whole
+from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
@@ -23,8 +23,8 @@ class ApproxDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value, delta=self.delta_value)
-        if self.delta_value > 0:
-            between(0, 1, delta=self.delta_value)
+        if not self.delta_value < 1:
+            raise InvalidRequest(f"delta is {self.delta_value!r}.", "Give delta as a number below 1.")
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
         object.__setattr__(self, "delta_value", float(self.delta_value))
 

@@ -1,6 +1,6 @@
 """From the numbers a person gives to the promise they ask for."""
 
-from gaugedp._validate import between, positive
+from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -28,7 +28,6 @@ def promise_asked(
     if delta is None:
         return PureDP(epsilon)
     positive(delta=delta)
-    between(0, 1, delta=delta)
     return ApproxDP(epsilon, delta)
 
 

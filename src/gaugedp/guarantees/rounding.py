@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from gaugedp._validate import decimal
 
+LEAST_SURE = 1e-290  # floats below it may have lost digits: no lower bound is read off them
 LARGEST = Fraction(math.nextafter(math.inf, 0))
 _ROOT_BITS = 1200  # roots of the least floats keep all their digits
 

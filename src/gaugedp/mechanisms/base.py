@@ -25,6 +25,11 @@ def silent(share: float) -> None:
     """Show nothing."""
 
 
+def stretch(progress: Progress, start: float, stop: float) -> Progress:
+    """Return what is told the share done of a part that goes from `start` to `stop`."""
+    return lambda share: progress(start + share * (stop - start))
+
+
 class Mechanism(ABC):
     """Calibrated randomness between one exact answer, a vector of integers, and what may be released for it.
 

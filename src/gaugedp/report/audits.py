@@ -42,7 +42,7 @@ def render(found: Audit, about: Mapping[str, str] | None = None) -> str:
 
 
 def _lead(found: Audit) -> Html:
-    return tag("p", found.verdict, class_="warning" if found.violated else "lead")
+    return tag("p", " ".join([found.verdict, *found.remarks]), class_="warning" if found.violated else "lead")
 
 
 def _told(found: Audit) -> str:

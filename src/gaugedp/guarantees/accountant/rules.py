@@ -9,7 +9,7 @@ from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import METHODS, Guarantee, Method, Price
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
-from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
+from gaugedp.guarantees.rounding import LARGEST, LEAST_SURE, above, up, up_decimal
 
 _MOST = 10**150
 _FEW = 32  # different promises, up to which each may be asked by itself
@@ -101,7 +101,7 @@ def _tight_delta(promise: Guarantee, epsilon: float) -> Bound:
     if closed is not None:
         largest = promise.renyi(math.inf)
         lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
-        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost))
+        return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
     totals = _totals(promise)
     if any(total.others for total in totals):
         return _rdp_delta(promise, epsilon)

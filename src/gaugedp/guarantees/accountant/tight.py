@@ -26,7 +26,7 @@ from gaugedp.guarantees.losses.finite import FiniteLosses
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
 from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
 from gaugedp.guarantees.losses.response import ResponseLosses
-from gaugedp.guarantees.rounding import up
+from gaugedp.guarantees.rounding import LEAST_SURE, up
 
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
@@ -105,7 +105,9 @@ def _refined(total: Total, order: float, epsilon: float, log_delta: float) -> Br
 
 def _exponentials(bracket: Bracket) -> Found:
     high = up(math.exp(min(bracket.high, 0.0)), relative=2.0**-46) if bracket.high > -math.inf else 0.0
-    return Found(min(1.0, max(high, math.ulp(0.0) if bracket.high > -math.inf else 0.0)), math.exp(bracket.low))
+    low = math.exp(bracket.low)
+    high = max(high, math.ulp(0.0) if bracket.high > -math.inf else 0.0)
+    return Found(min(1.0, high), low if low > LEAST_SURE else 0.0)
 
 
 def _gaussian_only(total: Total) -> float | None:
