@@ -278,6 +278,11 @@ def plan(
     all answers together, in the unit that `Plan.unit_of_error` names: for a mean these are rows and not the column's
     unit. What each answer is worth stands in `Plan.terms`.
     """
+    if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit):
+        raise InvalidRequest(
+            "A plan takes a question about a table and a unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
+            "For a body of your own take a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
+        )
     if error is None:
         return _plan(query, unit, promise_asked(epsilon, delta, rho, mu))
     positive(error=error)

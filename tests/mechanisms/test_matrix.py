@@ -1,6 +1,7 @@
 """The matrix mechanism: its noise, what it says of it, what it covers and what it refuses."""
 
 import math
+import re
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -268,3 +269,17 @@ def test_other_norms_and_levels_are_refused() -> None:
         drawn("prefix", NORMAL)[0].error(3)
     with pytest.raises(InvalidRequest, match="level"):
         drawn("prefix", NORMAL)[0].half_widths(1.0)
+
+
+def test_a_flat_body_of_ones_own_is_told_the_way_out() -> None:
+    flat = Polytope.symmetric_hull(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 1.0], [2.0, 0.0]]))
+    with pytest.raises(InvalidRequest, match=r"bodies\.project\(body, body\.span\)"):
+        Matrix.calibrate(flat, gd.GaussianDP(1.0))
+    assert Matrix.calibrate(gd.bodies.project(flat, flat.span), gd.GaussianDP(1.0)).body.ambient_dim == 2
+
+
+def test_scales_are_printed_in_the_units_of_the_body() -> None:
+    ball, histogram = gd.bodies.LpBall(4, 2, 1.0), gd.marginals(line(3), "x").sensitivity(ROW)
+    for kind, promise in ((gd.Gaussian, gd.GaussianDP(0.5)), (gd.Laplace, gd.PureDP(1.0))):
+        assert re.search(r"(std|scale) 2\.00\d* on steps of 1/8192", repr(kind.calibrate(ball, promise)))
+        assert "steps" not in repr(kind.calibrate(histogram, promise))

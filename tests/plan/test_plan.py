@@ -401,6 +401,13 @@ def test_quantiles_say_how_many_rows_they_take(text: str, share: float) -> None:
     assert f"With fewer than {math.ceil(width / share):,} rows the interval may" in str(found)
 
 
+def test_what_is_no_question_is_refused_with_the_way_out() -> None:
+    body = gd.bodies.LpBall(3, 2, 1.0)
+    for ask in (lambda: gd.plan(body, ROW, epsilon=1), lambda: gd.compare(body, ROW), lambda: gd.plan("a", ROW, mu=1)):
+        with pytest.raises(InvalidRequest, match=r"gd\.query.*gd\.KNorm\.calibrate\(body, guarantee\)"):
+            ask()
+
+
 def test_k_norm_noise_is_near_the_bound_for_small_epsilon() -> None:
     """Random signs on 30 cells: within a fifth of the best for counts, and a tenth for data in real numbers."""
     matrix = np.random.default_rng(1).integers(0, 2, (3, 30)) * 2 - 1

@@ -63,7 +63,8 @@ def show_plan(made: Plan, details: bool = False) -> None:
 
 def _show_details(made: Plan) -> None:
     """Print what a first look can do without."""
-    click.echo(f"Noise: {made.mechanism.describe()}")
+    steps = "" if set(made.query.steps) == {1} else " (counted in the steps of what is released)"
+    click.echo(f"Noise: {made.mechanism.describe()}{steps}")
     for term in made.terms():
         if term["of_1000_rows"]:
             sums, counts = (cell(width) for width in term["interval_95"])
