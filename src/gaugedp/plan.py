@@ -1,8 +1,6 @@
 """What an answer would cost and how wrong it would be: every candidate, before any row is read."""
 
-import contextlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.bodies import Polytope, image
-from gaugedp.bounds import VolumeBound, counts_lower_bound, lower_bound, staircase_lower_bound
+from gaugedp.bounds import VolumeBound
+from gaugedp.bounds.nearness import bound_in_words, floor_in_words, least_error
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
@@ -20,15 +18,16 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, choose, left_out
+from gaugedp.mechanisms.gaussian import Gaussian
+from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.queries.base import Query
+from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import Quantiles
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
-_MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-_TELLING = 10.0  # ratios to a bound beyond this say nothing
-_FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
+_MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be worth
 
 
 def together(level: float) -> float:
@@ -43,9 +42,10 @@ def together(level: float) -> float:
 class Candidate:
     """A mechanism that could answer, and how wrong it is expected to be.
 
-    `error` is the expected ℓ₂ norm of the noise over all released values; each counted on the scale of what one row
-    can change (1 for a count), which matters only where counts and sums are mixed. For quantiles it bounds the ℓ₂ norm
-    of the ranks by which the answers are off, in rows.
+    `error` is the expected ℓ₂ norm of the noise over all released values, in rows for counts and in the column's unit
+    for sums. Where both are released, as for every mean, or sums with unlike bounds, it is in rows: the noise of a sum
+    is divided by the most that one row can add to it. For quantiles it bounds the ℓ₂ norm of the ranks by which the
+    answers are off, in rows. See `Plan.unit_of_error`.
     """
 
     mechanism: Mechanism
@@ -80,12 +80,12 @@ class Plan:
         It speaks of counts in whole numbers, units added or removed (bounds.counts_lower_bound), and of errors as
         `Candidate.error` counts them; with δ > 0, mechanisms that are not pure may err less.
         """
-        return self._bound(lambda body, few: counts_lower_bound(body, self.epsilon, few))
+        return self._bound(whole=True)
 
     @cached_property
     def real_lower_bound(self) -> float:
         """The same for data in real numbers (bounds.lower_bound): larger, and no bound for mechanisms on counts."""
-        return self._bound(lambda body, few: (lower_bound if few else staircase_lower_bound)(body, self.epsilon))
+        return self._bound(whole=False)
 
     @cached_property
     def left_out(self) -> dict[str, str]:
@@ -104,24 +104,35 @@ class Plan:
 
     @property
     def ratio(self) -> float:
-        """The chosen mechanism's error over the lower bound; infinity without one."""
+        """The chosen mechanism's error over `lower_bound`, the one for whole numbers; infinity without one.
+
+        For data in real numbers it is error / real_lower_bound, which may be known where this is not.
+        """
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
-    def _bound(self, find: Callable[[Polytope, bool], float]) -> float:
-        if self.mechanism.in_rows:  # no bound is known for ranks
+    @property
+    def unit_of_error(self) -> str:
+        """What `error` is counted in, in words."""
+        if self.mechanism.in_rows:
+            return "rows, by which ranks are off"
+        if not self.has_one_unit:
+            return "rows: a sum's error is divided by the most that one row can add to it"
+        return "the unit of the sums" if isinstance(self.query, Workload) and self.query.columns else "rows"
+
+    @property
+    def has_one_unit(self) -> bool:
+        """Whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
+        if not isinstance(self.query, Workload) or not self.query.columns:
+            return True
+        return _weights(self.query) is None and not any(piece.counts for piece in self.query.pieces)
+
+    def _bound(self, whole: bool) -> float:
+        pure = isinstance(self.asked, PureDP | ApproxDP)
+        if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
         body, weights = self.query.sensitivity(self.unit), _weights(self.query)
-        if self.unit.neighbours != "add_remove" or not isinstance(self.asked, PureDP | ApproxDP):
-            return 0.0
-        if not isinstance(body, Polytope) or max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
-            return 0.0
         scales = np.full(body.ambient_dim, 1 / float(self.query.steps[0])) if weights is None else weights
-        scaled = image(body, np.diag(1 / scales))
-        if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
-            return 0.0
-        with contextlib.suppress(InvalidRequest):
-            return find(scaled, body.generators.n_generators <= _FEW_GENERATORS)
-        return 0.0
+        return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness.
@@ -145,10 +156,13 @@ class Plan:
     def terms(self) -> list[dict[str, Any]]:
         """Return a row for each term of the question: its answers and its intervals under the chosen mechanism.
 
-        For a mean, the intervals are those of the centred sums and of the counts that it is computed from; for a
-        quantile, the rows by which the ranks of its interval's ends may be off.
+        For a mean, the intervals are those of the centred sums and of the counts that it is computed from, and
+        `of_1000_rows` is half the interval that a release shows for a cell of 1,000 rows, alone and all at once, there
+        within the bounds where it is longest. For a quantile, the rows by which the ranks of its interval's ends may
+        be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
+        halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
         ends = np.cumsum([0, *(one.n_widths for one in self.query.estimates)])
         texts = list(dict.fromkeys(text for text, _ in self.query.labels))
         return [
@@ -157,6 +171,8 @@ class Plan:
                 "answers": one.n_answers,
                 "interval_95": _widest(single[start:end], one.n_answers),
                 "simultaneous_95": _widest(all_at_once[start:end], one.n_answers),
+                "of_1000_rows": one.ratio
+                and [one.half_length(widths[start:end], _MEAN_ROWS) for widths in (halved, all_at_once)],
             }
             for text, one, start, end in zip(texts, self.query.estimates, ends[:-1], ends[1:], strict=True)
         ]
@@ -176,18 +192,35 @@ class Plan:
             "terms": self.terms(),
         }
 
+    def remarks(self) -> list[str]:
+        """Return what must be known to read the intervals of `terms`, in sentences."""
+        found = []
+        if any(one.ratio for one in self.query.estimates):
+            found.append(
+                f"Means: of {_MEAN_ROWS:,} rows, where in the bounds the interval is longest; four times the rows, "
+                "about a quarter of it."
+            )
+        if isinstance(self.query, Quantiles):
+            share = min(min(one, 1 - one) for one in self.query.quantiles)
+            fewest = math.ceil(float(self._widths(self.mechanism).max()) / share)
+            what = "be the whole range" if self.query.is_median else "reach an end of the range"
+            found.append(f"With fewer than {fewest:,} rows the interval may {what}.")
+        return found
+
     def bound_in_words(self) -> str:
-        """Return how near the chosen mechanism is to what any pure one can reach, in a sentence or two."""
-        if not self.candidates or not self.real_lower_bound > 0:
-            return "No lower bound is known for this question and promise."
-        real = (
-            f"For data in real numbers no {self.epsilon:g}-DP mechanism has an expected error below "
-            f"{self.real_lower_bound:.4g}; this one is at {self.error / self.real_lower_bound:.3g} times that."
-        )
-        if not self.lower_bound > 0:
-            return f"{real} For whole numbers, nothing is proved at so large an epsilon."
-        share = f", {self.ratio:.3g} times" if self.ratio < _TELLING else " and no more"
-        return f"{real} For whole numbers {self.lower_bound:.4g} is proved{share}."
+        """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
+        if self.candidates and self.real_lower_bound > 0:
+            return bound_in_words(self.error, self.epsilon, self.real_lower_bound, self.lower_bound)
+        ratio = self._gaussian_ratio()
+        return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this question and promise."
+
+    def _gaussian_ratio(self) -> float:
+        """Return the root mean square of the noise over the least of all Gaussian noise; 0 where that is not known."""
+        floor = max((one.mechanism.floor for one in self.candidates if isinstance(one.mechanism, Matrix)), default=0.0)
+        if not floor > 0 or not isinstance(self.mechanism, Gaussian | Matrix):
+            return 0.0
+        weights = _weights(self.query)
+        return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
         """Return the bound, its kind and the ratio as JSON can hold them; None without a bound."""
@@ -198,20 +231,35 @@ class Plan:
         ratio = self.ratio if math.isfinite(self.ratio) else None
         return {**values, "kind": kind, "ratio": ratio, "words": self.bound_in_words()}
 
-    def _widths(self, mechanism: Mechanism, simultaneous: bool = False) -> np.ndarray:
-        """Return the widths of intervals at 95 %, in the answers' units, or in rows."""
-        widths = mechanism.half_widths(together(_LEVEL) if simultaneous else _LEVEL, simultaneous)
+    def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
+        """Return the widths of intervals, in the answers' units, or in rows."""
+        widths = mechanism.half_widths(together(level) if simultaneous else level, simultaneous)
         return widths if mechanism.in_rows else widths * np.array([float(step) for step in self.query.steps])
 
     def __str__(self) -> str:
+        answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
         rows = [
             f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {row['error']:<10.5g} "
-            f"±{row['interval_95']:<10.6g} {row['guarantee']:<22} {row['exactness']}"
+            + (f"±{row['interval_95']:<10.6g} " if self.has_one_unit else "")
+            + f"{row['guarantee']:<22} {row['exactness']}"
             for row in self.table()
         ]
         head = f"{self.query.text}  ({self.unit}; asked {self.asked!r})"
         ends = filter(None, (self.reason, self.left_out_in_words(), self.bound_in_words()))
-        return "\n".join([head, *rows, *ends])
+        return "\n".join([head, f"{ANSWERS}:", *answers, *self.remarks(), f"{self.about_errors()}:", *rows, *ends])
+
+    def about_errors(self) -> str:
+        """Return what the errors of the candidates are, in words."""
+        return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
+
+
+ANSWERS = "Answers, ± what noise adds with probability 95 %, each alone / all at once"
+
+
+def worth(term: dict[str, Any]) -> list[str]:
+    """Return what an answer of a row of `Plan.terms` may be off by, each alone and all at once, in words."""
+    widths = term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
+    return [f"±{width:,.0f}" if width >= 1000 else f"±{width:.4g}" for width in widths]
 
 
 def plan(
@@ -226,8 +274,15 @@ def plan(
 ) -> Plan:
     """Return the plan for a promise, or, for a wanted `error` (expected ℓ₂ norm), for the least ε that reaches it.
 
-    No data is touched. With `error`, ε is rounded up to three digits; `delta` may be given with it.
+    No data is touched. With `error`, ε is rounded up to three digits; `delta` may be given with it. An error counts
+    all answers together, in the unit that `Plan.unit_of_error` names: for a mean these are rows and not the column's
+    unit. What each answer is worth stands in `Plan.terms`.
     """
+    if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit):
+        raise InvalidRequest(
+            "A plan takes a question about a table and a unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
+            "For a body of your own take a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
+        )
     if error is None:
         return _plan(query, unit, promise_asked(epsilon, delta, rho, mu))
     positive(error=error)

@@ -26,7 +26,7 @@ def test_a_mechanism_that_was_left_out_is_refused_with_the_reason(asked: list[st
 
 
 def test_a_plan_says_what_was_left_out(asked: list[str], capsys) -> None:
-    assert run(["plan", *asked]) == 0
+    assert run(["plan", *asked, "--details"]) == 0
     assert "Left out: Identity (here the same as Laplace); KNorm (" in capsys.readouterr().out.replace("\n", " ")
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp.cli.shared import show_table
 from gaugedp.guarantees import PureDP, from_dict
 from gaugedp.release import Release
 from tests.cli.kit import CENTS, DOMAIN, NOTE, PROGRESS, QUESTION, Desk, check_silence, options
@@ -289,10 +290,48 @@ def test_open_show_verify(desk: Desk) -> None:
 
 def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "mean(PAY); SEX", "--epsilon", "1")
-    found = re.search(r"mean\(PAY\) +1 +±([\d,.]+) / ±[\d,.]+, ±([\d,.]+) ", done.out)
+    found = re.search(r"mean\(PAY\) +1 +±([\d,.]+) +±([\d,.]+) ", done.out)
     assert found is not None, done.out
-    total, mean = (float(text.replace(",", "")) for text in found.groups())
-    assert mean == pytest.approx(total / 1000, rel=0.01)
+    facts = json.loads(desk.gaugedp("plan", *done_words("mean(PAY); SEX"), "--json").out)
+    assert [float(text) for text in found.groups()] == pytest.approx(facts["terms"][0]["of_1000_rows"], rel=1e-3)
+    assert "Means: of 1,000 rows" in done.out
+
+
+def done_words(text: str) -> list[str]:
+    return ["--domain", "domain.toml", "--query", text, "--epsilon", "1"]
+
+
+def test_a_plan_begins_with_what_the_answers_are_worth_and_says_in_what_unit_errors_are(desk: Desk) -> None:
+    for text, unit, mixed in (
+        ("mean(PAY); SEX", "in rows: a sum's error is divided by the most", True),
+        ("SEX", "of all answers, in rows\n", False),
+        ("sum(PAY)", "in the unit of the sums\n", False),
+        ("median(PAY)", "in rows, by which ranks are off\n", False),
+    ):
+        shown = desk.gaugedp("plan", *done_words(text)).out
+        assert shown.index("Answers") < shown.index("Mechanisms by expected error") < shown.index("Chosen:")
+        assert unit in shown
+        assert ("interval_95" in shown) != mixed
+        assert "Left out" not in shown
+
+
+def test_details_of_a_plan(desk: Desk) -> None:
+    shown = desk.gaugedp("plan", *done_words("mean(PAY)"), "--details").out
+    for words in ("\nNoise: ", "mean(PAY): from centred sums ±", "Left out: "):
+        assert words in shown
+
+
+def test_a_narrow_screen_breaks_names_and_no_numbers(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    name = "mean(INCOME) by REGION*OCCUPATION*EDUCATION_OF_THE_PERSON_AND_OF_THE_PARENTS"
+    show_table([{"query": name, "answers": 1000, "95 % each": "±1,234,567", "95 % all at once": "±2,345,678"}], "T")
+    shown = capsys.readouterr().out
+    assert "±1,234,567" in shown
+    assert "±2,345,678" in shown
+    assert "PARENTS" in "".join(line.split()[0] for line in shown.splitlines()[2:])
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> None:

@@ -18,6 +18,7 @@ def test_a_plan_is_in_rows(desk: Desk) -> None:
     assert "RankExponential" in done.out
     assert "in rows" in done.out
     assert "centred sum" not in done.out
+    assert "Means:" not in done.out
 
 
 def test_a_plan_as_json_and_for_an_error(desk: Desk) -> None:

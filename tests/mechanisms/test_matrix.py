@@ -1,6 +1,7 @@
 """The matrix mechanism: its noise, what it says of it, what it covers and what it refuses."""
 
 import math
+import re
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -225,7 +226,7 @@ def test_a_promise_it_cannot_keep_is_refused(promise) -> None:
 def test_bodies_it_cannot_serve_are_refused(promise) -> None:
     with pytest.raises(InvalidRequest, match="A strategy needs generators"):
         Matrix.calibrate(LpBall(3, 1), promise)
-    with pytest.raises(InvalidRequest, match="Project the answers to the span"):
+    with pytest.raises(InvalidRequest, match=r"in coordinates of the span, for the body gaugedp\.bodies\.project"):
         Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, 0.5, 0], [1, 0.5, 0]])), promise)
     with pytest.raises(InvalidRequest, match="No unit can change this answer"):
         Matrix.calibrate(Polytope.symmetric_hull(np.zeros((2, 3))), promise)
@@ -245,10 +246,10 @@ def test_directions_that_differ_by_rounding_only_are_refused_or_flat() -> None:
 
 
 def test_questions_that_are_too_large_are_refused_at_once() -> None:
-    wide = Polytope.symmetric_hull(np.random.default_rng(1).normal(size=(100, 10_000)))
+    wide = Polytope.symmetric_hull(np.random.default_rng(1).normal(size=(400, 10_000)))
     many = gd.stack(gd.prefix_sums(grid(300, 300), "a0"), gd.marginals(grid(300, 300), "a1")).sensitivity(ROW)
-    for body, promise in ((wide, NORMAL), (wide, PURE), (many, NORMAL), (many, PURE)):
-        with pytest.raises(InvalidRequest, match="Use "):
+    for body, promise in ((wide, NORMAL), (wide, PURE), (many, PURE)):
+        with pytest.raises(InvalidRequest, match=r"Use |at most 1,000,000,000|at most 10,000,000 entries"):
             Matrix.calibrate(body, promise)
 
 
@@ -268,3 +269,17 @@ def test_other_norms_and_levels_are_refused() -> None:
         drawn("prefix", NORMAL)[0].error(3)
     with pytest.raises(InvalidRequest, match="level"):
         drawn("prefix", NORMAL)[0].half_widths(1.0)
+
+
+def test_a_flat_body_of_ones_own_is_told_the_way_out() -> None:
+    flat = Polytope.symmetric_hull(np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 1.0], [2.0, 0.0]]))
+    with pytest.raises(InvalidRequest, match=r"bodies\.project\(body, body\.span\)"):
+        Matrix.calibrate(flat, gd.GaussianDP(1.0))
+    assert Matrix.calibrate(gd.bodies.project(flat, flat.span), gd.GaussianDP(1.0)).body.ambient_dim == 2
+
+
+def test_scales_are_printed_in_the_units_of_the_body() -> None:
+    ball, histogram = gd.bodies.LpBall(4, 2, 1.0), gd.marginals(line(3), "x").sensitivity(ROW)
+    for kind, promise in ((gd.Gaussian, gd.GaussianDP(0.5)), (gd.Laplace, gd.PureDP(1.0))):
+        assert re.search(r"(std|scale) 2\.00\d* on steps of 1/8192", repr(kind.calibrate(ball, promise)))
+        assert "steps" not in repr(kind.calibrate(histogram, promise))

@@ -5,11 +5,13 @@ import math
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
+from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.choose import choose, left_out, pure_within
 
@@ -327,11 +329,82 @@ def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None
 
 
 def test_where_no_bound_is_known_it_says_so() -> None:
-    for found in (planned("a", REPLACED, epsilon=0.1), planned("a", rho=0.1)):
+    for found in (planned("a", REPLACED, epsilon=0.1), planned("median(v)", rho=0.1)):
         assert found.lower_bound == 0
         assert found.ratio == math.inf
         assert "No lower bound is known" in str(found)
         assert found.to_dict()["lower_bound"] is None
+
+
+@pytest.mark.parametrize("promise", [{"rho": 0.01}, {"mu": 0.1}], ids=str)
+@pytest.mark.parametrize(("text", "room"), [("prefix(a)", 1e-3), ("a; b; a*b", 0.02), ("sum(v); a", 0.5)])
+def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: float, promise) -> None:
+    found = planned(text, **promise)
+    weights = found.query.reach if text == "sum(v); a" else np.ones(found.query.n_rows)
+    floor = next(one.mechanism for one in found.candidates if one.mechanism.name == "Matrix").floor
+    own = math.sqrt(float((found.mechanism.variances / weights**2).sum()))
+    assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
+    assert "Of all Gaussian noise that keeps this promise, the best has" in found.bound_in_words()
+    assert found.ratio == math.inf
+
+
+def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
+    found = planned("b", epsilon=6)
+    assert found.error < found.real_lower_bound
+    words = found.bound_in_words()
+    assert "Counts are whole numbers, for which less noise is enough." in words
+    assert "times" not in words
+
+
+def test_the_unit_of_an_error_is_said() -> None:
+    for text, words, one in (
+        ("a; b", "rows", True),
+        ("sum(v)", "the unit of the sums", True),
+        ("sum(v); b", "rows: a sum's error is divided by the most that one row can add to it", False),
+        ("mean(v) by b", "rows: a sum's error is divided by the most that one row can add to it", False),
+        ("median(v)", "rows, by which ranks are off", True),
+    ):
+        found = planned(text, epsilon=1)
+        assert (found.unit_of_error, found.has_one_unit) == (words, one)
+        assert words in str(found)
+
+
+@pytest.mark.parametrize("promise", [{"epsilon": 0.5}, {"rho": 0.05}], ids=str)
+def test_a_mean_of_a_thousand_rows_is_worth_what_a_release_says(promise) -> None:
+    domain = gd.Domain.of(v=gd.bounded(0, 200_000))
+    query = gd.query(domain, "mean(v)")
+    found = gd.plan(query, ROW, **promise)
+    seen = {place: half_lengths(found, place) for place in (2_000, 100_000, 190_000, 199_000)}
+    most = np.max(list(seen.values()), axis=0)
+    told = np.array(found.terms()[0]["of_1000_rows"])
+    assert ((0.85 * told <= most) & (most <= 1.05 * told)).all()
+    assert (seen[100_000] < seen[190_000]).all()
+
+
+def half_lengths(found, place: int) -> np.ndarray:
+    """The middle of what five releases about a thousand rows at one value show, alone and all at once."""
+    table = gd.Table.scan(pd.DataFrame({"v": [place] * 1000}), domain=found.query.domain)
+    ledger = gd.Ledger.in_memory(gd.ZCDP(10))
+    lengths = []
+    for seed in range(5):
+        answer = gd.release(found.query, table, ledger=ledger, planned=found, rng=research_rng(seed))
+        ends = [answer.interval(0.95, simultaneous) for simultaneous in (False, True)]
+        lengths.append([float(high[0] - low[0]) / 2 for low, high in ends])
+    return np.median(lengths, axis=0)
+
+
+@pytest.mark.parametrize(("text", "share"), [("median(v)", 0.5), ("quantiles(v, 0.1, 0.5)", 0.1)])
+def test_quantiles_say_how_many_rows_they_take(text: str, share: float) -> None:
+    found = planned(text, epsilon=1)
+    (width,) = found.terms()[0]["interval_95"]
+    assert f"With fewer than {math.ceil(width / share):,} rows the interval may" in str(found)
+
+
+def test_what_is_no_question_is_refused_with_the_way_out() -> None:
+    body = gd.bodies.LpBall(3, 2, 1.0)
+    for ask in (lambda: gd.plan(body, ROW, epsilon=1), lambda: gd.compare(body, ROW), lambda: gd.plan("a", ROW, mu=1)):
+        with pytest.raises(InvalidRequest, match=r"gd\.query.*gd\.KNorm\.calibrate\(body, guarantee\)"):
+            ask()
 
 
 def test_k_norm_noise_is_near_the_bound_for_small_epsilon() -> None:

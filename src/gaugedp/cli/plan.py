@@ -1,20 +1,26 @@
 """`gaugedp plan`: what a question would cost and how wrong the answers would be, without any data."""
 
 import json
-from collections.abc import Sequence
 
 import click
 
 from gaugedp.cli.shared import cell, load, numbers, promise_options, question_options, show_table
-from gaugedp.plan import Plan
+from gaugedp.plan import Plan, worth
 from gaugedp.plan import plan as make_plan
 from gaugedp.queries import query
+
+_SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
+_ERROR = (
+    "A wanted expected error (l2 norm of the errors of all answers together): finds the epsilon. In rows for counts, "
+    "quantiles and means, in the column's unit for sums alone."
+)
 
 
 @click.command()
 @question_options
 @promise_options
-@click.option("--error", metavar="NUMBER", help="A wanted expected error (l2 norm of all answers): finds the epsilon.")
+@click.option("--error", metavar="NUMBER", help=_ERROR)
+@click.option("--details", is_flag=True, help="Print the noise, and why mechanisms were left out, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     domain_path: str,
@@ -24,6 +30,7 @@ def plan(
     rho: str | None,
     mu: str | None,
     error: str | None,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
@@ -33,32 +40,34 @@ def plan(
     if as_json:
         click.echo(json.dumps(made.to_dict()))
     else:
-        show_plan(made)
+        show_plan(made, details)
 
 
-def show_plan(made: Plan) -> None:
+def show_plan(made: Plan, details: bool = False) -> None:
     """Print the plan for people."""
     click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {made.asked!r}\n")
-    shown = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
-    about = " (errors and intervals are ranks, in rows)" if made.mechanism.in_rows else ""
-    show_table([{name: row[name] for name in shown} for row in made.table()], f"Mechanisms{about}")
-    click.echo(f"Chosen: {made.mechanism.name}, {made.reason}")
+    heads = ("95 % each", "95 % all at once")
+    terms = [
+        {"query": term["query"], "answers": term["answers"], **dict(zip(heads, worth(term), strict=True))}
+        for term in made.terms()
+    ]
+    rows = ", in rows from a quantile to the ends of its interval" if made.mechanism.in_rows else ""
+    show_table(terms, f"Answers: how far noise may move one, with probability 95 %{rows}")
+    click.echo("".join(f"{remark}\n" for remark in made.remarks()))
+    shown = _SHOWN if made.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
+    show_table([{name: row[name] for name in shown} for row in made.table()], made.about_errors())
+    click.echo(f"Chosen: {made.mechanism.name}, {made.reason}\n{made.bound_in_words()}")
+    if details:
+        _show_details(made)
+
+
+def _show_details(made: Plan) -> None:
+    """Print what a first look can do without."""
+    steps = "" if set(made.query.steps) == {1} else " (counted in the steps of what is released)"
+    click.echo(f"Noise: {made.mechanism.describe()}{steps}")
+    for term in made.terms():
+        if term["of_1000_rows"]:
+            sums, counts = (cell(width) for width in term["interval_95"])
+            click.echo(f"{term['query']}: from centred sums ±{sums} and counts ±{counts}, each alone")
     if made.left_out:
         click.echo(made.left_out_in_words())
-    click.echo(f"{made.bound_in_words()}\n")
-    terms = [
-        {
-            "query": row["query"],
-            "answers": row["answers"],
-            "95 % each": _widths(row["interval_95"], bool(about)),
-            "95 % all at once": _widths(row["simultaneous_95"], bool(about)),
-        }
-        for row in made.terms()
-    ]
-    means = "of a mean: its centred sum / its count, and about what that is for 1,000 rows"
-    show_table(terms, f"Answers ({'rows from a quantile to the ends of its interval' if about else means})")
-
-
-def _widths(widths: Sequence[float], in_rows: bool) -> str:
-    text = " / ".join(f"±{cell(width)}" for width in widths)
-    return text if in_rows or len(widths) != 2 else f"{text}, ±{cell(widths[0] / 1000)}"

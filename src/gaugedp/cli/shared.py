@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -25,6 +25,7 @@ _WORDS = {
     "write": "Writing the files",
 }
 _SHARES = {"look": "Counting the rows", "audit": "Auditing"}
+_FOLDED = ("query", "cell", "guarantee")  # columns of text that a narrow screen breaks, so that no number is cut
 _HIGH_EPSILON, _DELTA = 20.0, 1e-6  # above which a budget is remarked on; the δ at which ρ and μ are read as ε
 
 
@@ -201,7 +202,8 @@ def show_table(rows: Sequence[dict[str, Any]], title: str) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
     for name in rows[0] if rows else ():
-        table.add_column(name, justify="right" if name in numeric else "left", no_wrap=True)
+        justify: Literal["left", "right"] = "right" if name in numeric else "left"
+        table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold")
     for row in rows:
         table.add_row(*(cell(value) for value in row.values()))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200, markup=False, highlight=False).print(table)

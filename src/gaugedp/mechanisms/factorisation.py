@@ -10,8 +10,9 @@ from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.errors import InvalidRequest
 
 GAP = 1e-6
-_MOST_ROUNDS = 4000
-_MOST_WORK = 3 * 10**7  # rank² times the number of distinct generators
+_MOST_ROUNDS, _LEAST_ROUNDS = 4000, 12
+_MOST_WORK = 10**9  # rank² times the number of distinct generators: half a second a round
+_ALL_WORK = 1.2e10
 _UNIT = 2.0**-53
 
 
@@ -48,18 +49,24 @@ def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisatio
     `radius` is computed from the L that is returned, over all generators, with its rounding added.
     """
     scales = np.ones(body.ambient_dim) if weights is None else np.asarray(weights, dtype=float)
+    _check_work(body)
     columns = body.symmetric_columns() * body.factor / scales[:, None]
-    _check_work(min(columns.shape), columns.shape[1], 30 * _MOST_WORK)  # before their rank is computed
     ready = prepared(columns)
-    _check_work(ready.rank, ready.columns.shape[1], _MOST_WORK)
     basis = ready.frame.span
     probability, lower = _best_probability(basis.T @ ready.columns)
     return _factorised(ready, basis, probability, lower, scales)
 
 
-def _check_work(rank: int, count: int, most: int) -> None:
-    if rank**2 * count > most:
-        raise InvalidRequest(f"The body has {count:,} generators of rank {rank:,}.", "Use Gaussian.")
+def _check_work(body: Polytope) -> None:
+    """Refuse what would take too long, before anything is written out."""
+    n = body.generators.n_generators
+    count = n * (n - 1) // 2 + (n if body.with_zero else 0) if body.differences else n
+    dim = min(body.ambient_dim, count)
+    if dim**2 * count > _MOST_WORK:
+        raise InvalidRequest(
+            f"The body has {count:,} generators in {dim:,} dimensions: too many to search the best Gaussian noise.",
+            f"Ask where dimensions² x generators is at most {_MOST_WORK:,}, or let gd.plan compare what is left.",
+        )
 
 
 def _factorised(
@@ -134,6 +141,8 @@ class _Search:
         self.probability = np.full(columns.shape[1], 1 / columns.shape[1])
         self.lower, self.upper = 0.0, np.inf
         self.count = 0
+        work = len(columns) ** 2 * columns.shape[1]
+        self.most = min(_MOST_ROUNDS, max(_LEAST_ROUNDS, int(_ALL_WORK / work)))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         square = float(x @ x)
@@ -147,5 +156,5 @@ class _Search:
         self.lower = max(self.lower, lower)
         if upper < self.upper:
             self.upper, self.probability = upper, probability
-        if self.upper <= self.lower * (1 + GAP / 2) or self.count >= _MOST_ROUNDS:
+        if self.upper <= self.lower * (1 + GAP / 2) or self.count >= self.most:
             raise StopIteration

@@ -15,7 +15,7 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import lattice_radius
-from gaugedp.mechanisms.independent import IndependentNoise, in_words, laws_for
+from gaugedp.mechanisms.independent import IndependentNoise, laws_for
 from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 
 
@@ -43,9 +43,9 @@ class Gaussian(IndependentNoise):
         )
 
     def describe(self) -> str:
-        """Return the deviations."""
+        """Return the deviations, in the body's units."""
         kind = "discrete" if isinstance(self.guarantee, ZCDP) else "rounded"
-        return f"{kind} Gaussian, std {in_words([law.variance**0.5 for _, law in self.runs])}"
+        return f"{kind} Gaussian, std {self._in_units([law.variance**0.5 for _, law in self.runs])}"
 
 
 def _sharpen(guarantee: Guarantee) -> GaussianDP | ZCDP:

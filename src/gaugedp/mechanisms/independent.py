@@ -67,6 +67,11 @@ class IndependentNoise(AdditiveNoise, ABC):
         step, radius = lattice_radius(body, self.p, self.weights)
         return step == self.step and radius <= self.radius
 
+    def _in_units(self, sizes: Sequence[float]) -> str:
+        """Return sizes in steps as words in the body's units, and the step where it is not 1."""
+        words = in_words([float(self.step) * size for size in sizes])
+        return words if self.step == 1 else f"{words} on steps of {self.step}"
+
     def _spread(self, values: Sequence[float]) -> np.ndarray:
         return np.repeat(np.asarray(values, dtype=float), [count for count, _ in self.runs])
 

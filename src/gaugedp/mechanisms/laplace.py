@@ -11,7 +11,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import lattice_radius
-from gaugedp.mechanisms.independent import IndependentNoise, in_words, laws_for
+from gaugedp.mechanisms.independent import IndependentNoise, laws_for
 from gaugedp.samplers.laws import DiscreteLaplace
 
 
@@ -50,6 +50,6 @@ class Laplace(IndependentNoise):
         return (math.log(self.body.ambient_dim / failure) * scale + 1) * float(self.step)
 
     def describe(self) -> str:
-        """Return the scales."""
+        """Return the scales, in the body's units."""
         scales = [float(law.scale) for _, law in self.runs if isinstance(law, DiscreteLaplace)]
-        return f"discrete Laplace, scale {in_words(scales)}"
+        return f"discrete Laplace, scale {self._in_units(scales)}"

@@ -95,6 +95,14 @@ class Matrix(AdditiveNoise):
         """Exact for normal noise; for Laplace noise to the 1/12 step² of the rounding."""
         return self._steps_squared * float(self.step) ** 2
 
+    @property
+    def floor(self) -> float:
+        """A number below which √E‖noise/weights‖² of no normal noise with this promise is; 0 where none is known.
+
+        The weights are those of the calibration (docs/theory/matrix.md, theorem 2); for Laplace noise it is 0.
+        """
+        return self.strategy.least / _sharpen(self.guarantee)[1] if self._is_normal else 0.0
+
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return E‖noise/weights‖: by quadrature, or from trial draws of a public seed (standard error below 1 %)."""
         one_of(("1", "2"), norm=f"{norm:g}")

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+_PLACES = 65  # of a mean within its bounds, at which the length of its interval is computed
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -58,6 +60,14 @@ class Estimate:
         low = np.where(known, np.minimum.reduce(ends), -half_range)
         high = np.where(known, np.maximum.reduce(ends), half_range)
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
+
+    def half_length(self, widths: np.ndarray, count: float) -> float:
+        """Return half the longest interval of means of `count` rows without noise, wherever in the bounds they lie."""
+        _, half_range = self.ratio or (0.0, 0.0)
+        sums = count * half_range * np.linspace(-1, 1, _PLACES)
+        counts = np.full(self.n_answers, count)
+        ends = [self.intervals(np.concatenate([np.full(self.n_answers, one), counts]), widths) for one in sums]
+        return max(float((high - low).max()) for low, high in ends) / 2
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON can hold it."""

@@ -10,7 +10,10 @@ import numpy as np
 from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import MOST_DENSE, Polytope
 from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
+from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
+from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
 from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
@@ -55,16 +58,38 @@ def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
         if (4 * n if body.differences else n) <= _MOST_WRITTEN_OUT:
             yield optimal(body, None) if kinds == {"prefix"} else optimal_ranges(body)
     else:
+        yield from _unstructured(body, weights)
+
+
+def _unstructured(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
+    """Yield the best strategy of all where it is found in seconds, else those of a list that can be made."""
+    if _is_written_out(body):
+        try:
+            yield optimal(body, weights)
+            return
+        except InvalidRequest:
+            if not is_integer(body):
+                raise
+        columns = body.columns()
+        yield levelled(body, columns, weights)
+        yield carried_prefixes(body, columns)
+    elif not body.generators.counting:
         _check_size(body)
-        yield optimal(body, weights)
+    else:
+        yield cells(body)
+
+
+def _is_written_out(body: Polytope) -> bool:
+    n = body.generators.n_generators
+    return n <= _MOST_GENERATORS and n * body.ambient_dim <= MOST_DENSE
 
 
 def _check_size(body: Polytope) -> None:
     n = body.generators.n_generators
-    if n > _MOST_GENERATORS or n * body.ambient_dim > MOST_DENSE:
+    if not _is_written_out(body):
         raise InvalidRequest(
             f"The question has {body.ambient_dim:,} answers, {n:,} columns and no structure that a strategy could use.",
-            "Use Laplace, Gaussian or Identity.",
+            f"Write out at most {MOST_DENSE:,} entries and {_MOST_GENERATORS:,} columns, or use Laplace or Identity.",
         )
 
 
@@ -88,4 +113,9 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     if not structured:
         _check_size(body)
     if not structured or (n <= MOST_COLUMNS and n * body.ambient_dim <= MOST_ENTRIES):
-        yield p_identity(body, weights)
+        try:
+            yield p_identity(body, weights)
+        except InvalidRequest:
+            if not is_integer(body):
+                raise
+            yield laplace_blocks(body, body.columns(), weights)

@@ -55,7 +55,7 @@ class Dense(PrefixStrategy):
         if self.cube is None:
             raise InvalidRequest(
                 "The body is flat and its answers are no integers: rounding would leave its span.",
-                "Project the answers to the span of the body first.",
+                "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
             )
         return self.cube * (1 + 1e-3)
 

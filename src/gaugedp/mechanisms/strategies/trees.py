@@ -102,26 +102,35 @@ def block_sizes(branching: int, height: int) -> list[int]:
 def best_tree(body: Polytope, ranges: bool) -> Tree:
     """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges)."""
     n = body.generators.n_generators
-    _, branching, weights = min((_weighted(n, k, ranges) for k in _branchings(n)), key=lambda found: found[0])
-    return Tree(n, branching, weights, body.coefficient_radius * float(weights.sum()) * UP)
+    found = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
+    (_, weights), sizes = min(found, key=lambda one: one[0][0])
+    return Tree(n, sizes[-2] if len(sizes) > 1 else 2, weights, body.coefficient_radius * float(weights.sum()) * UP)
 
 
-def _weighted(n: int, branching: int, ranges: bool) -> tuple[float, int, np.ndarray]:
-    """Return (Σc)²·Σ_l tr(F·P_l·Fᵀ)/λ_l, the branching, and the weights c that make this small."""
+def shapes(n_cells: int) -> list[list[int]]:
+    """Return the block sizes k^h, …, k, 1 of the trees worth a try, k^h ≥ n, k = ⌈n^(1/h)⌉."""
+    wanted = {max(2, math.ceil(n_cells ** (1 / height) - 1e-9)) for height in range(1, 18)}
+    return [block_sizes(branching, height_for(n_cells, branching)) for branching in sorted(wanted)]
+
+
+def height_for(n_cells: int, branching: int) -> int:
+    """Return the least h with branching^h ≥ n."""
     height = 0
-    while branching**height < n:
+    while branching**height < n_cells:
         height += 1
-    sizes = block_sizes(branching, height)
-    demand = np.diff([_averaged_trace(n, size, ranges) for size in sizes], prepend=0.0)
+    return height
+
+
+def weighted_levels(sizes: list[int], demand: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return (Σc)²·Σ_l demand_l/λ_l and the weights c that make this small, demand_l = tr(F·P_l·Fᵀ)."""
     parts = np.triu(np.tile(np.array(sizes, dtype=float), (len(sizes), 1)))
     weights = best_weights(parts, np.maximum(demand, 0.0))
     cost = float(weights.sum()) ** 2 * float((demand / (parts @ weights**2)).sum())
-    return cost, branching, weights
+    return cost, weights
 
 
-def _branchings(n_cells: int) -> list[int]:
-    """Return the numbers of children worth a try: ⌈n^(1/h)⌉."""
-    return sorted({max(2, math.ceil(n_cells ** (1 / height) - 1e-9)) for height in range(1, 18)})
+def _demand(n_cells: int, sizes: list[int], ranges: bool) -> np.ndarray:
+    return np.diff([_averaged_trace(n_cells, size, ranges) for size in sizes], prepend=0.0)
 
 
 def _averaged_trace(n_cells: int, size: int, ranges: bool) -> float:

@@ -1,0 +1,60 @@
+"""How near an error is to the least that any mechanism can have, in a number and in words."""
+
+import contextlib
+
+import numpy as np
+
+from gaugedp.bodies import Body, Polytope, image
+from gaugedp.bounds.counts import counts_lower_bound
+from gaugedp.bounds.projected import lower_bound
+from gaugedp.bounds.volume import staircase_lower_bound
+from gaugedp.errors import InvalidRequest
+
+_MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
+_TELLING = 10.0  # ratios to a bound beyond this say nothing
+_FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
+
+
+def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) -> float:
+    """Return a number below which E‖noise/scales‖₂ of no ε-DP mechanism for `body` is; 0 where none is known.
+
+    For data in whole numbers, or for data in real numbers: there it is larger, and does not hold for counts.
+    """
+    if not isinstance(body, Polytope) or max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
+        return 0.0
+    scaled = image(body, np.diag(1 / scales))
+    if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
+        return 0.0
+    few = body.generators.n_generators <= _FEW_GENERATORS
+    with contextlib.suppress(InvalidRequest):
+        if whole:
+            return counts_lower_bound(scaled, epsilon, few)
+        return (lower_bound if few else staircase_lower_bound)(scaled, epsilon)
+    return 0.0
+
+
+def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
+    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
+    words = f"For data in real numbers no {epsilon:g}-DP mechanism has an expected error below {real:.4g}"
+    if error < real:
+        return f"{words}. Counts are whole numbers, for which less noise is enough{_for_counts(error, whole)}."
+    near = f"{words}; this one is at {error / real:.3g} times that."
+    if not whole > 0:
+        return f"{near} For whole numbers, nothing is proved at so large an epsilon."
+    return (
+        f"{near} For whole numbers {whole:.4g} is proved, {error / whole:.3g} times." if _tells(error, whole) else near
+    )
+
+
+def floor_in_words(ratio: float) -> str:
+    """Return how far noise is from the best of its kind, from the ratio of their root mean square errors."""
+    near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
+    return f"Of all Gaussian noise that keeps this promise, the best has a root mean square error {near} smaller."
+
+
+def _for_counts(error: float, whole: float) -> str:
+    return f": {whole:.4g} is proved for them, {error / whole:.3g} times" if _tells(error, whole) else ""
+
+
+def _tells(error: float, whole: float) -> bool:
+    return whole > 0 and error / whole < _TELLING
