@@ -55,12 +55,15 @@ class PrivacyUnit:
 
     @property
     def rules(self) -> list[str]:
-        """What happens to the rows of a unit that has many, in a sentence."""
+        """What happens to the rows of a unit that has many, and to rows of nobody, in sentences."""
         if self.column is None:
             return []
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
         drawn = "drawn at random; answers and intervals are about the rows that count, not about all rows."
-        return [f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {drawn}"]
+        return [
+            f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {drawn}",
+            f"Rows whose {self.column} is missing are left out of every question.",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON can hold them."""

@@ -16,7 +16,7 @@ from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import promise_asked
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.tables.table import Table
+from gaugedp.tables.table import Table, source_rules
 
 if TYPE_CHECKING:
     from gaugedp.estimators.table_fit import Look, TableFit
@@ -130,6 +130,7 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
     found = look(source)
     found["guarantee"] = paid.promise.to_dict()
     found["facts"] |= {"table": source.name, "account": account}
+    found["facts"]["rules"] += source_rules(source)
     stage.show("store")
     ledger.settle(paid, json.dumps(found).encode())
     return found

@@ -179,6 +179,11 @@ def can_resume(table: object) -> bool:
     return isinstance(table, Table) and table._buckets.folder is not None
 
 
+def source_rules(table: object) -> tuple[str, ...]:
+    """Return what happens to rows that cannot be read, in sentences; none for what stands in for a table."""
+    return table._engine.rules if isinstance(table, Table) else ()
+
+
 def reporting(table: Table, on_progress: Callable[[float], object]) -> Table:
     """Return the table; where it is looked at in parts, `on_progress` is told the share that is done."""
     if not isinstance(table, Table):  # what stands in for one
