@@ -197,7 +197,7 @@ def test_a_misspelt_name_gets_a_hint() -> None:
         domain.attribute("sxe")
     with pytest.raises(UnknownName, match=r"Choose one of: sex, age\."):
         domain.shape(["income"])
-    with pytest.raises(UnknownName, match=r"Choose one of: \(none\)\."):
+    with pytest.raises(UnknownName, match=r"the domain has none\. In a domain file, fill in a line of \[columns\]"):
         domain.column("income")
 
 

@@ -132,7 +132,7 @@ class Domain:
                 f"It is a bounded column: ask for sum({name}) or mean({name}), or describe it under [attributes] too.",
             )
         if name not in self.attributes:
-            raise UnknownName.among("attribute", name, self.attributes)
+            raise self._unknown("attribute", name, self.attributes)
         return self.attributes[name]
 
     def column(self, name: str) -> BoundedColumn:
@@ -144,8 +144,17 @@ class Domain:
                 "under [columns] too.",
             )
         if name not in self.columns:
-            raise UnknownName.among("bounded column", name, self.columns)
+            raise self._unknown("bounded column", name, self.columns)
         return self.columns[name]
+
+    @staticmethod
+    def _unknown(kind: str, name: str, known: Mapping[str, object]) -> UnknownName:
+        if known:
+            return UnknownName.among(kind, name, known)
+        return UnknownName(
+            f"There is no {kind} {name!r}: the domain has none.",
+            f"In a domain file, fill in a line of [{kind.rpartition(' ')[2]}s] and take the # away from it.",
+        )
 
     def shape(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of cells of the named attributes."""
