@@ -385,3 +385,10 @@ def test_options_are_those_of_the_readme(desk: Desk) -> None:
         name in text for name in ("--domain", "--query", "--epsilon", "--ledger", "--budget", "--out", "--report")
     )
     assert options()[0] in text
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+def test_the_help_shows_how_means_and_medians_are_asked_for(desk: Desk, command: str) -> None:
+    shown = " ".join(desk.gaugedp(command, "--help").out.split())
+    assert '"sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX"' in shown
+    assert command == "plan" or '"3,1e-5" is epsilon, delta' in shown

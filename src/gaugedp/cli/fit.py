@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gaugedp.cli.handover import handed_over, show_account, stored_before
-from gaugedp.cli.shared import budget, check_apart, check_price, check_writable, load, numbers, show_table, stage
+from gaugedp.cli.shared import (
+    budget,
+    budget_option,
+    check_apart,
+    check_price,
+    check_writable,
+    load,
+    numbers,
+    show_table,
+    stage,
+)
 from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
@@ -39,7 +49,7 @@ _SHOWN = 60
     help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
 )
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
+@budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")

@@ -24,7 +24,13 @@ def ledger() -> None:
 
 @ledger.command("open")
 @click.argument("path")
-@click.option("--budget", "text", required=True, metavar="B", help='"2", "2,1e-6", "best=2,1e-6", "rho=0.5" or "mu=1".')
+@click.option(
+    "--budget",
+    "text",
+    required=True,
+    metavar="B",
+    help='"3,1e-5" (epsilon, delta), "2", "best=2,1e-6", "rho=0.5" or "mu=1".',
+)
 @click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and unit at once.")
 def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""

@@ -9,6 +9,7 @@ from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.hints import hints
 from gaugedp.cli.shared import (
     budget,
+    budget_option,
     check_apart,
     check_price,
     check_writable,
@@ -40,7 +41,7 @@ _SHOWN = 60
 @question_options
 @promise_options
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
+@budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
 @click.option("--buckets", "parts", metavar="N", help="Look at N parts of the people in turn: less memory, the same.")
 @click.option(
