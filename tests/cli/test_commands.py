@@ -102,7 +102,9 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     lines = done.out.splitlines()
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
+    assert lines[-1].startswith(
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5 (paid; the answer is a later one): "
+    )
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
 
 
@@ -280,11 +282,15 @@ def test_open_show_verify(desk: Desk) -> None:
     tip = desk.ledger("new.ledger").tip
     assert (verified.code, verified.out) == (0, f"4 entries, all in order. Tip: {tip}\n")
     assert shown.out.endswith(f"Tip after entry 4: {tip}\n")
+    paid = desk.ledger("new.ledger").entries()[2].tip
+    verified = desk.gaugedp("ledger", "verify", "new.ledger", "--tip", paid)
+    assert verified.out == f"4 entries, all in order. Your tip is entry 3 of 4. Tip: {tip}\n"
     assert "the total is" not in shown.out, "one release: nothing is tighter"
     for _ in range(3):
         assert desk.release(ledger="new.ledger").code == 0
     shown = desk.gaugedp("ledger", "show", "new.ledger", "--delta", "1e-6")
     assert "If all promises were fixed in advance, the total is: epsilon" in shown.out
+    assert "The budget is charged the other number: what was spent." in shown.out
 
 
 def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -> None:

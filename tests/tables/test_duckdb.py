@@ -127,12 +127,28 @@ def test_a_missing_column_is_named(tmp_path):
     path = written(tmp_path, "sexx,age\n1,5\n")
     with pytest.raises(UnknownName, match=r"There is no column 'sex'\. Check the spelling"):
         Table.scan(path, domain=SEX)
-    with pytest.raises(UnknownName, match="There is no column 'pid'"):
+    with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person's"):
         Table.scan(path, domain=Domain.of(sexx=["1"]), unit=PrivacyUnit("pid"))
     with pytest.raises(InvalidRequest, match="no attributes"):
         Table.scan(path, domain=Domain.of())
     with pytest.raises(UnreadableTable, match="type list"):
         Table.scan([1, 2], domain=SEX)
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("S_E_X,age", "Did you mean 'S_E_X'? Check"),
+        ("Sex,age", "Did you mean 'Sex'? Check"),
+        ("age, sex", "The first line has ' sex', with a space: take the space away. Check"),
+        (f"{SECRET}sex,1", "There is no column 'sex'. Check"),
+        ("sexes,1", "There is no column 'sex'. Check"),
+    ],
+)
+def test_a_column_that_is_meant_is_named_and_no_value_of_a_first_row(header, hint, tmp_path):
+    with pytest.raises(UnknownName) as caught:
+        Table.scan(written(tmp_path, f"{header}\n1,5\n"), domain=SEX)
+    assert hint in str(caught.value)
 
 
 NUMERIC = [integers(0, 1), bins(0, 1, 0.5), bins(edges=[0, 1]), bounded(0, 1)]

@@ -9,7 +9,7 @@ import click
 
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
-from gaugedp.ledger import Entry, Ledger
+from gaugedp.ledger import Entry, Ledger, Report
 
 _REFUSED = 3
 _DELTA = 1e-6
@@ -69,14 +69,22 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(path: str, tip: str | None, as_json: bool) -> int:
     """Recompute the hash chain and the sums; exit 3 where something does not fit."""
-    report = Ledger.open(path).verify(tip)
+    account = Ledger.open(path)
+    report = account.verify(tip)
     if as_json:
         click.echo(
             json.dumps({"ok": report.ok, "entries": report.entries, "problems": report.problems, "tip": report.tip})
         )
     else:
-        click.echo("\n".join(report.problems) or f"{report.entries} entries, all in order. Tip: {report.tip}")
+        click.echo("\n".join(report.problems) or _in_order(account, report, tip))
     return 0 if report.ok else _REFUSED
+
+
+def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
+    """Say that all is well, and which entry the `tip` of the caller is."""
+    number = next((entry.number for entry in account.entries() if entry.tip == tip), 0)
+    found = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
+    return f"{report.entries} entries, all in order.{found} Tip: {report.tip}"
 
 
 def without_password(path: str) -> str:
@@ -88,7 +96,10 @@ def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
     """Yield the sentence of the tight total, where it is asked for, or smaller than what was spent."""
     epsilon = account.total.epsilon(delta)
     if is_asked or epsilon < _SMALLER * account.spent.epsilon(delta):
-        yield f"If all promises were fixed in advance, the total is: epsilon {epsilon:.6g} at delta {delta:g}."
+        yield (
+            f"If all promises were fixed in advance, the total is: epsilon {epsilon:.6g} at delta {delta:g}. "
+            "The budget is charged the other number: what was spent."
+        )
 
 
 def _spent_delta(account: Ledger) -> float:

@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WORDS = {
     "plan": "Planning: comparing the mechanisms",
-    "pay": "Paying: reserving the budget in the ledger",
+    "pay": "Asking the ledger",
     "look": "Looking: counting the rows",
     "store": "Storing the answer in the ledger",
     "write": "Writing the files",
