@@ -78,13 +78,14 @@ class PrivacyUnit:
 class Domain:
     """The attributes and bounded columns of a table: everything about its values that is public.
 
-    `unit` is who the domain file says is protected, None where it does not say.
+    `unit` is who the domain file says is protected, None where it does not say. `file` is that file's name.
     """
 
     attributes: Mapping[str, Attribute]
     columns: Mapping[str, BoundedColumn] = field(default_factory=dict)
     name: str = "table"
     unit: PrivacyUnit | None = field(default=None, compare=False)
+    file: str | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Sequence[str]) -> "Domain":
@@ -108,6 +109,7 @@ class Domain:
             {key: _column(key, value) for key, value in _section(facts, "columns").items()},
             name,
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
+            Path(path).name,
         )
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:

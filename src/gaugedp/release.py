@@ -149,6 +149,7 @@ def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
         "query": made.query.text,
         "digest": made.query.digest(),
         "table": table.name,
+        **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
         "rules": [*table.unit.rules, *source_rules(table), *made.query.rules],
