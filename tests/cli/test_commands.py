@@ -398,3 +398,14 @@ def test_the_help_shows_how_means_and_medians_are_asked_for(desk: Desk, command:
     shown = " ".join(desk.gaugedp(command, "--help").out.split())
     assert '"sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX"' in shown
     assert command == "plan" or '"3,1e-5" is epsilon, delta' in shown
+
+
+def test_the_ledger_shows_which_releases_were_seeded(desk: Desk) -> None:
+    domain = gd.Domain.load("domain.toml")
+    table = gd.Table.scan("people.csv", domain=domain)
+    assert "seeded" not in desk.gaugedp("ledger", "show", "people.ledger").out
+    for rng in (None, gd.research_rng(0)):
+        gd.release(gd.query(domain, "SEX"), table, ledger=desk.ledger(), epsilon=0.5, rng=rng)
+    lines = desk.gaugedp("ledger", "show", "people.ledger").out.splitlines()
+    assert len([line for line in lines if "answered; seeded: not private" in line]) == 1
+    assert any(line.startswith("Seeded: made for research") for line in lines)

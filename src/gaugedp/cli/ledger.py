@@ -14,7 +14,7 @@ from gaugedp.ledger import Entry, Ledger, Report
 _REFUSED = 3
 _DELTA = 1e-6
 _SMALLER = 0.999  # than what was spent: a total that is worth a sentence
-_ANSWERED, _UNANSWERED = "answered", "paid, never answered"
+_ANSWERED, _UNANSWERED, _SEEDED = "answered", "paid, never answered", "seeded: not private"
 
 
 @click.group()
@@ -58,8 +58,10 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
     entries = account.entries()
     lines = [line for line in _lines(entries) if line.pop("kind") == "reserve"]
     show_table(lines, "Releases" if lines else "Releases: none")
-    if any(line["state"] == _UNANSWERED for line in lines):
+    if any(line["state"].startswith(_UNANSWERED) for line in lines):
         click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")
+    if any(line["state"].endswith(_SEEDED) for line in lines):
+        click.echo("Seeded: made for research, with noise that can be computed again. Such an answer protects nobody.")
     click.echo(f"Tip after entry {entries[-1].number}: {entries[-1].tip}")
 
 
@@ -131,10 +133,11 @@ def _lines(entries: list[Entry]) -> list[dict[str, Any]]:
 
 
 def _line(entry: Entry, state: str) -> dict[str, Any]:
+    seeded = (entry.request or {}).get("research_seed") is not None
     return {
         "number": entry.number,
         "kind": entry.kind,
-        "state": state if entry.kind == "reserve" else "",
+        "state": f"{state}; {_SEEDED}" if seeded else state if entry.kind == "reserve" else "",
         "promise": "" if entry.promise is None else repr(entry.promise),
         "query": _asked(entry.request or {}),
         "key": entry.key or "",
