@@ -197,7 +197,7 @@ def test_a_misspelt_name_gets_a_hint() -> None:
         domain.attribute("sxe")
     with pytest.raises(UnknownName, match=r"Choose one of: sex, age\."):
         domain.shape(["income"])
-    with pytest.raises(UnknownName, match=r"Choose one of: \(none\)\."):
+    with pytest.raises(UnknownName, match=r"the domain has none\. In a domain file, fill in a line of \[columns\]"):
         domain.column("income")
 
 
@@ -410,3 +410,4 @@ def test_a_unit_of_many_rows_has_a_rule() -> None:
     assert gd.PrivacyUnit().rules == []
     assert "Only one row of each pid counts" in gd.PrivacyUnit("pid").rules[0]
     assert "At most 3 rows of each pid count," in gd.PrivacyUnit("pid", max_rows=3).rules[0]
+    assert gd.PrivacyUnit("pid").rules[1] == "Rows whose pid is missing are left out of every question."

@@ -55,12 +55,15 @@ class PrivacyUnit:
 
     @property
     def rules(self) -> list[str]:
-        """What happens to the rows of a unit that has many, in a sentence."""
+        """What happens to the rows of a unit that has many, and to rows of nobody, in sentences."""
         if self.column is None:
             return []
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
         drawn = "drawn at random; answers and intervals are about the rows that count, not about all rows."
-        return [f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {drawn}"]
+        return [
+            f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {drawn}",
+            f"Rows whose {self.column} is missing are left out of every question.",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON can hold them."""
@@ -75,13 +78,14 @@ class PrivacyUnit:
 class Domain:
     """The attributes and bounded columns of a table: everything about its values that is public.
 
-    `unit` is who the domain file says is protected, None where it does not say.
+    `unit` is who the domain file says is protected, None where it does not say. `file` is that file's name.
     """
 
     attributes: Mapping[str, Attribute]
     columns: Mapping[str, BoundedColumn] = field(default_factory=dict)
     name: str = "table"
     unit: PrivacyUnit | None = field(default=None, compare=False)
+    file: str | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Sequence[str]) -> "Domain":
@@ -105,6 +109,7 @@ class Domain:
             {key: _column(key, value) for key, value in _section(facts, "columns").items()},
             name,
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
+            Path(path).name,
         )
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
@@ -129,7 +134,7 @@ class Domain:
                 f"It is a bounded column: ask for sum({name}) or mean({name}), or describe it under [attributes] too.",
             )
         if name not in self.attributes:
-            raise UnknownName.among("attribute", name, self.attributes)
+            raise self._unknown("attribute", name, self.attributes)
         return self.attributes[name]
 
     def column(self, name: str) -> BoundedColumn:
@@ -141,8 +146,17 @@ class Domain:
                 "under [columns] too.",
             )
         if name not in self.columns:
-            raise UnknownName.among("bounded column", name, self.columns)
+            raise self._unknown("bounded column", name, self.columns)
         return self.columns[name]
+
+    @staticmethod
+    def _unknown(kind: str, name: str, known: Mapping[str, object]) -> UnknownName:
+        if known:
+            return UnknownName.among(kind, name, known)
+        return UnknownName(
+            f"There is no {kind} {name!r}: the domain has none.",
+            f"In a domain file, fill in a line of [{kind.rpartition(' ')[2]}s] and take the # away from it.",
+        )
 
     def shape(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of cells of the named attributes."""

@@ -17,7 +17,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
 from gaugedp.plan import Plan, fits, misfit, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
-from gaugedp.tables.table import Table, can_resume, reporting
+from gaugedp.tables.table import Table, can_resume, reporting, source_rules
 
 __all__ = ["LEVELS", "Release", "release"]
 
@@ -147,9 +147,10 @@ def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
         "query": made.query.text,
         "digest": made.query.digest(),
         "table": table.name,
+        **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *made.query.rules],
+        "rules": [*table.unit.rules, *source_rules(table), *made.query.rules],
         "asked": made.asked.to_dict(),
         "mechanism": {
             "name": made.mechanism.name,

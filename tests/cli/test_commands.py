@@ -103,7 +103,9 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     lines = done.out.splitlines()
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
+    assert lines[-1].startswith(
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5 (paid; the answer is a later one): "
+    )
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
 
 
@@ -281,11 +283,15 @@ def test_open_show_verify(desk: Desk) -> None:
     tip = desk.ledger("new.ledger").tip
     assert (verified.code, verified.out) == (0, f"4 entries, all in order. Tip: {tip}\n")
     assert shown.out.endswith(f"Tip after entry 4: {tip}\n")
+    paid = desk.ledger("new.ledger").entries()[2].tip
+    verified = desk.gaugedp("ledger", "verify", "new.ledger", "--tip", paid)
+    assert verified.out == f"4 entries, all in order. Your tip is entry 3 of 4. Tip: {tip}\n"
     assert "the total is" not in shown.out, "one release: nothing is tighter"
     for _ in range(3):
         assert desk.release(ledger="new.ledger").code == 0
     shown = desk.gaugedp("ledger", "show", "new.ledger", "--delta", "1e-6")
     assert "If all promises were fixed in advance, the total is: epsilon" in shown.out
+    assert "The budget is charged the other number: what was spent." in shown.out
 
 
 def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -> None:
@@ -424,3 +430,21 @@ def test_options_are_those_of_the_readme(desk: Desk) -> None:
         name in text for name in ("--domain", "--query", "--epsilon", "--ledger", "--budget", "--out", "--report")
     )
     assert options()[0] in text
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+def test_the_help_shows_how_means_and_medians_are_asked_for(desk: Desk, command: str) -> None:
+    shown = " ".join(desk.gaugedp(command, "--help").out.split())
+    assert '"sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX"' in shown
+    assert command == "plan" or '"3,1e-5" is epsilon, delta' in shown
+
+
+def test_the_ledger_shows_which_releases_were_seeded(desk: Desk) -> None:
+    domain = gd.Domain.load("domain.toml")
+    table = gd.Table.scan("people.csv", domain=domain)
+    assert "seeded" not in desk.gaugedp("ledger", "show", "people.ledger").out
+    for rng in (None, gd.research_rng(0)):
+        gd.release(gd.query(domain, "SEX"), table, ledger=desk.ledger(), epsilon=0.5, rng=rng)
+    lines = desk.gaugedp("ledger", "show", "people.ledger").out.splitlines()
+    assert len([line for line in lines if "answered; seeded: not private" in line]) == 1
+    assert any(line.startswith("Seeded: made for research") for line in lines)

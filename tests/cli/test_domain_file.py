@@ -32,7 +32,8 @@ def test_filled_in_it_answers_a_question(people: Path, capsys: pytest.CaptureFix
     assert run(["domain", str(people)]) == 0
     text = capsys.readouterr().out.replace('# sex = ["…", "…"]', 'sex = ["f", "m"]')
     text = text.replace(
-        '# "yearly income" = { low = 0, high = …, step = 1 }', '"yearly income" = { low = 0, high = 9 }'
+        '# "yearly income" = { low = 0, high = …, step = 1, missing = "drop" }',
+        '"yearly income" = { low = 0, high = 9 }',
     )
     people.with_suffix(".toml").write_text(text)
     assert run(["plan", "--domain", str(people.with_suffix(".toml")), "--query", "sex", "--epsilon", "1"]) == 0
@@ -63,7 +64,8 @@ def test_what_was_filled_in_is_not_written_over(people: Path, capsys: pytest.Cap
     made = people.with_suffix(".toml")
     assert run(["domain", str(people), "--out", str(made)]) == 0
     said = capsys.readouterr().out
-    assert f"gaugedp plan --domain {made} --query sex --epsilon 1" in said
+    assert f"gaugedp plan --domain {made} --query count --epsilon 1" in said
+    assert run(said.splitlines()[-1].split()[1:]) == 0, "as it is, before anything is filled in"
     made.write_text("# mine\n")
     assert run(["domain", str(people), "--out", str(made)]) == 2
     assert "There is a file" in capsys.readouterr().err
@@ -76,3 +78,11 @@ def test_semicolons_are_told_from_commas(tmp_path: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert "Semicolons separate the values" in said
     assert SECRET not in said
+
+
+def test_a_file_that_nobody_filled_in_says_where(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = people.with_suffix(".toml")
+    assert run(["domain", str(people), "--out", str(made)]) == 0
+    for query, section in (("sex", "attributes"), ("mean(age)", "columns")):
+        assert run(["plan", "--domain", str(made), "--query", query, "--epsilon", "1"]) == 2
+        assert f"fill in a line of [{section}] and take the # away" in capsys.readouterr().err

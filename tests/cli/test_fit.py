@@ -115,6 +115,7 @@ def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
     assert found["facts"]["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
     assert found["facts"]["table"] == "people"
     assert all(len(rule) > 20 for rule in found["facts"]["rules"]), "sentences, not letters"
+    assert any("not well-formed are left out" in rule for rule in found["facts"]["rules"])
     assert found["facts"]["research_seed"] is None
     assert found["facts"]["account"]["durable"] is True
     assert from_dict(found["facts"]["guarantee_for_a_row"]).epsilon(1e-6) <= 0.5 * (1 + 1e-9)
@@ -133,7 +134,7 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert re.fullmatch(
         r"The same again costs nothing with --key [0-9a-f]{32}; without it, it is paid anew\.", lines[-2]
     )
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
+    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5 (paid; the answer ")
 
 
 @pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])

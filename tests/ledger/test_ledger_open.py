@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gaugedp.domain import PrivacyUnit
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.ledger import sqlite as sqlite_store
@@ -152,6 +152,15 @@ def test_another_table_is_refused_and_both_are_named(place: Place) -> None:
 def test_a_table_name_is_a_text(ledger: Ledger, table: object) -> None:
     with refused("table", kind=InvalidRequest):
         ask(ledger, table=table)  # type: ignore[arg-type]
+
+
+def test_other_rows_of_the_same_people_are_told_how_to_be_counted(place: Place) -> None:
+    ledger = Ledger.open(place, PureDP(1), table="people", unit=PrivacyUnit("pid", max_rows=4))
+    with pytest.raises(LedgerRefused, match=r"max_rows is fixed with the ledger, here at 4\. To count persons too"):
+        ask(ledger, unit=PrivacyUnit("pid", max_rows=1))
+    for other in (PrivacyUnit(), PrivacyUnit("pid", "replace", 4)):
+        with pytest.raises(LedgerRefused, match=r"Ask with the ledger's own unit\. Nothing"):
+            ask(ledger, unit=other)
 
 
 def test_a_unit_is_a_unit(ledger: Ledger) -> None:

@@ -22,7 +22,7 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.linear import Workload
 from gaugedp.release import LEVELS, Release
 from gaugedp.tables.duckdb import DuckDBEngine
-from gaugedp.tables.table import Table
+from gaugedp.tables.table import Table, source_rules
 
 SECRET = "SECRET-7731"
 DOMAIN = gd.Domain.of(SEX=["1", "2"], AGE=gd.bins(0, 100, width=10), PAY=gd.bounded(0, 1000))
@@ -421,3 +421,11 @@ def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
     assert ledger.spent == gd.ApproxDP(0, 0)
     gd.release(QUERY, table, ledger=ledger, planned=honest)
     assert ledger.spent == gd.ApproxDP(0.5, 1e-6)
+
+
+def test_the_rules_are_those_of_the_unit_the_source_and_the_question(path: Path) -> None:
+    table = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("NOTE"))
+    rules = released(table).facts["rules"]
+    assert rules == [*table.unit.rules, *source_rules(table), *QUERY.rules]
+    assert any("Rows whose NOTE is missing are left out" in rule for rule in rules)
+    assert any("Lines of the file that are not well-formed are left out" in rule for rule in rules)

@@ -213,8 +213,10 @@ def test_a_promise_without_a_formula_stands_behind_the_one_that_was_asked_for() 
 
 SHARES = [
     ([0.25, 0.12525, 0.62475], [25, 13, 62]),
-    ([0.30005, 0.125, 0.57495], [30, 13, 57]),
-    ([1 / 3, 1 / 3, 1 / 3], [34, 33, 33]),
+    ([0.30005, 0.125, 0.57495], [30, 12, 58]),
+    ([1 / 3, 1 / 3, 1 / 3], [33, 33, 34]),
+    ([0.5 / 3, 1 / 3 - 0.5 / 3, 2 / 3], [17, 17, 66]),  # two equal releases
+    ([0.335, 0.665, 0.0], [34, 66, "nothing"]),
     ([0.0, 0.5, 0.5], ["nothing", 50, 50]),
     ([0.003, 0.5, 0.497], ["less than 1", 50, 50]),
     ([0.0, 1.0, 0.0], ["nothing", 100, "nothing"]),
@@ -289,3 +291,25 @@ def test_sums_and_means_name_their_column() -> None:
     shown = text(render(gd.Release.from_json(json.dumps(facts))))
     assert "Sum of INC for each cell of SEX." in shown
     assert "Mean of INC for each cell of SEX." in shown
+
+
+def test_the_commands_name_the_domain_file(tmp_path: Path) -> None:
+    file = tmp_path / "my persons.toml"
+    file.write_text('[attributes]\nSEX = ["1", "2"]\n', encoding="utf-8")
+    page = text(render(made("SEX", gd.Domain.load(file))))
+    assert "--domain 'my persons.toml'" in page
+    assert 'gd.Domain.load("my persons.toml")' in page
+    assert "domain.toml" not in page
+    assert str(tmp_path) not in page
+
+
+def test_who_is_protected_stands_before_the_mechanisms(page: str) -> None:
+    assert page.index("Who is protected, and how") < page.index("Mechanisms compared")
+
+
+def test_what_a_median_keeps_exactly_is_folded() -> None:
+    page = render(made("SEX", epsilon=0.5))
+    assert "More exactly" not in page
+    exponential = gd.guarantees.ExponentialLoss(0.25)
+    page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
+    assert re.search(r"<summary>In detail</summary><p class=\"small\">More exactly, it is 2 \* Exponential", page)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Table, Total, source_rules
 
 SECRET = "s3cr3t-4711"
 DOMAIN = Domain.of(sex=["1", "2"], age=bins(0, 100, 10))
@@ -51,6 +51,24 @@ def test_text_files_follow_one_fixed_rule(tmp_path):
     assert counts(written(tmp_path, "sex\tage\n1\t5,5\n2\t6\n", "rows.tsv")) == [1, 1]
     assert counts(written(tmp_path, gzip.compress(b"sex,age\n1,5\n"), "rows.csv.gz")) == [1, 0]
     assert counts(written(tmp_path, "x,sex\n" + "y" * 5_000_000 + ",1\nz,2\n"))[1] in (0, 1)
+
+
+BROKEN = [b"1", b"1,2", b"1,2,\xff", b"1,\xff,3", b"\xff,2,3", b"1,2," + b"y" * 5_000_000]
+
+
+@pytest.mark.parametrize("line", BROKEN, ids=lambda line: repr(line[:8]))
+def test_a_broken_line_is_left_out_whatever_is_asked(line, tmp_path):
+    path = written(tmp_path, b"a,b,c\n1,2,3\n,,\n" + line + b"\n1,2,3\n")
+    domain = Domain.of(**{name: categories(["1", "2", "3"], "other") for name in "abc"})
+    table = Table.scan(path, domain=domain)
+    for asked in ((), ("a",), ("b",), ("c",), ("c", "a")):
+        assert table.totals([Total(asked)], b"")[0].sum() == 3, asked
+
+
+def test_only_tables_of_text_files_say_that_broken_lines_are_left_out(tmp_path):
+    (rule,) = source_rules(Table.scan(written(tmp_path, "sex\n1\n"), domain=SEX))
+    assert rule.startswith("Lines of the file that are not well-formed are left out of every question")
+    assert source_rules(Table.scan(pd.DataFrame({"sex": ["1"]}), domain=SEX)) == ()
 
 
 @pytest.mark.parametrize("name", ["a*b?.csv", "[x].csv", "it's.csv", "größe {1}.csv", "year=2020.csv"])
@@ -109,12 +127,28 @@ def test_a_missing_column_is_named(tmp_path):
     path = written(tmp_path, "sexx,age\n1,5\n")
     with pytest.raises(UnknownName, match=r"There is no column 'sex'\. Check the spelling"):
         Table.scan(path, domain=SEX)
-    with pytest.raises(UnknownName, match="There is no column 'pid'"):
+    with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person's"):
         Table.scan(path, domain=Domain.of(sexx=["1"]), unit=PrivacyUnit("pid"))
     with pytest.raises(InvalidRequest, match="no attributes"):
         Table.scan(path, domain=Domain.of())
     with pytest.raises(UnreadableTable, match="type list"):
         Table.scan([1, 2], domain=SEX)
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("S_E_X,age", "Did you mean 'S_E_X'? Check"),
+        ("Sex,age", "Did you mean 'Sex'? Check"),
+        ("age, sex", "The first line has ' sex', with a space: take the space away. Check"),
+        (f"{SECRET}sex,1", "There is no column 'sex'. Check"),
+        ("sexes,1", "There is no column 'sex'. Check"),
+    ],
+)
+def test_a_column_that_is_meant_is_named_and_no_value_of_a_first_row(header, hint, tmp_path):
+    with pytest.raises(UnknownName) as caught:
+        Table.scan(written(tmp_path, f"{header}\n1,5\n"), domain=SEX)
+    assert hint in str(caught.value)
 
 
 NUMERIC = [integers(0, 1), bins(0, 1, 0.5), bins(edges=[0, 1]), bounded(0, 1)]

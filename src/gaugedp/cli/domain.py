@@ -24,6 +24,7 @@ neighbours = "add_remove"  # one row is one person. Where a person has several: 
 [attributes]  # what is counted by: all categories; bins low, high, width; or whole numbers from, to
 """
 _NUMBERS = "\n[columns]  # numbers to add up or to average, and those of models: bounds, and the step of their values\n"
+_MISSING = '# missing = "drop" leaves rows without a value out of sums and means; a number such as 0 takes its place\n'
 
 
 @click.command()
@@ -45,14 +46,14 @@ def domain(table: str, out: str | None) -> None:
         path.write_text(text, encoding="utf-8")
 
     write_beside(Path(out), write)
-    tried = f"gaugedp plan --domain {shlex.quote(out)} --query {shlex.quote(names[0])} --epsilon 1"
-    click.echo(f"Wrote {out}. Fill it in, and try, with one of your attributes:\n  {tried}")
+    tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
+    click.echo(f"Wrote {out}. Fill it in, and try it; then ask for your attributes in place of count:\n  {tried}")
 
 
 def skeleton(table: Path, names: list[str]) -> str:
     """Return the file as text; each column stands in it twice, as a comment."""
     head = _HEAD.format(file=table.name, name=_quoted(table.name.split(".")[0] or "table"))
-    return head + "".join(_attributes(names)) + _NUMBERS + "".join(_columns(names))
+    return head + "".join(_attributes(names)) + _NUMBERS + _MISSING + "".join(_columns(names))
 
 
 def _attributes(names: list[str]) -> Iterator[str]:
@@ -62,7 +63,7 @@ def _attributes(names: list[str]) -> Iterator[str]:
 
 def _columns(names: list[str]) -> Iterator[str]:
     for name in names:
-        yield f"# {_key(name)} = {{ low = 0, high = …, step = 1 }}\n"
+        yield f'# {_key(name)} = {{ low = 0, high = …, step = 1, missing = "drop" }}\n'
 
 
 def _key(name: str) -> str:

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gaugedp.cli.handover import handed_over, show_account, stored_before
-from gaugedp.cli.shared import budget, check_apart, check_price, check_writable, load, numbers, show_table, stage
-from gaugedp.cli.write import checked_key, write_beside
+from gaugedp.cli.shared import (
+    budget,
+    budget_option,
+    check_apart,
+    check_price,
+    check_writable,
+    load,
+    numbers,
+    show_table,
+    stage,
+)
+from gaugedp.cli.write import check_new, checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
@@ -16,7 +26,7 @@ from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import promise_asked
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.tables.table import Table
+from gaugedp.tables.table import Table, source_rules
 
 if TYPE_CHECKING:
     from gaugedp.estimators.table_fit import Look, TableFit
@@ -39,7 +49,7 @@ _SHOWN = 60
     help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
 )
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
+@budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
@@ -65,6 +75,7 @@ def fit(
     total = budget(budget_text)
     stage.key = checked_key(key)
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
+    check_new([out], ledger_path, key)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), promise)
@@ -130,6 +141,7 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
     found = look(source)
     found["guarantee"] = paid.promise.to_dict()
     found["facts"] |= {"table": source.name, "account": account}
+    found["facts"]["rules"] += source_rules(source)
     stage.show("store")
     ledger.settle(paid, json.dumps(found).encode())
     return found

@@ -9,12 +9,12 @@ import click
 
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
-from gaugedp.ledger import Entry, Ledger
+from gaugedp.ledger import Entry, Ledger, Report
 
 _REFUSED = 3
 _DELTA = 1e-6
 _SMALLER = 0.999  # than what was spent: a total that is worth a sentence
-_ANSWERED, _UNANSWERED = "answered", "paid, never answered"
+_ANSWERED, _UNANSWERED, _SEEDED = "answered", "paid, never answered", "seeded: not private"
 
 
 @click.group()
@@ -24,7 +24,13 @@ def ledger() -> None:
 
 @ledger.command("open")
 @click.argument("path")
-@click.option("--budget", "text", required=True, metavar="B", help='"2", "2,1e-6", "best=2,1e-6", "rho=0.5" or "mu=1".')
+@click.option(
+    "--budget",
+    "text",
+    required=True,
+    metavar="B",
+    help='"3,1e-5" (epsilon, delta), "2", "best=2,1e-6", "rho=0.5" or "mu=1".',
+)
 @click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and unit at once.")
 def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
@@ -52,8 +58,10 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
     entries = account.entries()
     lines = [line for line in _lines(entries) if line.pop("kind") == "reserve"]
     show_table(lines, "Releases" if lines else "Releases: none")
-    if any(line["state"] == _UNANSWERED for line in lines):
+    if any(line["state"].startswith(_UNANSWERED) for line in lines):
         click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")
+    if any(line["state"].endswith(_SEEDED) for line in lines):
+        click.echo("Seeded: made for research, with noise that can be computed again. Such an answer protects nobody.")
     click.echo(f"Tip after entry {entries[-1].number}: {entries[-1].tip}")
 
 
@@ -63,14 +71,22 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(path: str, tip: str | None, as_json: bool) -> int:
     """Recompute the hash chain and the sums; exit 3 where something does not fit."""
-    report = Ledger.open(path).verify(tip)
+    account = Ledger.open(path)
+    report = account.verify(tip)
     if as_json:
         click.echo(
             json.dumps({"ok": report.ok, "entries": report.entries, "problems": report.problems, "tip": report.tip})
         )
     else:
-        click.echo("\n".join(report.problems) or f"{report.entries} entries, all in order. Tip: {report.tip}")
+        click.echo("\n".join(report.problems) or _in_order(account, report, tip))
     return 0 if report.ok else _REFUSED
+
+
+def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
+    """Say that all is well, and which entry the `tip` of the caller is."""
+    number = next((entry.number for entry in account.entries() if entry.tip == tip), 0)
+    found = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
+    return f"{report.entries} entries, all in order.{found} Tip: {report.tip}"
 
 
 def without_password(path: str) -> str:
@@ -82,7 +98,10 @@ def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
     """Yield the sentence of the tight total, where it is asked for, or smaller than what was spent."""
     epsilon = account.total.epsilon(delta)
     if is_asked or epsilon < _SMALLER * account.spent.epsilon(delta):
-        yield f"If all promises were fixed in advance, the total is: epsilon {epsilon:.6g} at delta {delta:g}."
+        yield (
+            f"If all promises were fixed in advance, the total is: epsilon {epsilon:.6g} at delta {delta:g}. "
+            "The budget is charged the other number: what was spent."
+        )
 
 
 def _spent_delta(account: Ledger) -> float:
@@ -114,10 +133,11 @@ def _lines(entries: list[Entry]) -> list[dict[str, Any]]:
 
 
 def _line(entry: Entry, state: str) -> dict[str, Any]:
+    seeded = (entry.request or {}).get("research_seed") is not None
     return {
         "number": entry.number,
         "kind": entry.kind,
-        "state": state if entry.kind == "reserve" else "",
+        "state": f"{state}; {_SEEDED}" if seeded else state if entry.kind == "reserve" else "",
         "promise": "" if entry.promise is None else repr(entry.promise),
         "query": _asked(entry.request or {}),
         "key": entry.key or "",

@@ -9,6 +9,7 @@ from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.hints import hints
 from gaugedp.cli.shared import (
     budget,
+    budget_option,
     check_apart,
     check_price,
     check_writable,
@@ -21,7 +22,7 @@ from gaugedp.cli.shared import (
     show_table,
     stage,
 )
-from gaugedp.cli.write import checked_key, write_beside
+from gaugedp.cli.write import check_new, checked_key, write_beside
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import chargeable
@@ -40,7 +41,7 @@ _SHOWN = 60
 @question_options
 @promise_options
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
-@click.option("--budget", "budget_text", metavar="B", help='Opens the ledger: "2", "2,1e-6", "rho=0.5" or "mu=1".')
+@budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
 @click.option("--buckets", "parts", metavar="N", help="Look at N parts of the people in turn: less memory, the same.")
 @click.option(
@@ -82,6 +83,7 @@ def release(
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files)
+    check_new(files.values(), ledger_path, key)
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made

@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _WORDS = {
     "plan": "Planning: comparing the mechanisms",
-    "pay": "Paying: reserving the budget in the ledger",
+    "pay": "Asking the ledger",
     "look": "Looking: counting the rows",
     "store": "Storing the answer in the ledger",
     "write": "Writing the files",
@@ -110,9 +110,16 @@ def promise_options(command: Command) -> Command:
 
 def question_options(command: Command) -> Command:
     """Add --domain and --query."""
-    query = click.option("--query", "text", required=True, metavar="TEXT", help='Such as "SEX; AGEP; SEX*AGEP".')
+    examples = 'Such as "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or "count".'
+    query = click.option("--query", "text", required=True, metavar="TEXT", help=examples)
     domain = click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
     return domain(query(command))
+
+
+def budget_option(command: Command) -> Command:
+    """Add --budget."""
+    text = 'Opens the ledger: "3,1e-5" is epsilon, delta; or "2" (delta 0), "rho=0.5", "mu=1".'
+    return click.option("--budget", "budget_text", metavar="B", help=text)(command)
 
 
 def processing_options(command: Command) -> Command:

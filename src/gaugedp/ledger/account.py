@@ -31,8 +31,7 @@ class Account:
             )
         if None not in (unit, self.unit) and unit != self.unit:
             raise LedgerRefused(
-                f"The ledger {name} protects {self.unit}; the request protects {unit}.",
-                "Ask with the ledger's own unit.",
+                f"The ledger {name} protects {self.unit}; the request protects {unit}.", _other_unit(self.unit, unit)
             )
 
     def check_budget(self, name: str, budget: Guarantee | None) -> None:
@@ -53,6 +52,16 @@ class Account:
         return replace(
             self, table=facts["table"], unit=None if facts["unit"] is None else PrivacyUnit.of(facts["unit"])
         )
+
+
+def _other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> str:
+    """Return what to do about a request for another unit; that for other rows of the same one is often meant."""
+    if own is None or asked is None or (own.column, own.neighbours) != (asked.column, asked.neighbours):
+        return "Ask with the ledger's own unit."
+    return (
+        f"Ask with the ledger's own unit: max_rows is fixed with the ledger, here at {own.max_rows}. To count persons "
+        "too, ask for a column that marks one row of each person, or open another ledger: two budgets add up."
+    )
 
 
 def opened_by(opening: str) -> Account:

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.attributes import Attribute, BoundedColumn
+from gaugedp.attributes import BoundedColumn, Categories
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -25,6 +25,7 @@ _OUTSIDE_RULES = {
     "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
     "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
 }
+_SPELLING = "A category that the table never writes exactly so, case and spaces included, has no rows."
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ class Workload(Query):
 
     @property
     def rules(self) -> list[str]:
-        """A sentence for each attribute and column in use."""
+        """Sentences for the attributes, and one for each column in use."""
         return [
-            *(outside_rule(name, self.domain.attribute(name)) for name in self.attributes),
+            *cell_rules(self.domain, self.attributes),
             *(column_rule(name, self.domain.column(name)) for name in self.columns),
         ]
 
@@ -181,9 +182,11 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     return size
 
 
-def outside_rule(name: str, facts: Attribute) -> str:
-    """Return what happens to rows that fit no cell of an attribute."""
-    return _OUTSIDE_RULES[facts.outside].format(name=name)
+def cell_rules(domain: Domain, attributes: Sequence[str]) -> list[str]:
+    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared."""
+    facts = {name: domain.attribute(name) for name in attributes}
+    outside = [_OUTSIDE_RULES[fact.outside].format(name=name) for name, fact in facts.items()]
+    return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
 
 
 def column_rule(name: str, facts: BoundedColumn) -> str:

@@ -17,7 +17,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
-from gaugedp.queries.linear import column_rule, n_cells, outside_rule
+from gaugedp.queries.linear import cell_rules, column_rule, n_cells
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.total import Total, check_values
@@ -84,9 +84,8 @@ class Quantiles(Query):
 
     @property
     def rules(self) -> list[str]:
-        """A sentence for each attribute and for the column."""
-        by = [outside_rule(name, self.domain.attribute(name)) for name in self.by]
-        return [*by, column_rule(self.column, self.domain.column(self.column))]
+        """Sentences for the attributes, and one for the column."""
+        return [*cell_rules(self.domain, self.by), column_rule(self.column, self.domain.column(self.column))]
 
     @property
     def steps(self) -> list[Fraction]:

@@ -70,6 +70,8 @@ def _check_alone(terms: list[str]) -> None:
 def _check_joined(domain: Domain, text: str) -> None:
     """Refuse terms that are joined by a comma or by "by", where that is not part of a name."""
     known = all(name in domain.attributes for name in _product(text))
+    if not known and (per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)):
+        raise InvalidRequest(f"{text!r} is no term.", f"Write by: {per[1]} by {per[2]}.")
     if not known and (re.search(r"\w\s*,\s*\w", text) or re.search(r"\w\s+by\s+\w", text)):
         raise InvalidRequest(
             f"{text!r} is no term.",

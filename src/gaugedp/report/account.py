@@ -1,6 +1,5 @@
 """What was spent and what is left, as a bar and as text."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,11 +57,9 @@ def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _percents(shares: list[float]) -> list[str]:
-    """Return shares of a whole in whole percent that add up: those with the largest remainders are rounded up."""
-    percents = [math.floor(100 * share) for share in shares]
-    by_remainder = sorted(range(len(shares)), key=lambda i: percents[i] - 100 * shares[i])
-    for i in by_remainder[: max(0, 100 - sum(percents))]:
-        percents[i] += 1
+    """Return shares of a whole in whole percent that add up: the last is what the others, which are rounded, leave."""
+    percents = [round(100 * share) for share in shares[:-1]]
+    percents.append(max(0, 100 - sum(percents)))
     return [_percent(percent, share) for percent, share in zip(percents, shares, strict=True)]
 
 

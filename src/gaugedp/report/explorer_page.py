@@ -173,7 +173,8 @@ def _terms(explored: "Explored") -> Html:
 def _commands(explored: "Explored", start: Start) -> Html:
     if "matrix(" in explored.query.text:
         return Html("")
-    asked = f"--domain domain.toml --query {shlex.quote(explored.query.text)} --epsilon "
+    domain = shlex.quote(explored.query.domain.file or "domain.toml")
+    asked = f"--domain {domain} --query {shlex.quote(explored.query.text)} --epsilon "
     number = tag("span", f"{start[0]:.6g}", data_say="digits")
     slack = with_delta([" --delta ", tag("span", f"{start[1]:.6g}".replace("e-0", "e-"), data_say="slack")], start)
     lines = (

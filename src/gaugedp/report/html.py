@@ -51,9 +51,9 @@ def render(release: "Release", explorer: Html | None = None) -> str:
             "main",
             _three_facts(release),
             answers(release),
+            _protected(facts),
             _compared(facts),
             explorer or "",
-            _protected(facts),
             _again(release),
         ),
         tag("footer", tag("p", f"Written by gaugedp {_version()}. Made from a release; no row was read for it.")),
@@ -106,6 +106,7 @@ def _three_facts(release: "Release") -> Html:
     facts, unit = release.facts, release.facts["unit"]
     promise = release.guarantee
     asked = from_dict(facts["asked"])
+    exactly = words.in_detail(promise)
     sharper = f"Asked for was {words.symbol(asked)}; the mechanism keeps it with this promise."
     return tag(
         "section",
@@ -118,6 +119,7 @@ def _three_facts(release: "Release") -> Html:
                 tag("p", words.promised(promise, unit)),
                 tag("p", words.best_guess(promise, unit)),
                 tag("p", sharper, class_="small") if asked != promise else "",
+                tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
             ),
             _spent(facts),
             _fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
@@ -229,8 +231,14 @@ def _command(facts: Mapping[str, Any]) -> Html:
     question = shlex.quote(facts["query"])
     steps = "".join(f" {_FLAGS[step]}" for step in facts.get("processing", {}).get("steps", ()))
     key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
-    line = f"gaugedp release TABLE --domain domain.toml --query {question} {numbers} --ledger LEDGER{steps}{key}"
+    domain = shlex.quote(_domain_file(facts))
+    line = f"gaugedp release TABLE --domain {domain} --query {question} {numbers} --ledger LEDGER{steps}{key}"
     return join([tag("h3", "On the command line"), _code(line)])
+
+
+def _domain_file(facts: Mapping[str, Any]) -> str:
+    """Return the name of the domain file; the usual one for a domain that was made in Python."""
+    return str(facts.get("domain_file", "domain.toml"))
 
 
 def _key(facts: Mapping[str, Any]) -> str:
@@ -249,7 +257,7 @@ def _python(facts: Mapping[str, Any]) -> str:
     lines = [
         "import gaugedp as gd",
         "",
-        'domain = gd.Domain.load("domain.toml")',
+        f"domain = gd.Domain.load({_quoted(_domain_file(facts))})",
         "query = gd.workload(matrix, domain)" if with_matrix else f"query = gd.query(domain, {question})",
         f"unit = gd.PrivacyUnit({unit})",
         f'table = gd.Table.scan("TABLE", domain=domain, unit=unit, name={_quoted(facts["table"])})',

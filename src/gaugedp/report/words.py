@@ -71,7 +71,13 @@ def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
     plain = _plain(promise)
     if plain is None:
         return escape(f"{promise!r}.{_as_epsilon(promise)}")
-    return join([promised(plain, unit), escape(f" More exactly, it is {promise!r}.{_as_epsilon(promise)}")])
+    return promised(plain, unit)
+
+
+def in_detail(promise: Guarantee) -> str:
+    """Return what is known beyond the sentence of `promised`; nothing where that says it all."""
+    is_simpler = isinstance(promise, Composed | ExponentialLoss) and _plain(promise) is not None
+    return f"More exactly, it is {promise!r}.{_as_epsilon(promise)}" if is_simpler else ""
 
 
 def _power(epsilon: float) -> Html:

@@ -1,10 +1,10 @@
 """DuckDB reads files, frames and its own relations. No message of the engine, which may quote rows, is ever passed on.
 
 Text files are read by a fixed rule, nothing being guessed from the rows. Fields are separated by a comma (.csv) or a
-tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out when it has
-too few fields, bytes that are no UTF-8 in a field in use, or more than the engine's largest line; fields beyond the
-header are ignored. A quote that is not closed takes what follows, to the next quote, into its field, so that a table
-should be written by a program that writes CSV.
+tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out, whatever is
+asked, when it has too few fields, bytes that are no UTF-8 in any field of the header, or more than the engine's largest
+line; fields beyond the header are ignored. A quote that is not closed takes what follows, to the next quote, into its
+field, so that a table should be written by a program that writes CSV.
 """
 
 import re
@@ -50,6 +50,10 @@ TEXT_RULE = (
     "strict_mode = false, ignore_errors = true, hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
 )
+BROKEN_LINES = (
+    "Lines of the file that are not well-formed are left out of every question: those with fewer fields than the "
+    "header, with bytes that are not UTF-8, or of some megabytes."
+)
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 BATCH = 2**17  # rows
 Attach = Callable[["duckdb.DuckDBPyConnection"], None]
@@ -63,6 +67,7 @@ class DuckDBEngine:
     description: str
     columns: Mapping[str, Column]
     _attach: Attach = field(repr=False)
+    rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
@@ -91,6 +96,7 @@ class RelationEngine:
     columns: Mapping[str, Column]
     _relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     description: str = "a DuckDB relation"
+    rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
@@ -136,7 +142,7 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     check_names(header, needed)
     columns = {name: Column(name, Kind.TEXT, "text") for name in needed}
     text = _text_file(file, header, needed)
-    return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text))
+    return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text), (BROKEN_LINES,))
 
 
 def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
@@ -246,15 +252,21 @@ def _parquet(file: File) -> str:
 
 
 def _text_file(file: File, header: Sequence[str], needed: Sequence[str]) -> str:
-    """The needed columns of a text file. The engine knows its columns by number, so no name in a header can matter."""
+    """The needed columns of a text file. The engine knows its columns by number, so no name in a header can matter.
+
+    The condition, which always holds, names every column: the engine checks the bytes of those alone that it reads, and
+    a broken line is to be left out whatever is asked.
+    """
     from sqlglot import exp
 
     places = [f"f{header.index(name)} AS {exp.to_identifier(name, quoted=True).sql('duckdb')}" for name in needed]
-    fields = ", ".join(f"f{i}: 'VARCHAR'" for i in range(len(header)))
+    fields = [f"f{i}" for i in range(len(header))]
+    types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
     packing = "gzip" if file.is_packed else "none"
     return (
-        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({_path(file)}, columns = {{{fields}}}, {TEXT_RULE}, "
-        f"delim = '{file.delimiter}', compression = '{packing}')"
+        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({_path(file)}, columns = {{{types}}}, {TEXT_RULE}, "
+        f"delim = '{file.delimiter}', compression = '{packing}') "
+        f"WHERE f0 IS NULL OR COALESCE({', '.join(fields)}) = f0"
     )
 
 

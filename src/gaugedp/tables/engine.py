@@ -41,6 +41,10 @@ class Engine(Protocol):
         """What the rows come from, such as "a Parquet file"; never a row."""
 
     @property
+    def rules(self) -> tuple[str, ...]:
+        """What happens to rows that cannot be read, in sentences that are the same whatever the rows are."""
+
+    @property
     def columns(self) -> Mapping[str, Column]:
         """The needed columns by name, found without looking at a row."""
 

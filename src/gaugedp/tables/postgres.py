@@ -67,6 +67,7 @@ class PostgresEngine:
     _table: str = field(repr=False)
     _connected: Callable[[], Any] = field(repr=False)
     description: str = "a PostgreSQL table"
+    rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:

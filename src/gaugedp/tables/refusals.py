@@ -30,14 +30,31 @@ def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
     """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
     for name in needed:
         if name not in names:
-            raise UnknownName(  # without a list: in a file that has no header, the first row stands in its place
-                f"There is no column {name!r}.",
-                "Check the spelling, that the first line holds the names, and that commas (.csv) or tabs (.tsv) "
-                "separate them: a table from Excel may have semicolons.",
-            )
+            raise _no_column(name, names)
         alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
         if names.count(name) > 1 or len(alike) > 1:
             raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
+
+
+def _no_column(name: str, names: Sequence[object]) -> UnknownName:
+    """Return the refusal of a missing column.
+
+    In a file that has no header, the first row stands in its place. So names are not listed, and the only one that is
+    told has the letters and digits of `name` itself.
+    """
+    found = next((str(other) for other in names if _letters(other) == _letters(name)), "")
+    meant = f"Did you mean {found!r}? " if found else ""
+    if found != found.strip():
+        meant = f"The first line has {found!r}, with a space: take the space away. "
+    return UnknownName(
+        f"There is no column {name!r}.",
+        f"{meant}Check the spelling, that the first line holds the names, and that commas (.csv) or tabs (.tsv) "
+        "separate them: a table from Excel may have semicolons.",
+    )
+
+
+def _letters(name: object) -> str:
+    return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
 
 def unfinished() -> UnreadableTable:

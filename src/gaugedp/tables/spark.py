@@ -44,6 +44,7 @@ class SparkEngine:
     columns: Mapping[str, Column]
     _frame: Any = field(repr=False)  # the needed columns, column i being `c<i>`
     description: str = "a Spark DataFrame"
+    rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:

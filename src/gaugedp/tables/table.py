@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.errors import InvalidRequest, UnreadableTable
+from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
 from gaugedp.tables.total import Total, check_values
@@ -57,7 +57,10 @@ class Table:
         needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
-        engine = open_source(source, needed)
+        try:
+            engine = open_source(source, needed)
+        except UnknownName as refusal:
+            raise _named_by(unit, refusal) from None
         facts: dict[str, Attribute | BoundedColumn] = {**domain.attributes, **domain.columns}
         for fact_name, fact in facts.items():
             _check_type(engine.columns[fact_name], fact)
@@ -179,6 +182,11 @@ def can_resume(table: object) -> bool:
     return isinstance(table, Table) and table._buckets.folder is not None
 
 
+def source_rules(table: object) -> tuple[str, ...]:
+    """Return what happens to rows that cannot be read, in sentences; none for what stands in for a table."""
+    return table._engine.rules if isinstance(table, Table) else ()
+
+
 def reporting(table: Table, on_progress: Callable[[float], object]) -> Table:
     """Return the table; where it is looked at in parts, `on_progress` is told the share that is done."""
     if not isinstance(table, Table):  # what stands in for one
@@ -224,6 +232,13 @@ def _check_total(total: Total, domain: Domain) -> None:
         domain.column(total.column)
     if total.each:
         check_values(domain, total)
+
+
+def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
+    """Return the refusal of a missing column; that of the unit's says whose it is."""
+    if refusal.what != f"There is no column {unit.column!r}.":
+        return refusal
+    return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person's.", refusal.do)
 
 
 def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
