@@ -32,7 +32,7 @@ QUESTION = "SEX; SEX*AGE; prefix(AGE); sum(PAY); mean(PAY) by SEX"
 def furnish(folder: Path) -> None:
     """Put the table, the domain and a ledger (ε = 2, of which 0.5 is spent) into the folder."""
     (folder / "domain.toml").write_text(DOMAIN, "utf-8")
-    (folder / "earlier.csv").write_text("from an earlier run\n", "utf-8")
+    (folder / "answers.csv").write_text("from an earlier run\n", "utf-8")
     with (folder / "people.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([HEADER, *ROWS])
     ledger = Ledger.open(folder / "people.ledger", PureDP(2))

@@ -378,24 +378,6 @@ def test_the_tests_would_see_a_release(desk: Desk) -> None:
         check_silence(type(done)(0, f"{NOTE}-n1", ""))
 
 
-@pytest.mark.parametrize("role", ["out", "save", "report"])
-@pytest.mark.parametrize("key", [None, "another"])
-def test_answers_of_an_earlier_release_are_not_written_over(desk: Desk, role: str, key: str | None) -> None:
-    assert desk.release(key="first answer", out="answers.csv").code == 0
-    check_refused(desk, "There is a file answers.csv already", **{"out": None, role: "answers.csv", "key": key})
-    again = desk.release(key="first answer", out="answers.csv")
-    assert (again.code, desk.ledger().spent) == (0, PureDP(1)), "its own key writes it again, for nothing"
-
-
-def test_a_model_is_not_written_over(desk: Desk) -> None:
-    (desk.folder / "model.json").touch()
-    before = desk.files()
-    words = ["--model", "linear", "--target", "PAY", "--features", "SEX", "--epsilon", "1", "--out", "model.json"]
-    files = ["--domain", "domain.toml", "--ledger", "people.ledger"]
-    check_sentence(desk.gaugedp("fit", "people.csv", *words, *files), 2, "There is a file model.json already")
-    assert desk.files() == before
-
-
 @pytest.mark.parametrize("word", ["per", "for", "grouped by"])
 def test_by_is_offered_in_place_of_other_words(desk: Desk, word: str) -> None:
     check_refused(

@@ -103,9 +103,7 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     lines = done.out.splitlines()
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
-    assert lines[-1].startswith(
-        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5 (paid; the answer is a later one): "
-    )
+    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
 
 
@@ -267,6 +265,13 @@ def test_the_report_is_one_page(desk: Desk) -> None:
 
 
 # -- ledger ----------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_written_over_is_named(desk: Desk) -> None:
+    (desk.folder / "answers.csv").unlink()
+    first, second = desk.release(out="answers.csv"), desk.release(out="answers.csv")
+    assert "written over" not in first.err
+    assert "answers.csv was there before, and was written over.\n" in second.err
 
 
 def test_open_show_verify(desk: Desk) -> None:

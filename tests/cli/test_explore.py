@@ -38,7 +38,7 @@ def test_a_page_and_progress(desk: Desk) -> None:
 
 
 def test_no_table_is_needed(desk: Desk) -> None:
-    for name in ("people.csv", "people.ledger"):
+    for name in ("people.csv", "people.ledger", "answers.csv"):
         (desk.folder / name).unlink()
     assert explored(desk).code == 0
 

@@ -134,7 +134,7 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert re.fullmatch(
         r"The same again costs nothing with --key [0-9a-f]{32}; without it, it is paid anew\.", lines[-2]
     )
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5 (paid; the answer ")
+    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
 
 
 @pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])

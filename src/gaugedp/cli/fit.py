@@ -18,7 +18,7 @@ from gaugedp.cli.shared import (
     show_table,
     stage,
 )
-from gaugedp.cli.write import check_new, checked_key, write_beside
+from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
@@ -75,7 +75,6 @@ def fit(
     total = budget(budget_text)
     stage.key = checked_key(key)
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
-    check_new([out], ledger_path, key)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), promise)

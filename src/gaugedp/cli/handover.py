@@ -43,7 +43,7 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
         click.echo(f"The same again costs nothing with --key {shlex.quote(stage.key)}; without it, it is paid anew.")
     click.echo(
         f"Spent {now['spent']} of {now['budget']}; {now['remaining']} is left. "
-        f"Tip after entry {now['entry']}{' (paid; the answer is a later one)' * (stored is None)}: {now['tip']}"
+        f"Tip after entry {now['entry']}: {now['tip']}"
     )
 
 

@@ -22,7 +22,7 @@ from gaugedp.cli.shared import (
     show_table,
     stage,
 )
-from gaugedp.cli.write import check_new, checked_key, write_beside
+from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import chargeable
@@ -83,7 +83,6 @@ def release(
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files)
-    check_new(files.values(), ledger_path, key)
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
