@@ -78,6 +78,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def test_release_prints_what_it_writes(desk: Desk) -> None:
+    (desk.folder / "answers.csv").unlink()
     done = desk.release("people.csv", "--json", query=QUESTION, out="answers.csv", save="release.json")
     assert (done.code, done.err.splitlines()) == (0, PROGRESS)
     check_silence(done)

@@ -131,10 +131,19 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
     assert lines[-3].startswith("No score was asked for, and none was computed: ")
+    rules = json.loads((desk.folder / "model.json").read_text("utf-8"))["facts"]["rules"]
+    assert lines[-3 - len(rules) : -3] == rules
     assert re.fullmatch(
         r"The same again costs nothing with --key [0-9a-f]{32}; without it, it is paid anew\.", lines[-2]
     )
     assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
+
+
+def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
+    files = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
+    asked = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
+    assert "That says nothing: few rows were held out" in fit(acs, "acs.csv", **asked, score="1e-5").out
+    assert "That says nothing" not in fit(acs, "acs.csv", **asked, score="0.5").out
 
 
 @pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])

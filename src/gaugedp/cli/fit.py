@@ -98,7 +98,8 @@ def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
     )
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    click.echo(_score_in_words(found["score"]))
+    for line in (*found["facts"].get("rules", ()), _score_in_words(found["score"])):
+        click.echo(line)
     account = found["facts"]["account"]
     if stored is not None:
         click.echo(stored_before("model", account))
@@ -110,7 +111,9 @@ def _score_in_words(score: dict[str, Any] | None) -> str:
         return "No score was asked for, and none was computed: how far noise moved the coefficients is not known."
     value, low, high = (f"{score[name]:.4g}" for name in ("value", "lower", "upper"))
     sure = f"{score['level']:.0%} sure"
-    return f"Held-out {score['name']}: {value}, with noise; without it, it is between {low} and {high} ({sure})."
+    is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
+    told = " That says nothing: few rows were held out, or none; are the categories written as in the table?" * is_blind
+    return f"Held-out {score['name']}: {value}, with noise; without it, it is between {low} and {high} ({sure}).{told}"
 
 
 def _planned(
