@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from gaugedp.estimators.design import Design, read_scaling
 from gaugedp.estimators.regression_sums import Frame
 
 
@@ -19,3 +20,14 @@ def test_a_regression_adds_one_copy_of_its_rows(box: tuple[np.ndarray, np.ndarra
     assert peak < 1.8 * rows.nbytes
     assert (steps == np.rint(steps)).all()
     assert (frame.features(rows[:1000]) == steps[:1000]).all()
+
+
+def test_a_classifier_adds_one_copy_of_its_rows() -> None:
+    rows = np.random.default_rng(1).standard_normal((400_000, 40))
+    design = Design(read_scaling(None, 5.0, 40), np.zeros(40), 1.0, 0.2)
+    tracemalloc.start()
+    made = design.rows(rows, np.full(len(rows), True))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.95 * rows.nbytes
+    assert (design.rows(rows[:1000], np.full(1000, True)) == made[:1000]).all()

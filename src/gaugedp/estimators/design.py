@@ -1,6 +1,7 @@
 """What linear classifiers share: rows brought into the unit ball and centred by a private mean."""
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.003  # noise, over the number of rows, at which rows have twice the room
 SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
 
+Blocks = Iterable[np.ndarray]  # of rows, shape (m, d) each
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -39,13 +42,10 @@ class Scaling:
     width: np.ndarray
     row_norm: float
 
-    def unit(self, X: np.ndarray) -> np.ndarray:
-        """Return the rows in the unit ball, a new array (n, d)."""
-        found, start = np.empty(X.shape), 0
+    def unit(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the rows in the unit ball, a block after another: they are made anew where they are asked for twice."""
         for block in blocks(X):
-            found[start : start + len(block)] = into_ball(self._inside(block), 2, self.row_norm)
-            start += len(block)
-        return found
+            yield into_ball(self._inside(block), 2, self.row_norm)
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
         if np.isinf(self.low).any():
@@ -109,14 +109,14 @@ class Design:
         """What every known row has in its last place, the constant."""
         return self.constant / self.size
 
-    def rows(self, unit: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def rows(self, X: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the label is not `known`."""
-        found, start = np.empty((len(unit), unit.shape[1] + (self.constant > 0))), 0
-        for block in blocks(unit):
+        found, start = np.empty((len(X), X.shape[1] + (self.constant > 0))), 0
+        for block in self.scaling.unit(X):
             inside = into_ball(block - self.shift, 2, self.reach) / self.size
-            found[start : start + len(block), : unit.shape[1]] = inside
+            found[start : start + len(block), : X.shape[1]] = inside
             start += len(block)
-        found[:, unit.shape[1] :] = self.last
+        found[:, X.shape[1] :] = self.last
         found[~known] = 0.0
         return found
 
@@ -164,15 +164,16 @@ class Centre:
             return cls(None, asked)
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
 
-    def release(self, unit: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:
+    def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
         """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.
 
         Both with noise; 0 and 1 where nothing was paid for. The spread is the root of the mean squared distance.
         """
         if self.noise is None:
-            return np.zeros(unit.shape[1]), 1.0
+            return 0.0, 1.0
         step = float(self.noise.lattice_step)
-        noisy = self.noise.prepare(rng)(np.rint(_sums(unit) / step).astype(np.int64)) * (step / n_rows)
+        sums = np.rint(_sums(units, self.noise.body.ambient_dim) / step).astype(np.int64)
+        noisy = self.noise.prepare(rng)(sums) * (step / n_rows)
         mean, square = noisy[:-1], float(noisy[-1])
         faint = float(self.noise.variances[:-1].sum()) / n_rows**2
         length = float(mean @ mean)
@@ -181,10 +182,10 @@ class Centre:
         return mean, spread
 
 
-def _sums(unit: np.ndarray) -> np.ndarray:
-    """Return Σ(u, ‖u‖²), every number a whole multiple of 2^−SUM_BITS, cut towards 0."""
-    total = np.zeros(unit.shape[1] + 1)
-    for block in blocks(unit):
+def _sums(units: Blocks, size: int) -> np.ndarray:
+    """Return Σ(u, ‖u‖²), `size` numbers, each a whole multiple of 2^−SUM_BITS, cut towards 0."""
+    total = np.zeros(size)
+    for block in units:
         steps = ball_steps(block)
         total[:-1] += steps.sum(axis=0)
         total[-1] += np.trunc((steps * steps).sum(axis=1) * 2.0**-SUM_BITS).sum()

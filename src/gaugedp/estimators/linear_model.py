@@ -134,13 +134,13 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         slack = 1.0 if centre.noise else min(1.0, SHORT * room(noise))
         scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
         level = self._level(centre, len(classes))
-        unit = scaling.unit(X_read)
-        shift, spread = centre.release(unit, n_rows, stream)
+        mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
+        shift = np.zeros(X_read.shape[1]) + mean
         reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
         design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
         task = Task(
-            design.rows(unit, codes >= 0), codes, len(classes), n_rows, level.rest, math.hypot(centre.side, level.side),
-            self._length(len(classes)), self.neighbours == "replace",
+            design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.rest,
+            math.hypot(centre.side, level.side), self._length(len(classes)), self.neighbours == "replace",
         )  # fmt: skip
         weights, exactness = self._solve(solver, task, stream)
         if level.noise is not None:

@@ -121,7 +121,7 @@ class SpectralEstimator(PrivateEstimator):
         n_rows = count.draw(len(rows), stream)
         middle, method = planned(n_rows)
         unit = frame.unit(rows)
-        shift, spread = middle.release(unit, n_rows, stream)
+        shift, spread = middle.release(blocks(unit), n_rows, stream)
         size = 1.0
         if middle.noise is not None:
             size = min(1 + float(np.linalg.norm(shift)), spread * room(_faintness(rest, shape[0], n_rows)))
