@@ -23,6 +23,7 @@ from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian
 
 RNG = np.random.default_rng(1)
 
@@ -139,6 +140,55 @@ def test_gradient_steps_and_centre_share_mu(monkeypatch: pytest.MonkeyPatch) -> 
     assert 0 < side < model.guarantee_.mu
     assert math.hypot(seen[0].mu, side) == pytest.approx(model.guarantee_.mu, rel=1e-9)
     assert math.hypot(seen[0].mu, side) <= model.guarantee_.mu
+
+
+@pytest.mark.parametrize(("neighbours", "n"), [("replace", 2000), ("add_remove", 1200)])
+def test_number_centre_and_steps_share_mu(neighbours: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three classes where noise is loud: a Gaussian count, the mean alone, and the steps keep μ between them."""
+    made = []
+    for kind in (linear_model.NoisyDescent, Gaussian):
+        calibrate = kind.calibrate
+        keep = lambda *given, calibrate=calibrate, **more: made.append(calibrate(*given, **more)) or made[-1]  # noqa: E731
+        monkeypatch.setattr(kind, "calibrate", keep)
+    monkeypatch.setattr(linear_model.NoisyDescent, "solve", lambda one, *_: np.zeros(one.shape))
+    rows, labels = np.zeros((n, 40)), np.zeros(n)
+    model = clone(MODEL).set_params(epsilon=0.1, classes=[0, 1, 2], neighbours=neighbours).fit(rows, labels)
+    (descent,) = (one for one in made if isinstance(one, linear_model.NoisyDescent))
+    own = [one for one in made if isinstance(one, Gaussian) and one is not descent.noise]
+    assert [one.body.ambient_dim for one in own] == ([40] if neighbours == "replace" else [1, 40])
+    parts = [one.guarantee.mu for one in own] + [descent.guarantee.mu]
+    assert math.hypot(*parts) == pytest.approx(model.guarantee_.mu, rel=1e-9)
+    assert math.hypot(*parts) <= model.guarantee_.mu
+    assert model.guarantee_.epsilon(1e-6) <= 0.1 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_the_mean_alone_moves_within_its_ball(replaced: bool) -> None:
+    centre = Centre.of_mean(gd.ApproxDP(0.1, 1e-5), 10, 2000, replaced)
+    assert centre.alone
+    assert centre.noise.body.radius(2) == pytest.approx(2 if replaced else 1, rel=1e-5)
+    assert centre.noise.body.radius(2) >= (2 if replaced else 1)
+    assert centre.side == pytest.approx(math.sqrt(0.1) * gaussian_mu(0.1, 1e-5))
+    assert Centre.of_mean(gd.PureDP(1.0), 10, 2000, replaced).noise is None
+    assert Centre.of_mean(gd.ApproxDP(0.1, 1e-5), 10, 100, replaced).noise is None, "noise would hide the ball"
+
+
+@pytest.mark.statistical
+def test_a_mean_alone_is_shrunk_by_its_noise() -> None:
+    """Rows of norm 1, all alike: the mean of 400 releases is the row, made shorter; of zeros nothing stands out."""
+    row, n = np.full(16, 0.25), 1500
+    centre = Centre.of_mean(gd.ApproxDP(0.1, 1e-5), 16, n, False)
+    rng = research_rng(3)
+    found = [centre.release([np.tile(row, (n, 1))], n, rng) for _ in range(400)]
+    means = np.array([mean for mean, _ in found])
+    noise = math.sqrt(float(centre.noise.variances.sum())) / n
+    assert 0.2 < noise < 0.5
+    assert means.mean(axis=0) @ row == pytest.approx(1 / (1 + noise**2), abs=0.03)
+    assert np.mean(((means - row) ** 2).sum(axis=1)) < 0.98 * noise**2 * (1 + 4 * math.sqrt(2 / 6400))
+    spreads = np.array([spread for _, spread in found])
+    assert (spreads < 0.75).all()
+    still = [centre.release([np.zeros((n, 16))], n, rng) for _ in range(400)]
+    assert np.mean([np.linalg.norm(mean) for mean, _ in still]) < 0.3 * noise
 
 
 def test_public_numbers_alone_choose_the_solver() -> None:
@@ -263,9 +313,10 @@ def test_the_noise_is_that_for_the_neighbours_and_the_cap(neighbours: str, monke
     for solver in ("objective", "gradient"):
         clone(MODEL).set_params(solver=solver, neighbours=neighbours, fit_intercept=False).fit(ROWS, LABELS)
     perturbed, descent = made
-    moved, share = (2, 1.0) if neighbours == "replace" else (1, 0.9)
-    mu, cap = gaussian_mu(share, 1e-6), perturbed.problem.loss.cap
-    assert 1 <= perturbed.noise * mu / (moved * cap) < 1.15
+    moved, share, rest = (2, 1.0, 1.0) if neighbours == "replace" else (1, 0.9, math.sqrt(0.95))
+    cap = perturbed.problem.loss.cap
+    assert 1 <= perturbed.noise * gaussian_mu(share, 1e-6) / (moved * cap) < 1.15
+    mu = rest * gaussian_mu(1.0, 1e-6)
     assert perturbed.problem.replaced == (neighbours == "replace")
     deviation = math.sqrt(float(descent.noise.variances.mean()))
     assert deviation == pytest.approx(moved * descent.cap * math.sqrt(descent.path.n_steps) / mu, rel=1e-2)

@@ -19,6 +19,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the promise for the centre, and its noise in units of the ball
+_WORST_ALONE = 1.0  # the same where the spread is not released: a loud mean is shrunk, and does no harm
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
 _ROOM = 0.003  # noise, over the number of rows, at which rows have twice the room
@@ -134,15 +135,28 @@ class Centre:
     """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the promise.
 
     `side` is its μ where it is Gaussian. They take a tenth of μ² (of ε for a pure promise), or less where the mean's
-    noise is a tenth of the ball with less; nothing where it would be over half of the ball.
+    noise is a tenth of the ball with less; nothing where it would be over half of the ball. Up to the whole ball the
+    sum of u can be taken `alone`: shrunk by its noise, a centre that is far off is better than none.
 
     Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
-    √2 where it is added. docs/theory/objective_perturbation.md
+    √2 where it is added; Σu alone by 2 and 1. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
     rest: Guarantee
     side: float = 0.0
+    alone: bool = False
+
+    @classmethod
+    def of_mean(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
+        """Return noise for Σu alone, Gaussian; None where there is no δ, or where it would hide all of the ball."""
+        moved = (2.0 if replaced else 1.0) * _ROUNDING
+        if not isinstance(asked, ApproxDP):
+            return cls(None, asked)
+        side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
+        if moved * math.sqrt(n_columns) > _WORST_ALONE * n_rows * side:
+            return cls(None, asked)
+        return cls(Gaussian.calibrate(LpBall(n_columns, 2, moved), GaussianDP(side)), asked, side, alone=True)
 
     @classmethod
     def plan(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
@@ -167,15 +181,17 @@ class Centre:
     def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
         """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.
 
-        Both with noise; 0 and 1 where nothing was paid for. The spread is the root of the mean squared distance.
+        Both with noise; 0 and 1 where nothing was paid for. The spread is the root of the mean squared distance; of
+        rows of norm 1 it follows from the mean `alone`.
         """
         if self.noise is None:
             return 0.0, 1.0
         step = float(self.noise.lattice_step)
-        sums = np.rint(_sums(units, self.noise.body.ambient_dim) / step).astype(np.int64)
+        size = self.noise.body.ambient_dim
+        sums = np.rint(_sums(units, size + self.alone)[:size] / step).astype(np.int64)
         noisy = self.noise.prepare(rng)(sums) * (step / n_rows)
-        mean, square = noisy[:-1], float(noisy[-1])
-        faint = float(self.noise.variances[:-1].sum()) / n_rows**2
+        mean, square = (noisy, 1.0) if self.alone else (noisy[:-1], float(noisy[-1]))
+        faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
         length = float(mean @ mean)
         mean = mean * max(0.0, 1 - faint / max(length, faint, 1e-300))
         spread = math.sqrt(min(1.0, max(_SMALLEST**2, square - max(length - faint, 0.0))))

@@ -31,8 +31,8 @@ _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apar
 class Task:
     """What a solver gets: rows of norm at most 1, codes of their classes, and the public numbers to plan by.
 
-    `side` is the μ of the rows' mean, or of their scores' level; `asked` is for the solver and, where those are
-    Gaussian, for them too.
+    `side` is the μ of the rows' number, of their mean and of their scores' level together; `asked` is for the solver
+    and, where those are Gaussian, for them too.
     """
 
     rows: np.ndarray
@@ -125,13 +125,15 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         count = Count(asked, self.neighbours)
         size = (1 if len(classes) == 2 else len(classes)) * (X_read.shape[1] + self.fit_intercept)
         solver, reason = self._chosen(count.rest, size, len(X_read) if self.neighbours == "replace" else None)
+        if solver == "gradient" and isinstance(asked, ApproxDP):
+            count = Count.gaussian(asked, self.neighbours)
         guarantee = count.with_rest(_promise(solver, count.rest))
         paid = self._pay(guarantee, asked, X_read.shape)
         stream = self._stream()
         n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
         noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
-        centre = self._centre(count.rest, X_read.shape[1], n_rows)
-        slack = 1.0 if centre.noise else min(1.0, SHORT * room(noise))
+        centre = self._centre(count.rest, X_read.shape[1], n_rows, len(classes))
+        slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
         scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
         level = self._level(centre, len(classes))
         mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
@@ -140,7 +142,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
         task = Task(
             design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.rest,
-            math.hypot(centre.side, level.side), self._length(len(classes)), self.neighbours == "replace",
+            math.hypot(count.side, centre.side, level.side), self._length(len(classes)), self.neighbours == "replace",
         )  # fmt: skip
         weights, exactness = self._solve(solver, task, stream)
         if level.noise is not None:
@@ -188,10 +190,13 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
     def _length(self, n_classes: int) -> float:
         return float(self.radius) if self.radius is not None else _RADIUS * math.sqrt(n_classes - 1)
 
-    def _centre(self, asked: Guarantee, n_columns: int, n_rows: float) -> Centre:
+    def _centre(self, asked: Guarantee, n_columns: int, n_rows: float, n_classes: int) -> Centre:
         if not self.fit_intercept:
             return Centre(None, asked)
-        return Centre.plan(asked, n_columns, n_rows, self.neighbours == "replace")
+        replaced = self.neighbours == "replace"
+        centre = Centre.plan(asked, n_columns, n_rows, replaced)
+        is_open = centre.noise is None and n_classes > 2  # two classes have a level
+        return Centre.of_mean(asked, n_columns, n_rows, replaced) if is_open else centre
 
     def _level(self, centre: Centre, n_classes: int) -> Level:
         if self.fit_intercept and centre.noise is None and n_classes == 2:

@@ -8,11 +8,13 @@ import numpy as np
 from gaugedp._validate import decimal
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
-from gaugedp.mechanisms import Laplace
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian, Laplace
 
 _DIGITS = 12
 COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is private
+_SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
 
 
 def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
@@ -37,16 +39,26 @@ class Count:
     """How many rows there are: exactly where `neighbours` = "replace", else with noise of a tenth of ε, at least 1."""
 
     def __init__(self, asked: Guarantee, neighbours: str) -> None:
-        self.mechanism: Laplace | None = None
+        self.mechanism: Laplace | Gaussian | None = None
+        self.side = 0.0  # its μ where it is Gaussian
         self.rest = asked
         if neighbours == "add_remove":
             epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon(0)
             self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, COUNT_SHARE)))
             self.rest = share_of(asked, 1 - COUNT_SHARE)
 
+    @classmethod
+    def gaussian(cls, asked: ApproxDP, neighbours: str) -> "Count":
+        """Return the count for a fit of Gaussian releases: a twentieth of μ², `side`², which the rest leaves to it."""
+        found = cls(asked, "replace")
+        if neighbours == "add_remove":
+            found.side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
+            found.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(found.side))
+        return found
+
     def with_rest(self, promise: Guarantee) -> Guarantee:
-        """Return the promise of the count and of the rest together."""
-        return promise if self.mechanism is None else self.mechanism.guarantee + promise
+        """Return the promise of the count and of the rest together, which holds a Gaussian count already."""
+        return promise if self.mechanism is None or self.side > 0 else self.mechanism.guarantee + promise
 
     def draw(self, n_rows: int, rng: Entropy) -> float:
         """Return the number of rows."""
