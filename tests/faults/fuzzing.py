@@ -5,6 +5,7 @@ own errors, gives a warning, says a word that only the data holds, or takes more
 """
 
 import json
+import math
 import os
 import random
 import signal
@@ -328,7 +329,7 @@ COST = {"tables": 300, "ledgers": 50, "releases": 3}  # about how many times lon
 def shares(total: int) -> dict[str, int]:
     """How many of `total` trials each kind gets: the fewer, the longer they take."""
     weights = {kind: 1 / COST.get(kind, 1) for kind in KINDS}
-    return {kind: round(total * weight / sum(weights.values())) for kind, weight in weights.items()}
+    return {kind: math.ceil(total * weight / sum(weights.values())) for kind, weight in weights.items()}
 
 
 # -- trials ----------------------------------------------------------------------------------------
