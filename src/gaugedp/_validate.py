@@ -34,6 +34,14 @@ def positive(**numbers: object) -> None:
             raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number above 0.")
 
 
+def moderate(**numbers: object) -> None:
+    """Refuse anything that is not a number above 0 which may be multiplied, divided and squared with others such."""
+    positive(**numbers)
+    for name, value in numbers.items():
+        if not 2.0**-200 < value < 2.0**200:  # type: ignore[operator]
+            raise InvalidRequest(f"{name} is {value!r}.", f"Scale the columns, so that {name} is within 1e60 of 1.")
+
+
 def non_negative(**numbers: object) -> None:
     """Refuse anything that is not a finite number of at least 0."""
     finite(**numbers)

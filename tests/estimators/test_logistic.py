@@ -24,6 +24,8 @@ from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian
+from gaugedp.optimization.gradient import Scale
+from gaugedp.optimization.losses import Softmax
 
 RNG = np.random.default_rng(1)
 
@@ -251,9 +253,54 @@ def test_one_label_does_not_change_how_others_are_read(kind, odd) -> None:
     assert codes_of(read_labels([0, 0, 0], 3), mixed).tolist() == [0, 0, 0]
 
 
-def test_large_classes_are_told_apart() -> None:
-    classes = read_classes([2**63, 2**63 + 1])
-    assert codes_of(read_labels([2**63, 2**63 + 1, -1], 3), classes).tolist() == [0, 1, -1]
+def test_labels_read_alike_whatever_type_their_column_got() -> None:
+    """A missing label makes a column of numbers floats, and a list of texts objects, which keep a NUL at the end."""
+    pandas = pytest.importorskip("pandas")
+    large = read_classes([0, 2**53 + 2])
+    for last, code in ((0, 0), (None, -1)):
+        column = pandas.Series([2**53 + 2, 0, last])
+        assert codes_of(read_labels(column, 3), large).tolist() == [1, 0, code]
+    texts = read_classes(["a", "b"])
+    for last, code in (("b", 1), (None, -1), (3, -1)):
+        assert codes_of(read_labels(["a\0", "a", last], 3), texts).tolist() == [0, 0, code]
+        assert codes_of(read_labels([10**5000, "a", last], 3), texts).tolist() == [-1, 0, code]
+    assert codes_of(read_labels([None, "", "a"], 3), read_classes(["", "a"])).tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("n_classes", [3, 8, 20])
+def test_a_row_alone_has_the_slopes_that_it_has_among_others(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    points, labels = rng.standard_normal((400, n_classes)) * 3, rng.integers(0, n_classes, 400)
+    descent = linear_model.NoisyDescent.calibrate(gd.GaussianDP(1.0), (n_classes, 2), 0.7, Scale(1.0, 400))
+    capped = lambda z, y: descent._capped(Softmax(n_classes).derivative(z, y))  # noqa: E731
+    together = capped(points, labels)
+    alone = [capped(points[i : i + 1], labels[i : i + 1])[0] for i in range(400)]
+    assert (together == np.array(alone)).all()
+
+
+@pytest.mark.parametrize("scale", [{"radius": 1e-300}, {"radius": 1e300}, {"row_norm": 1e-320}, {"row_norm": 1e200}])
+def test_scales_that_no_float_can_square_are_refused_before_paying(scale: dict) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(2.0), unit=gd.PrivacyUnit(neighbours="replace"))
+    with pytest.raises(InvalidRequest, match="within 1e60 of 1"):
+        clone(MODEL).set_params(delta=0.0, ledger=ledger, **scale).fit(ROWS, LABELS)
+    assert ledger.spent.epsilon(0) == 0
+
+
+def test_what_is_refused_after_paying_says_that_it_stays_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise InvalidRequest("No noise keeps this promise.", "Give a larger delta.")
+
+    monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", refused)
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))
+    with pytest.raises(InvalidRequest, match="The budget of this request stays spent"):
+        clone(MODEL).set_params(solver="objective", ledger=ledger).fit(ROWS, LABELS)
+    assert ledger.spent.epsilon(1e-5) > 0.9
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "n_classes"), [(1e-3, 0.01, 2), (1e-3, 1e-3, 3), (0.01, 1e-3, 26)])
+def test_a_centre_leaves_the_objective_its_delta(epsilon: float, delta: float, n_classes: int) -> None:
+    model = clone(MODEL).set_params(epsilon=epsilon, delta=delta, classes=range(n_classes), solver="objective")
+    assert model.fit(ROWS, LABELS).guarantee_.epsilon(delta) <= epsilon * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("classes", [[1, "1"], [1, 1.0], [0, None], [(1,), 2]], ids=str)

@@ -89,9 +89,9 @@ def test_the_noise_is_that_for_the_neighbours(neighbours: str, monkeypatch: pyte
         linear_model.NoisyDescent, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1]
     )
     clone(MODEL).set_params(solver="gradient", neighbours=neighbours, fit_intercept=False).fit(*sphere(100, 3, 1))
-    moved, share = (2, 1.0) if neighbours == "replace" else (1, 0.9)
+    moved, rest = (2, 1.0) if neighbours == "replace" else (1, np.sqrt(0.95))  # a twentieth of μ² is the count's
     deviation = np.sqrt(made[0].noise.variances.mean())
-    wanted = moved * np.sqrt(made[0].path.n_steps) / gaussian_mu(share, 1e-6)
+    wanted = moved * np.sqrt(made[0].path.n_steps) / (rest * gaussian_mu(1.0, 1e-6))
     assert deviation == pytest.approx(wanted, rel=1e-2)
 
 

@@ -104,7 +104,8 @@ def test_the_path_grows_as_noise_falls_and_stays_within_its_limits() -> None:
 
 @pytest.mark.parametrize("promise", [gd.GaussianDP(1e5), gd.PureDP(1e7)], ids=repr)
 def test_without_noise_it_is_gradient_descent(promise) -> None:
-    rows = made_rows(300, 3)
+    rows = np.random.default_rng(2).standard_normal((300, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels = np.where(rows[:, 0] > 0, 1.0, -1.0)
     descent = NoisyDescent.calibrate(promise, (1, 3), 1.0, Scale(10.0, 300, kinked=True))
     found = descent.solve((rows, labels), hinge, 300, research_rng(1))[0]

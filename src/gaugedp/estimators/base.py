@@ -1,6 +1,7 @@
 """What private estimators share: their promise, their randomness, and paying before looking."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gaugedp._validate import between, non_negative, one_of, positive
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import as_read, read_table
@@ -21,6 +22,17 @@ from gaugedp.ledger.entries import Reservation, Stored
 
 NEIGHBOURS = ("add_remove", "replace")
 _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
+
+
+@contextmanager
+def after_paying(paid: Reservation | None) -> Iterator[None]:
+    """Say of what is refused inside that its price stays spent."""
+    try:
+        yield
+    except InvalidRequest as refused:
+        if paid is None:
+            raise
+        raise InvalidRequest(refused.what, refused.do, STAYS_SPENT) from None
 
 
 class PrivateEstimator(BaseEstimator):

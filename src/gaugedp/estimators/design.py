@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._validate import moderate
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -77,7 +77,7 @@ def read_scaling(bounds: Any, row_norm: Any, n_columns: int, slack: float = 1.0)
             "Give row_norm, or bounds=(low, high), from public knowledge, never read off the data.",
         )
     if row_norm is not None:
-        positive(row_norm=row_norm)
+        moderate(row_norm=row_norm)
     longest = float(row_norm) if row_norm is not None else slack * math.sqrt(n_columns)
     if bounds is None:
         ends = np.full(n_columns, -math.inf), np.full(n_columns, math.inf)

@@ -30,10 +30,11 @@ def read_classes(classes: Any) -> np.ndarray:
     if not hasattr(classes, "__iter__"):
         raise InvalidRequest("classes is not a list.", "Give classes=[0, 1].")
     found = _each(classes)
-    if found.ndim != 1 or len(found) < 2 or len({_key(one) for one in found.tolist()}) < len(found):
+    keys = {_key(one) for one in found.tolist()} if found.ndim == 1 else set()
+    if None in keys:
+        raise InvalidRequest("A class is neither text nor a finite number.", "Give classes=[0, 1].")
+    if len(found) < 2 or len(keys) < len(found):
         raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
-    if None in {_key(one) for one in found.tolist()}:
-        raise InvalidRequest("A class is neither text nor a number.", "Give classes=[0, 1].")
     return _sorted(found, isinstance(classes, set | frozenset))
 
 
@@ -99,7 +100,8 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     places = {_key(one): place for place, one in enumerate(classes.tolist())}
     known = {key: place for key, place in places.items() if key is not None}
     for row, one in enumerate(labels.tolist()):
-        found[row] = known.get(_key(one) or "", -1)
+        key = _key(one)
+        found[row] = -1 if key is None else known.get(key, -1)
     return found
 
 
@@ -124,13 +126,22 @@ def _key(label: Any) -> str | None:
     """Return what a label is compared by: a number's shortest text, a text without spaces around; None for others."""
     one = label.item() if isinstance(label, np.generic) else label
     if isinstance(one, str):
-        text = {"True": "1", "False": "0"}.get(one.strip(), one.strip())
+        written = one.rstrip("\0").strip()  # NUL at the end is lost where texts are an array
+        text = {"True": "1", "False": "0"}.get(written, written)
         try:
-            return _key(float(text)) or text
+            number = float(text)
         except ValueError:
             return text
+        return _key(number) if math.isfinite(number) else None  # as the numbers that an array would write so
     if isinstance(one, int):
-        return str(int(one))
+        return _key(_as_float(one))  # as it would be in a column where another is missing
     if isinstance(one, float) and math.isfinite(one):
         return str(int(one)) if one.is_integer() else repr(one)
     return None
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf

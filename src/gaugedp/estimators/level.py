@@ -16,7 +16,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 _SHARE = 0.2  # of μ², of ε for a pure promise
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
 _LABEL = 0.7  # the weight of a label beside a score
-_MOST_OF_DELTA = 0.02  # what the level alone may take of δ: objective perturbation pays it up to four times
+MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
 _DOUBT = 2.0  # times the variance of its noise that the square of the label's mean loses
 _FEWEST = 0.02  # no class is taken to be rarer
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
@@ -44,7 +44,7 @@ class Level:
         ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
         if isinstance(asked, ApproxDP):
             side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-            if gaussian_delta(side, asked.epsilon_value) > _MOST_OF_DELTA * asked.delta_value:
+            if gaussian_delta(side, asked.epsilon_value) > MOST_OF_DELTA * asked.delta_value:
                 return cls(None, asked)
             return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
         assert isinstance(asked, PureDP)

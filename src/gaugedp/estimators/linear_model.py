@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from gaugedp._validate import one_of, positive
+from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.base import PrivateEstimator, after_paying
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
-from gaugedp.estimators.level import Level
+from gaugedp.estimators.level import MOST_OF_DELTA, Level
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
@@ -129,25 +129,27 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             count = Count.gaussian(asked, self.neighbours)
         guarantee = count.with_rest(_promise(solver, count.rest))
         paid = self._pay(guarantee, asked, X_read.shape)
-        stream = self._stream()
-        n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
-        noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
-        centre = self._centre(count.rest, X_read.shape[1], n_rows, len(classes))
-        slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
-        scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
-        level = self._level(centre, len(classes))
-        mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
-        shift = np.zeros(X_read.shape[1]) + mean
-        reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
-        design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
-        task = Task(
-            design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.rest,
-            math.hypot(count.side, centre.side, level.side), self._length(len(classes)), self.neighbours == "replace",
-        )  # fmt: skip
-        weights, exactness = self._solve(solver, task, stream)
-        if level.noise is not None:
-            known = np.where(codes >= 0, task.signs, 0.0)
-            weights[0, -1] = level.intercept(task.rows[:, :-1], known, weights[0, :-1], n_rows, stream) / design.last
+        with after_paying(paid):
+            stream = self._stream()
+            n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
+            noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
+            centre = self._centre(count.rest, (len(classes), X_read.shape[1]), n_rows, solver)
+            slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
+            scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
+            level = self._level(centre, len(classes))
+            mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
+            shift = np.zeros(X_read.shape[1]) + mean
+            reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
+            design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
+            task = Task(
+                design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.rest,
+                math.hypot(count.side, centre.side, level.side),
+                self._length(len(classes)), self.neighbours == "replace",
+            )  # fmt: skip
+            weights, exactness = self._solve(solver, task, stream)
+            if level.noise is not None:
+                known, rows = np.where(codes >= 0, task.signs, 0.0), task.rows[:, :-1]
+                weights[0, -1] = level.intercept(rows, known, weights[0, :-1], n_rows, stream) / design.last
         self._show(design.coefficients(weights), classes, (solver, reason))
         self._read_as = None if np.isinf(scaling.low).any() else (scaling.low, scaling.high, scaling.centre)
         self._note_names(X)
@@ -185,18 +187,23 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
     def _check(self) -> None:
         one_of(self.solvers, solver=self.solver)
         if self.radius is not None:
-            positive(radius=self.radius)
+            moderate(radius=self.radius)
 
     def _length(self, n_classes: int) -> float:
         return float(self.radius) if self.radius is not None else _RADIUS * math.sqrt(n_classes - 1)
 
-    def _centre(self, asked: Guarantee, n_columns: int, n_rows: float, n_classes: int) -> Centre:
+    def _centre(self, asked: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
+        """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""
+        (n_classes, n_columns), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, asked)
-        replaced = self.neighbours == "replace"
         centre = Centre.plan(asked, n_columns, n_rows, replaced)
-        is_open = centre.noise is None and n_classes > 2  # two classes have a level
-        return Centre.of_mean(asked, n_columns, n_rows, replaced) if is_open else centre
+        if centre.noise is None and n_classes > 2:  # two classes have a level
+            centre = Centre.of_mean(asked, n_columns, n_rows, replaced)
+        if solver == "objective" and isinstance(asked, ApproxDP) and centre.side > 0:
+            taken = n_classes**2 * gaussian_delta(centre.side, asked.epsilon_value)
+            return centre if taken <= MOST_OF_DELTA * asked.delta_value else Centre(None, asked)
+        return centre
 
     def _level(self, centre: Centre, n_classes: int) -> Level:
         if self.fit_intercept and centre.noise is None and n_classes == 2:

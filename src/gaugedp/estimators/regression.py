@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import one_of, positive
+from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
@@ -118,7 +118,7 @@ class LinearRegression(LinearRegressor):
     def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)
         if self.radius is not None:
-            positive(radius=self.radius)
+            moderate(radius=self.radius)
         if (self.bounds is None) == (self.row_norm is None):
             raise InvalidRequest(
                 "Either bounds or row_norm must be given.",
@@ -127,7 +127,7 @@ class LinearRegression(LinearRegressor):
         bounds = by_name("bounds", self.bounds, names)
         box = None if bounds is None else read_bounds("bounds", bounds, n_columns)
         if self.row_norm is not None:
-            positive(row_norm=self.row_norm)
+            moderate(row_norm=self.row_norm)
         low, high = read_bounds("target_bounds", self.target_bounds)
         return Frame(box, self.row_norm, (float(low), float(high)), n_columns, self.fit_intercept)
 

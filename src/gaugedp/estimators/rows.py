@@ -132,7 +132,7 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
         raise InvalidRequest(
             f"{name} has a low end that is not below its high end.", f"Give {name}=(low, high) with low < high."
         )
-    if not ((high / 2 - low / 2 > 2.0**-1000) & (np.abs([low, high]).max(axis=0) < 2.0**1000)).all():
+    if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
     return low, high
 

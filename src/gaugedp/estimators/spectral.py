@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import one_of, positive
+from gaugedp._validate import moderate, one_of
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
@@ -52,7 +52,7 @@ class Frame:
                 "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
             )
         if bounds is None:
-            positive(row_norm=row_norm)
+            moderate(row_norm=row_norm)
             return cls(None, np.zeros(n_columns), float(row_norm))
         low, high = read_bounds("bounds", bounds, n_columns)
         origin = low / 2 + high / 2 if centred else np.zeros(n_columns)

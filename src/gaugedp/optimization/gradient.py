@@ -129,8 +129,10 @@ class NoisyDescent:
         return total * 4.0**-BITS
 
     def _capped(self, slopes: np.ndarray) -> np.ndarray:
-        size = np.linalg.norm(slopes, axis=1, keepdims=True)
-        found: np.ndarray = slopes * (self.cap / np.maximum(size, self.cap))
+        square = np.zeros(len(slopes))
+        for column in slopes.T:  # one by one: a row alone is added up in the same order as among others
+            square += column * column
+        found: np.ndarray = slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
         return found
 
     def _noisy(self, gradient: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -234,5 +234,8 @@ class Softmax:
         columns = np.array(z.T, order="C")  # classes are few: along them numpy is several times slower
         columns -= columns.max(axis=0)
         np.exp(columns, out=columns)
-        columns /= columns.sum(axis=0)
+        total = columns[0].copy()
+        for column in columns[1:]:  # one by one: a row alone is added up in the same order as among others
+            total += column
+        columns /= total
         return columns.T
