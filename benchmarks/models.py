@@ -1,13 +1,13 @@
 """How well do private linear classifiers do, beside the same models without privacy?
 
-Accuracies: medians over stratified 70/30 splits, one run, once where rows are added or removed, and once where
+Accuracies: medians over 15 stratified 70/30 splits, one run, once where rows are added or removed, and once where
 they are replaced, which takes twice the noise. Scaling: the pixel range of digits; each
 column's range for breast_cancer, taken from the data, whose description prints it; or a mean (and deviation), taken
 from all rows AS IF they were public: an assumption, not a private fit; one-hot columns of listed categories and round
 bounds for Adult. diffprivlib gets the same rows scaled, and their norm; it is pure ε-DP, a stronger promise. The
 estimators' constants (caps, paths, ridge, intercept, centre) were chosen while looking at these four sources of rows,
 so the numbers flatter them. Excess risks: rows uniform on the sphere, ‖w*‖ = 4, δ = 1e-6, radius = 5, else defaults.
-Writes docs/benchmarks/models.md; takes some five minutes.
+Writes docs/benchmarks/models.md; takes some ten minutes.
 
     python benchmarks/models.py [adult.csv]
 """
@@ -61,13 +61,9 @@ CATEGORIES = {
 }
 
 
-def splits(X: np.ndarray, y: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return list(StratifiedShuffleSplit(count, test_size=0.3, random_state=0).split(X, y))
-
-
-def accuracy(model, X: np.ndarray, y: np.ndarray, count: int = SPLITS) -> float:
-    found = [clone(model).fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits(X, y, count)]
-    return float(np.median(found))
+def accuracy(model, X: np.ndarray, y: np.ndarray) -> float:
+    splits = StratifiedShuffleSplit(SPLITS, test_size=0.3, random_state=0).split(X, y)
+    return float(np.median([clone(model).fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits]))
 
 
 def adult(path: str) -> tuple[np.ndarray, np.ndarray]:
@@ -110,14 +106,13 @@ def accuracies(path: str | None, neighbours: str) -> list[str]:
         "| data | model | without privacy | ε = 0.1 | ε = 1 | ε = 10 | asked |", "|---|---|---:|---:|---:|---:|---|",
     ]  # fmt: skip
     for name, (X, y, how) in data(path).items():
-        count = 5 if name.startswith("adult") else SPLITS
-        plain = accuracy(Plain(C=100, max_iter=2000), MinMaxScaler().fit_transform(X), y, count)
+        plain = accuracy(Plain(C=100, max_iter=2000), MinMaxScaler().fit_transform(X), y)
         asked = TARGETS.get(re.split(r"\W", name)[0], (plain - 0.04, plain - 0.01, 0.0))
         words = ", ".join(f"{target:.2f}" for target in asked if target)
         peers = PEERS if neighbours == "replace" else ()
         for kind in (LogisticRegression, LinearSVC, *peers):
             asked_of = [model(kind, e, X, y, how, neighbours) for e in EPSILONS]
-            ours = [accuracy(each, *scaled(kind, X, how), y, count) for each in asked_of]
+            ours = [accuracy(each, *scaled(kind, X, how), y) for each in asked_of]
             cells = " | ".join(
                 f"{value:.3f}" + ("" if kind in PEERS or value >= target else " below")
                 for value, target in zip(ours, asked, strict=True)

@@ -14,9 +14,12 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import linear_model
-from gaugedp.estimators.level import Level, _sums
+from gaugedp.estimators.level import Level, _sums, spares_delta
 from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.size import Count
 from gaugedp.estimators.svc import LinearSVC
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
+from gaugedp.mechanisms import Gaussian
 
 PROMISES = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
 
@@ -61,7 +64,7 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
     weights = np.array([2.0, 1.0])
     spread, mean = math.sqrt(5 / 2), float((rows @ weights).mean())
     found = Level.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
-    assert found == pytest.approx(spread * math.log(0.8 / 0.2) - mean, abs=0.1)
+    assert found == pytest.approx(spread / 2 * math.log(0.8 / 0.2) - mean, abs=0.1)
     even = Level.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
     assert even == pytest.approx(-mean, abs=0.1)
     assert Level.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
@@ -98,10 +101,10 @@ def far_off(n: int = 400, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
 def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, labels = far_off()
-    model = kind(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
+    model = kind(0.3, 1e-5, row_norm=4.0, classes=[0, 1])
     found = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(found) > 0.95
-    monkeypatch.setattr(kind, "_level", lambda _self, centre, _n: Level(None, centre.rest))
+    monkeypatch.setattr(kind, "_level", lambda _self, _count, centre, _n: Level(None, centre.rest))
     before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(before) < 0.9
 
@@ -129,9 +132,50 @@ def test_several_classes_and_affordable_centres_have_none() -> None:
     rows, labels = far_off()
     centre = linear_model.Centre.plan(gd.ApproxDP(0.5, 1e-5), 30, 10**6, True)
     assert centre.noise is not None
-    model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
-    assert model._level(centre, 2).noise is None
+    model, count = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1]), Count(centre.rest, "replace")
+    assert model._level(count, centre, 2).noise is None
     none = linear_model.Centre(None, gd.ApproxDP(0.5, 1e-5))
-    assert model._level(none, 3).noise is None
-    assert model._level(none, 2).noise is not None
+    assert model._level(count, none, 3).noise is None
+    assert model._level(count, none, 2).noise is not None
     assert model.fit(rows, labels).intercept_.shape == (1,)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("solver", ["gradient", "objective"])
+def test_count_centre_and_level_are_all_in_the_promise(
+    solver: str, n_classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every Gaussian release of a fit, as it was made, is in the μ that the solver is told of."""
+    seen, made = [], []
+    task, calibrate = linear_model.Task, Gaussian.calibrate
+    monkeypatch.setattr(linear_model, "Task", lambda *given: seen.append(task(*given)) or seen[-1])
+    monkeypatch.setattr(Gaussian, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1])
+    rows, labels = far_off(1000)
+    model = LogisticRegression(
+        0.1, 1e-5, row_norm=4.0, classes=range(n_classes), solver=solver, neighbours="add_remove", random_state=5
+    )
+    model.fit(rows, labels)
+    beside = [one.guarantee.mu for one in made if one.body.ambient_dim in (1, 2, 30)]
+    assert [one.body.ambient_dim for one in made][:2] == [1, 30], "the count, then the mean alone"
+    assert len(beside) == (3 if n_classes == 2 else 2), "two classes have a level too"
+    assert seen[0].side == pytest.approx(math.hypot(*beside))
+    mu = gaussian_mu(0.1, 1e-5)
+    assert seen[0].side < 0.6 * mu
+    assert model.guarantee_.epsilon(1e-5) <= 0.1 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3, 0.01, 0.1])
+def test_nothing_beside_the_objective_takes_much_of_delta(epsilon: float, delta: float) -> None:
+    asked = gd.ApproxDP(epsilon, delta)
+    for neighbours in ("replace", "add_remove"):
+        for n_classes, corners in ((2, 1), (3, 9), (10, 100)):
+            model = LogisticRegression(epsilon, delta, neighbours=neighbours)
+            count = model._count(asked, n_classes, "objective")
+            centre = model._centre(count, (n_classes, 20), 2000, "objective")
+            level = model._level(count, centre, n_classes)
+            side = math.hypot(count.side, centre.side, level.side)
+            assert corners * gaussian_delta(side, epsilon) <= delta / 50
+            assert spares_delta(side, asked, n_classes)
+            if neighbours == "add_remove" and count.side == 0:
+                assert count.rest.epsilon_value < epsilon, "a count with noise of its own ε"

@@ -1,4 +1,4 @@
-"""The intercept of two classes, found again from the rows' scores where a centre of the rows cannot be afforded."""
+"""The intercept of two classes, found again from the rows' scores where noise is loud."""
 
 import math
 from dataclasses import dataclass
@@ -16,11 +16,18 @@ from gaugedp.mechanisms.base import AdditiveNoise
 _SHARE = 0.2  # of μ², of ε for a pure promise
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
 _LABEL = 0.7  # the weight of a label beside a score
-MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
+_MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
 _DOUBT = 2.0  # times the variance of its noise that the square of the label's mean loses
+_APART = 2.0  # how many spreads classes are taken to lie apart: the closer, the more goes to the commoner one
 _FEWEST = 0.02  # no class is taken to be rarer
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
 _ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
+
+
+def spares_delta(side: float, asked: ApproxDP, n_classes: int) -> bool:
+    """Return whether releases of μ = `side` leave nearly all of δ to objective perturbation beside them."""
+    corners = 1 if n_classes == 2 else n_classes**2
+    return corners * gaussian_delta(side, asked.epsilon_value) <= _MOST_OF_DELTA * asked.delta_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +46,12 @@ class Level:
     side: float = 0.0
 
     @classmethod
-    def plan(cls, asked: Guarantee, replaced: bool) -> "Level":
-        """Return the noise and the rest; none for a δ of which noise of this μ alone would take much."""
+    def plan(cls, asked: Guarantee, replaced: bool, beside: float = 0.0) -> "Level":
+        """Return the noise and the rest; none where it, with releases of μ = `beside`, would take much of δ."""
         ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
         if isinstance(asked, ApproxDP):
             side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-            if gaussian_delta(side, asked.epsilon_value) > MOST_OF_DELTA * asked.delta_value:
+            if not spares_delta(math.hypot(side, beside), asked, 2):
                 return cls(None, asked)
             return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
         assert isinstance(asked, PureDP)
@@ -57,7 +64,7 @@ class Level:
         """Return the number b for which ⟨weights, x⟩ + b tells the classes of rows x of norm at most 1 apart.
 
         `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown, `weights` (d,) released before. b takes the scores'
-        mean away, and adds what makes the commoner class likelier, if classes lie as far apart as scores spread:
+        mean away, and adds what makes the commoner class likelier, if classes lie two spreads of the scores apart:
         post-processing.
         """
         assert self.noise is not None
@@ -71,7 +78,7 @@ class Level:
         faint = float(self.noise.variances[1]) * (math.hypot(1.0, _LABEL) / (_LABEL * n_rows)) ** 2
         second = (1 + label * max(0.0, 1 - _DOUBT * faint / max(label * label, faint, 1e-300))) / 2
         second = min(max(second, _FEWEST), 1 - _FEWEST)
-        return float(spread * math.log(second / (1 - second)) - score)
+        return float(spread / _APART * math.log(second / (1 - second)) - score)
 
 
 def _sums(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -14,11 +14,11 @@ from gaugedp.estimators.base import PrivateEstimator, after_paying
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
-from gaugedp.estimators.level import MOST_OF_DELTA, Level
+from gaugedp.estimators.level import Level, spares_delta
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
@@ -122,21 +122,19 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         bounds = by_name("bounds", self.bounds, names_of(X))
         read_scaling(bounds, self.row_norm, X_read.shape[1])
         self._check()
-        count = Count(asked, self.neighbours)
         size = (1 if len(classes) == 2 else len(classes)) * (X_read.shape[1] + self.fit_intercept)
-        solver, reason = self._chosen(count.rest, size, len(X_read) if self.neighbours == "replace" else None)
-        if solver == "gradient" and isinstance(asked, ApproxDP):
-            count = Count.gaussian(asked, self.neighbours)
+        solver, reason = self._chosen(asked, size, len(X_read) if self.neighbours == "replace" else None)
+        count = self._count(asked, len(classes), solver)
         guarantee = count.with_rest(_promise(solver, count.rest))
         paid = self._pay(guarantee, asked, X_read.shape)
         with after_paying(paid):
             stream = self._stream()
             n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
             noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
-            centre = self._centre(count.rest, (len(classes), X_read.shape[1]), n_rows, solver)
+            centre = self._centre(count, (len(classes), X_read.shape[1]), n_rows, solver)
             slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
             scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
-            level = self._level(centre, len(classes))
+            level = self._level(count, centre, len(classes))
             mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
             shift = np.zeros(X_read.shape[1]) + mean
             reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
@@ -192,22 +190,30 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
     def _length(self, n_classes: int) -> float:
         return float(self.radius) if self.radius is not None else _RADIUS * math.sqrt(n_classes - 1)
 
-    def _centre(self, asked: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
+    def _count(self, asked: Guarantee, n_classes: int, solver: str) -> Count:
+        """Return how rows are counted: inside μ, unless that would take much of δ from the objective."""
+        if isinstance(asked, ApproxDP):
+            inside = Count.gaussian(asked, self.neighbours)
+            if solver == "gradient" or spares_delta(inside.side, asked, n_classes):
+                return inside
+        return Count(asked, self.neighbours)
+
+    def _centre(self, count: Count, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
         """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""
-        (n_classes, n_columns), replaced = shape, self.neighbours == "replace"
+        (n_classes, n_columns), asked, replaced = shape, count.rest, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, asked)
         centre = Centre.plan(asked, n_columns, n_rows, replaced)
-        if centre.noise is None and n_classes > 2:  # two classes have a level
+        if centre.noise is None:
             centre = Centre.of_mean(asked, n_columns, n_rows, replaced)
-        if solver == "objective" and isinstance(asked, ApproxDP) and centre.side > 0:
-            taken = n_classes**2 * gaussian_delta(centre.side, asked.epsilon_value)
-            return centre if taken <= MOST_OF_DELTA * asked.delta_value else Centre(None, asked)
-        return centre
+        beside = math.hypot(count.side, centre.side)
+        if solver == "gradient" or not isinstance(asked, ApproxDP) or spares_delta(beside, asked, n_classes):
+            return centre
+        return Centre(None, asked)
 
-    def _level(self, centre: Centre, n_classes: int) -> Level:
-        if self.fit_intercept and centre.noise is None and n_classes == 2:
-            return Level.plan(centre.rest, self.neighbours == "replace")
+    def _level(self, count: Count, centre: Centre, n_classes: int) -> Level:
+        if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
+            return Level.plan(centre.rest, self.neighbours == "replace", math.hypot(count.side, centre.side))
         return Level(None, centre.rest)
 
     def _show(self, found: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:

@@ -31,12 +31,12 @@ class LogisticRegression(LinearClassifier):
         no class is a number.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
-        classes without a centre it is found again from the scores of the rows, for a fifth of μ².
+        classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in: it has the place of scikit-learn's C. There are no sample weights.
-    neighbours : "replace" or "add_remove"; then a tenth of ε goes to the number of rows, or a twentieth of μ².
+    neighbours : "replace" or "add_remove"; then a twentieth of μ² goes to the number of rows, or a tenth of ε.
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.
