@@ -423,3 +423,11 @@ def test_nothing_is_said_about_the_rows() -> None:
         warnings.simplefilter("always")
         clone(MODEL).fit(ROWS * 1e6, LABELS)
     assert not said
+
+
+def test_the_ball_of_descent_is_wider_where_noise_is_faint_and_never_where_a_radius_is_given() -> None:
+    model = clone(MODEL).set_params(radius=None)
+    assert model._length(3, "objective", 1e-9) == model._length(3, "gradient", math.inf) == 10 * math.sqrt(2)
+    assert model._length(3, "gradient", 0.005) == pytest.approx(20 * math.sqrt(2))
+    assert model._length(3, "gradient", 1e-300) == pytest.approx(100 * math.sqrt(2))
+    assert clone(MODEL).set_params(radius=7.0)._length(3, "gradient", 1e-9) == 7.0

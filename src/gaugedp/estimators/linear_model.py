@@ -24,6 +24,7 @@ from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
+_WIDEST = 10.0  # times the radius: the ball of descent where noise is faint
 _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
 
 
@@ -142,7 +143,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             task = Task(
                 design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.rest,
                 math.hypot(count.side, centre.side, level.side),
-                self._length(len(classes)), self.neighbours == "replace",
+                self._length(len(classes), solver, noise), self.neighbours == "replace",
             )  # fmt: skip
             weights, exactness = self._solve(solver, task, stream)
             if level.noise is not None:
@@ -187,8 +188,12 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         if self.radius is not None:
             moderate(radius=self.radius)
 
-    def _length(self, n_classes: int) -> float:
-        return float(self.radius) if self.radius is not None else _RADIUS * math.sqrt(n_classes - 1)
+    def _length(self, n_classes: int, solver: str, noise: float) -> float:
+        """Return how long weights are expected to be; the ball of descent is wider where noise is faint."""
+        if self.radius is not None:
+            return float(self.radius)
+        wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
+        return _RADIUS * math.sqrt(n_classes - 1) * wider
 
     def _count(self, asked: Guarantee, n_classes: int, solver: str) -> Count:
         """Return how rows are counted: inside μ, unless that would take much of δ from the objective."""

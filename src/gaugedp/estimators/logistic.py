@@ -35,7 +35,8 @@ class LogisticRegression(LinearClassifier):
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
-        ridge, and the ball that "gradient" stays in: it has the place of scikit-learn's C. There are no sample weights.
+        ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
+        scikit-learn's C. There are no sample weights.
     neighbours : "replace" or "add_remove"; then a twentieth of μ² goes to the number of rows, or a tenth of ε.
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 

@@ -27,7 +27,8 @@ class LinearSVC(LinearClassifier):
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
         where rows are added or removed, and at δ = 0. `reason_` says why.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. "gradient"
-        stays in the ball of this radius. It has the place of scikit-learn's C. There are no sample weights.
+        stays in the ball of this radius, wider for None where noise is faint. It has the place of scikit-learn's C.
+        There are no sample weights.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
 
