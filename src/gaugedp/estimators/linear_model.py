@@ -125,17 +125,17 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         self._check()
         size = (1 if len(classes) == 2 else len(classes)) * (X_read.shape[1] + self.fit_intercept)
         solver, reason = self._chosen(asked, size, len(X_read) if self.neighbours == "replace" else None)
-        count = self._count(asked, len(classes), solver)
+        count = self._count(asked, solver)
         guarantee = count.with_rest(_promise(solver, count.rest))
         paid = self._pay(guarantee, asked, X_read.shape)
         with after_paying(paid):
             stream = self._stream()
             n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
             noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
-            centre = self._centre(count, (len(classes), X_read.shape[1]), n_rows, solver)
+            centre = self._centre(count.rest, (len(classes), X_read.shape[1]), n_rows, solver)
             slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
             scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
-            level = self._level(count, centre, len(classes))
+            level = self._level(centre, len(classes))
             mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
             shift = np.zeros(X_read.shape[1]) + mean
             reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
@@ -195,30 +195,31 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
 
-    def _count(self, asked: Guarantee, n_classes: int, solver: str) -> Count:
-        """Return how rows are counted: inside μ, unless that would take much of δ from the objective."""
-        if isinstance(asked, ApproxDP):
-            inside = Count.gaussian(asked, self.neighbours)
-            if solver == "gradient" or spares_delta(inside.side, asked, n_classes):
-                return inside
+    def _count(self, asked: Guarantee, solver: str) -> Count:
+        """Return how rows are counted: inside μ, where the rest has one μ whatever the count is, else by ε.
+
+        The objective's ridge follows the count, and its profile the ridge: profiles that depend on what was released
+        before do not compose as one of them does.
+        """
+        if solver == "gradient" and isinstance(asked, ApproxDP):
+            return Count.gaussian(asked, self.neighbours)
         return Count(asked, self.neighbours)
 
-    def _centre(self, count: Count, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
+    def _centre(self, asked: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
         """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""
-        (n_classes, n_columns), asked, replaced = shape, count.rest, self.neighbours == "replace"
+        (n_classes, n_columns), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, asked)
         centre = Centre.plan(asked, n_columns, n_rows, replaced)
         if centre.noise is None:
             centre = Centre.of_mean(asked, n_columns, n_rows, replaced)
-        beside = math.hypot(count.side, centre.side)
-        if solver == "gradient" or not isinstance(asked, ApproxDP) or spares_delta(beside, asked, n_classes):
+        if solver == "gradient" or not isinstance(asked, ApproxDP) or spares_delta(centre.side, asked, n_classes):
             return centre
         return Centre(None, asked)
 
-    def _level(self, count: Count, centre: Centre, n_classes: int) -> Level:
+    def _level(self, centre: Centre, n_classes: int) -> Level:
         if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
-            return Level.plan(centre.rest, self.neighbours == "replace", math.hypot(count.side, centre.side))
+            return Level.plan(centre.rest, self.neighbours == "replace", centre.side)
         return Level(None, centre.rest)
 
     def _show(self, found: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
