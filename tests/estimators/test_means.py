@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
@@ -345,10 +345,12 @@ def test_the_ledger_is_not_told_how_many_rows_there_are(model) -> None:
         assert [request["shape"] for request in asked] == [shape]
 
 
-@given(st.floats(1e-9, 1e9))
-def test_shares_never_add_up_to_more(epsilon: float) -> None:
+@given(st.floats(1e-9, 1e9), st.none() | st.floats(1e-6, 10.0))
+@example(1.0, 0.05)
+def test_shares_never_add_up_to_more(epsilon: float, largest: float | None) -> None:
     for asked in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
-        count = Count(asked, "add_remove")
+        count = Count(asked, "add_remove", largest)
+        assert count.mechanism.guarantee.value <= (largest or math.inf)
         rest = count.rest.value if isinstance(count.rest, gd.PureDP) else count.rest.epsilon_value
         assert decimal(count.mechanism.guarantee.value) + decimal(rest) <= decimal(epsilon)
-        assert rest >= 0.9 * epsilon * (1 - 1e-10)
+        assert rest >= (epsilon - min(0.1 * epsilon, largest or math.inf)) * (1 - 1e-10)

@@ -24,6 +24,7 @@ from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
+_COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
 _WIDEST = 10.0  # times the radius: the ball of descent where noise is faint
 _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
 
@@ -203,7 +204,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         """
         if solver == "gradient" and isinstance(asked, ApproxDP):
             return Count.gaussian(asked, self.neighbours)
-        return Count(asked, self.neighbours)
+        return Count(asked, self.neighbours, _COUNT)
 
     def _centre(self, asked: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
         """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""

@@ -37,7 +37,8 @@ class LogisticRegression(LinearClassifier):
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
         scikit-learn's C. There are no sample weights.
-    neighbours : "replace" or "add_remove"; then a tenth of ε goes to the number of rows, or a twentieth of μ².
+    neighbours : "replace" or "add_remove"; then a tenth of ε, 0.05 at most, goes to the number of rows, or a
+        twentieth of μ².
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.

@@ -36,16 +36,20 @@ def part(epsilon: float, share: Fraction) -> float:
 
 
 class Count:
-    """How many rows there are: exactly where `neighbours` = "replace", else with noise of a tenth of ε, at least 1."""
+    """How many rows there are: exactly where `neighbours` = "replace", else with noise of a tenth of ε, at least 1.
 
-    def __init__(self, asked: Guarantee, neighbours: str) -> None:
+    `largest` is the most that is paid for it, where more would tell nothing that is needed.
+    """
+
+    def __init__(self, asked: Guarantee, neighbours: str, largest: float | None = None) -> None:
         self.mechanism: Laplace | Gaussian | None = None
         self.side = 0.0  # its μ where it is Gaussian
         self.rest = asked
         if neighbours == "add_remove":
             epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon(0)
-            self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, COUNT_SHARE)))
-            self.rest = share_of(asked, 1 - COUNT_SHARE)
+            share = COUNT_SHARE if largest is None else min(COUNT_SHARE, decimal(largest) / decimal(epsilon))
+            self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, share)))
+            self.rest = share_of(asked, 1 - share)
 
     @classmethod
     def gaussian(cls, asked: ApproxDP, neighbours: str) -> "Count":
