@@ -22,7 +22,7 @@ _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the promise for the centre, and its
 _WORST_ALONE = 1.0  # the same where the spread is not released: a loud mean is shrunk, and does no harm
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
-_ROOM = 0.003  # noise, over the number of rows, at which rows have twice the room
+_ROOM = 0.0003  # noise, over the number of rows, at which rows have twice the room
 SHORT = 0.25  # of √d: the row norm that goes with bounds where there is no centre to be had
 
 Blocks = Iterable[np.ndarray]  # of rows, shape (m, d) each
