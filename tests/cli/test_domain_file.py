@@ -39,6 +39,14 @@ def test_filled_in_it_answers_a_question(people: Path, capsys: pytest.CaptureFix
     assert run(["plan", "--domain", str(people.with_suffix(".toml")), "--query", "sex", "--epsilon", "1"]) == 0
 
 
+def test_names_that_a_question_holds_in_quotes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "people.csv").write_text(f"Income (EUR),Sex*Age,Net income\n{SECRET},1,2\n")
+    assert run(["domain", str(tmp_path / "people.csv")]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith('# "')]
+    told = [line.endswith("  # in a question, this name stands in double quotes") for line in lines]
+    assert told == [True, True, False] * 2
+
+
 def test_parquet_has_names_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(pa.table({"sex": [SECRET], "age": [3]}), tmp_path / "people.parquet")
     assert run(["domain", str(tmp_path / "people.parquet")]) == 0

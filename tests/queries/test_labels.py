@@ -178,6 +178,9 @@ BAD_TEXT = [
     ("SEX, AGEP", InvalidRequest, "'SEX, AGEP' is no term. Join terms by ; and cross attributes by *"),
     ("SEX by AGEP", InvalidRequest, "'SEX by AGEP' is no term."),
     ("SEX; SEX,AGEP", InvalidRequest, "by belongs to sums, means and quantiles"),
+    ("mean(PINCP), SEX", InvalidRequest, "Join terms by ;"),
+    ("mean(PINCP) by SEX, EDU", InvalidRequest, "Cross attributes by *: write by SEX*EDU. Between questions write ;."),
+    ("median(PINCP) by SEX,AGE", InvalidRequest, "A comma stands after by."),
     ("sum()", UnknownName, "There is no bounded column ''."),
     ("prefix(AGE)", UnknownName, "Did you mean 'AGEP'?"),
     ("prefix(SEX*EDU)", UnknownName, "There is no attribute 'SEX*EDU'."),
@@ -213,6 +216,61 @@ def test_names_may_hold_commas_and_words() -> None:
     assert len(gd.query(domain, "born by law, or not; x*born by law, or not").labels) == 6
 
 
+# -- names in quotes ---------------------------------------------------------------------------------
+
+NAMES = ["Region (NUTS)", "Sex*Age", "a;b", 'the "old" one', " edge ", "sum(x)", "by law, or not"]
+ODD = gd.Domain.of(**{name: ["0", "1", "2"] for name in NAMES}, plain=["0", "1"])
+NUMBERS = gd.Domain(ODD.attributes, {name: gd.bounded(0, 10) for name in NAMES})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda name: gd.marginals(NUMBERS, name),
+        lambda name: gd.marginals(NUMBERS, ("plain", name)),
+        lambda name: gd.prefix_sums(NUMBERS, name),
+        lambda name: gd.ranges(NUMBERS, name),
+        lambda name: gd.bounded_sums(NUMBERS, name, by=name),
+        lambda name: gd.stack(gd.bounded_means(NUMBERS, name, by=("plain", name)), gd.marginals(NUMBERS, name)),
+        lambda name: gd.quantiles(NUMBERS, name, 0.5, 0.9, by=("plain", name)),
+    ],
+)
+def test_every_name_can_be_asked_for_as_it_is_written(name: str, make) -> None:
+    asked = make(name)
+    read = gd.query(NUMBERS, asked.text)
+    assert (read.text, read.labels, read.digest()) == (asked.text, asked.labels, asked.digest())
+
+
+def test_quotes_stand_where_a_name_needs_them_and_may_stand_elsewhere() -> None:
+    asked = gd.query(NUMBERS, 'mean( "Region (NUTS)" )  by "plain" * "Sex*Age"; "the ""old"" one"; "by law, or not"')
+    assert asked.text == 'mean("Region (NUTS)") by plain*"Sex*Age"; "the ""old"" one"; by law, or not'
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Region (NUTS)", '"Region (NUTS)"'),
+        ("mean(Region (NUTS)) by plain", 'mean("Region (NUTS)") by plain'),
+        ("quantiles(Region (NUTS), 0.5)", 'quantiles("Region (NUTS)", 0.5)'),
+        ('"Region (NUTS)"; Sex*Age', '"Region (NUTS)"; "Sex*Age"'),
+        ("plain; a;b", 'plain; "a;b"'),
+    ],
+)
+def test_a_name_that_needs_quotes_is_told(text: str, meant: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        gd.query(NUMBERS, text)
+    assert f"Write it in double quotes: {meant}." in str(caught.value)
+
+
+def test_a_mark_in_a_name_changes_nothing_for_the_others() -> None:
+    domain = gd.Domain.of(**{"Sex": ["1", "2"], "Age": ["1"], "Sex*Age": ["x"]})
+    assert gd.query(domain, "Sex*Age").labels == gd.marginals(domain, ("Sex", "Age")).labels
+    assert gd.query(domain, '"Sex*Age"').labels == gd.marginals(domain, "Sex*Age").labels
+    with pytest.raises(UnknownName, match="There is no attribute 'Sexe'"):
+        gd.query(domain, '"Sexe"')
+
+
 @pytest.mark.parametrize("text", ["sum(PINCP) by SEX*SEX", "mean(PINCP) by SEX*AGEP*SEX"])
 def test_an_attribute_twice_in_by_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="Name each attribute once"):
@@ -227,7 +285,7 @@ def test_the_hint_never_repeats_the_question() -> None:
 @examples(200)
 @given(
     st.lists(
-        st.sampled_from([*"SEX;*() ", "SEX", "AGEP", "PINCP", "sum(", "mean(", "prefix(", ")", " by ", "count", "é"])
+        st.sampled_from([*'SEX;*() "', "SEX", "AGEP", "PINCP", "sum(", "mean(", "prefix(", ")", " by ", "count", "é"])
     )
 )
 def test_whatever_the_text_says_only_a_refusal_comes_out(words) -> None:

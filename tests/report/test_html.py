@@ -275,6 +275,18 @@ def test_numbers_are_as_exact_as_their_bars() -> None:
     assert (short(83.4339), short(12345.6), short(2.1e-7), short(0)) == ("83.43", "12,346", "2.1 × 10⁻⁷", "0")
 
 
+def test_names_in_quotes_are_shown_without_them() -> None:
+    from gaugedp.report.terms import read_terms
+
+    domain = gd.Domain.of(**{"Sex*Age": ["x", "y"], "B": ["1", "2"], "Income (EUR)": gd.bounded(0, 10)})
+    text = '"Sex*Age"*B; prefix("Sex*Age"); mean("Income (EUR)") by "Sex*Age"'
+    pair, runs, mean = read_terms(made(text, domain))
+    assert (pair.names, mean.names) == (("Sex*Age", "B"), ("Sex*Age",))
+    assert mean.meaning == "Mean of Income (EUR) for each cell of Sex*Age"
+    assert runs.meaning == "Number of rows up to and with each cell of Sex*Age"
+    assert runs.levels == (("to x", "to y"),)
+
+
 def test_cells_are_factored_only_where_that_is_certain() -> None:
     from gaugedp.report.terms import read_terms
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from gaugedp._names import written
 from gaugedp.cli.shared import check_apart, check_writable
 from gaugedp.cli.write import write_beside
 from gaugedp.errors import InvalidRequest
@@ -58,12 +59,17 @@ def skeleton(table: Path, names: list[str]) -> str:
 
 def _attributes(names: list[str]) -> Iterator[str]:
     for name in names:
-        yield f'# {_key(name)} = ["…", "…"]\n'
+        yield f'# {_key(name)} = ["…", "…"]{_remark(name)}\n'
 
 
 def _columns(names: list[str]) -> Iterator[str]:
     for name in names:
-        yield f'# {_key(name)} = {{ low = 0, high = …, step = 1, missing = "drop" }}\n'
+        yield f'# {_key(name)} = {{ low = 0, high = …, step = 1, missing = "drop" }}{_remark(name)}\n'
+
+
+def _remark(name: str) -> str:
+    """Return a comment beside a name that a question cannot hold as it is."""
+    return "" if written(name) == name else "  # in a question, this name stands in double quotes"
 
 
 def _key(name: str) -> str:

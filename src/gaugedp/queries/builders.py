@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gaugedp._names import written
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.estimates import Estimate
@@ -27,7 +28,7 @@ def count(domain: Domain) -> Workload:
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
     """Return, for each cell of the attribute, the number of rows up to and with it."""
     cells = n_cells(domain, (attribute,))
-    return Workload(domain, (_counts(f"prefix({attribute})", (attribute,), Prefix(cells)),))
+    return Workload(domain, (_counts(f"prefix({written(attribute)})", (attribute,), Prefix(cells)),))
 
 
 def ranges(domain: Domain, attribute: str) -> Workload:
@@ -35,7 +36,7 @@ def ranges(domain: Domain, attribute: str) -> Workload:
     cells = n_cells(domain, (attribute,))
     if cells * (cells + 1) // 2 > MAX_ANSWERS:
         raise InvalidRequest(f"ranges({attribute}) has {cells * (cells + 1) // 2:,} answers.", "Use wider bins.")
-    return Workload(domain, (_counts(f"ranges({attribute})", (attribute,), Ranges(cells)),))
+    return Workload(domain, (_counts(f"ranges({written(attribute)})", (attribute,), Ranges(cells)),))
 
 
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
@@ -52,7 +53,7 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
             f"The workload has shape {values.shape} and the domain {domain.n_cells():,} cells.",
             "Give a matrix with one column for each cell.",
         )
-    return Workload(domain, (_counts(f"matrix({'*'.join(names)})", names, MatrixMap(values)),))
+    return Workload(domain, (_counts(f"matrix({_crossed(names)})", names, MatrixMap(values)),))
 
 
 def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
@@ -67,7 +68,7 @@ def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
         high=facts.high_steps,
         step=facts.step,
     )
-    return Workload(domain, (Term(f"sum({column}){_by(names)}", (piece,), Estimate(piece.cells.n_rows)),))
+    return Workload(domain, (Term(f"sum({written(column)}){_by(names)}", (piece,), Estimate(piece.cells.n_rows)),))
 
 
 def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
@@ -83,7 +84,7 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     centred = Piece(names, cells, column, may_miss, centred=True, low=-span, high=span, step=facts.step / 2)
     counts = Piece(names, cells, column, may_miss)
     estimate = Estimate(cells.n_rows, (float((facts.low + facts.high) / 2), float((facts.high - facts.low) / 2)))
-    return Workload(domain, (Term(f"mean({column}){_by(names)}", (centred, counts), estimate),))
+    return Workload(domain, (Term(f"mean({written(column)}){_by(names)}", (centred, counts), estimate),))
 
 
 def stack(*queries: Workload) -> Workload:
@@ -104,11 +105,15 @@ def _names(names: Names) -> tuple[str, ...]:
 
 
 def _by(names: tuple[str, ...]) -> str:
-    return f" by {'*'.join(names)}" if names else ""
+    return f" by {_crossed(names)}" if names else ""
+
+
+def _crossed(names: tuple[str, ...]) -> str:
+    return "*".join(map(written, names))
 
 
 def _marginal(domain: Domain, names: tuple[str, ...]) -> Term:
-    return _counts("*".join(names) or "count", names, Identity(n_cells(domain, names)))
+    return _counts(_crossed(names) or "count", names, Identity(n_cells(domain, names)))
 
 
 def _counts(text: str, names: tuple[str, ...], cells: CellMap) -> Term:

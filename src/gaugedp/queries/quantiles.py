@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 
+from gaugedp._names import written, written_in_list
 from gaugedp._validate import decimal, finite
 from gaugedp.attributes import Integers
 from gaugedp.bodies.polytope import Polytope
@@ -52,8 +53,9 @@ class Quantiles(Query):
         """The question as `gd.query` reads it."""
         asked = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
-        by = f" by {'*'.join(self.by)}" if self.by else ""
-        return f"{'median' if self.is_median else 'quantiles'}({', '.join([self.column, *asked, *level])}){by}"
+        by = f" by {'*'.join(map(written, self.by))}" if self.by else ""
+        inside = ", ".join([written_in_list(self.column), *asked, *level])
+        return f"{'median' if self.is_median else 'quantiles'}({inside}){by}"
 
     @property
     def is_median(self) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
+from gaugedp._names import parts, plain, quoted, without_quoted
 from gaugedp._validate import decimal
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
@@ -11,7 +12,7 @@ from gaugedp.queries.builders import bounded_means, bounded_sums, count, margina
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
 
-_CALL = re.compile(r"^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>[^()]*?)\s*\)(?:\s+by\s+(?P<by>.+))?$")
+_CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": prefix_sums, "ranges": ranges}
 _MEASURES: dict[str, Callable[..., Workload]] = {"sum": bounded_sums, "mean": bounded_means}
 
@@ -22,9 +23,23 @@ _QUANTILES = ("median", "quantiles")
 def query(domain: Domain, text: str) -> Workload | Quantiles:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    Terms are joined by `;`. `median(C)` and `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain.
+    Terms are joined by `;`. `median(C)` and `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain;
+    one that holds `*`, `;`, `(`, `)` or a quote stands in double quotes.
     """
-    terms = [term.strip() for term in text.split(";") if term.strip()]
+    try:
+        return _query(domain, text)
+    except (InvalidRequest, UnknownName):
+        meant = quoted(text, [*domain.attributes, *domain.columns])
+        if meant == text:
+            raise
+    raise InvalidRequest(
+        "A name in the question holds a mark that means something in a question.",
+        f"Write it in double quotes: {meant}.",
+    )
+
+
+def _query(domain: Domain, text: str) -> Workload | Quantiles:
+    terms = [term for term in parts(text, ";") if term]
     if not terms:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
     _check_alone(terms)
@@ -40,14 +55,15 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         _check_joined(domain, text)
         return marginals(domain, _product(text))
     word, name, by = call["word"], call["name"], call["by"]
+    names = _by(domain, by)
     if word == "count":
         raise InvalidRequest("count takes no name.", "Write count.")
     if word in _QUANTILES:
-        return _quantiles(domain, word, name, _product(by) if by else None)
+        return _quantiles(domain, word, name, names)
     if word in _MEASURES:
-        return _MEASURES[word](domain, name, _product(by) if by else None)
+        return _MEASURES[word](domain, plain(name), names)
     if word in _CELLS and by is None:
-        return _CELLS[word](domain, name)
+        return _CELLS[word](domain, plain(name))
     if word in _CELLS:
         raise InvalidRequest(f"{word}(…) does not take by.", f"Ask for {word}({name}) alone.")
     raise UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
@@ -60,19 +76,37 @@ def _check_alone(terms: list[str]) -> None:
     if not alone or len(terms) == 1:
         return
     rest = "; ".join(term for term in terms if term not in alone)
-    asked = " and ".join(f'--query "{text}"' for text in [*alone, rest] if text)
+    asked = " and ".join(f"--query {_in_shell(text)}" for text in [*alone, rest] if text)
     raise InvalidRequest(
         "Quantiles are asked for alone, and cannot be stacked with other terms.",
         f"Ask in commands of their own: {asked}. One term takes several quantiles.",
     )
 
 
+def _in_shell(text: str) -> str:
+    return f"'{text}'" if '"' in text else f'"{text}"'
+
+
+def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
+    """Return the names after by, refusing commas between them."""
+    if text is None:
+        return None
+    names = _product(text)
+    if "," in without_quoted(text) and any(name not in domain.attributes for name in names):
+        raise InvalidRequest(
+            "A comma stands after by.",
+            f"Cross attributes by *: write by {'*'.join(parts(text, ','))}. Between questions write ;.",
+        )
+    return names
+
+
 def _check_joined(domain: Domain, text: str) -> None:
     """Refuse terms that are joined by a comma or by "by", where that is not part of a name."""
     known = all(name in domain.attributes for name in _product(text))
+    bare = without_quoted(text)
     if not known and (per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)):
         raise InvalidRequest(f"{text!r} is no term.", f"Write by: {per[1]} by {per[2]}.")
-    if not known and (re.search(r"\w\s*,\s*\w", text) or re.search(r"\w\s+by\s+\w", text)):
+    if not known and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
             f"{text!r} is no term.",
             "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means and quantiles.",
@@ -81,12 +115,12 @@ def _check_joined(domain: Domain, text: str) -> None:
 
 def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None) -> Quantiles:
     """Read the inside of `median(C)` and `quantiles(C, 0.1, 0.9)`, either with `level=0.99` at the end."""
-    column, *rest = (part.strip() for part in inside.split(","))
+    column, *rest = parts(inside, ",")
     level = _number(rest.pop().removeprefix("level=")) if rest and rest[-1].startswith("level=") else LEVEL
     shares = [_number(part) for part in rest]
     if word == "median" and shares:
         raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
-    return quantiles(domain, column, *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))
+    return quantiles(domain, plain(column), *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))
 
 
 def _number(text: str) -> Fraction:
@@ -98,4 +132,4 @@ def _number(text: str) -> Fraction:
 
 
 def _product(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split("*"))
+    return tuple(plain(part) for part in parts(text, "*"))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._names import parts, plain
+
 if TYPE_CHECKING:
     from gaugedp.answer import Release
 
@@ -54,7 +56,7 @@ class Term:
         found = _TERM.fullmatch(self.text)
         if not found or found["word"] not in _MEASURES:
             return "Number of rows"
-        return _MEASURES[found["word"]].format(found["name"].split(",")[0])
+        return _MEASURES[found["word"]].format(plain(parts(found["name"], ",")[0]))
 
     @property
     def meaning(self) -> str:
@@ -62,7 +64,7 @@ class Term:
         found = _TERM.fullmatch(self.text)
         if found and found["word"] in ("prefix", "ranges"):
             where = "up to and with each cell" if found["word"] == "prefix" else "in each run of neighbouring cells"
-            return f"{self.measure} {where} of {found['name']}"
+            return f"{self.measure} {where} of {plain(found['name'])}"
         if not self.names:
             return self.measure + (" in all" if len(self.cells) == 1 else "")
         return f"{self.measure} for each {'combination' if len(self.names) > 1 else 'cell'} of {_and(self.names)}"
@@ -90,12 +92,12 @@ def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple
     """Return the attributes and their levels, checked against the cells; a text may look like what it is not."""
     found = _TERM.fullmatch(text)
     if found and found["word"] in ("prefix", "ranges"):
-        return (), (tuple(_shortened(cell, found["name"]) for cell in cells),)
-    names = tuple(name for name in ((found["by"] or "") if found else text).split("*") if name)
+        return (), (tuple(_shortened(cell, plain(found["name"])) for cell in cells),)
+    names = tuple(plain(name) for name in parts((found["by"] or "") if found else text, "*") if name)
     names += ("quantile",) * (found is not None and found["word"] == "quantiles")
-    parts = [_parted(cell, names) for cell in cells]
-    levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, parts), strict=True))
-    return (names, levels) if levels and parts == list(product(*levels)) else ((), ())
+    cut = [_parted(cell, names) for cell in cells]
+    levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, cut), strict=True))
+    return (names, levels) if levels and cut == list(product(*levels)) else ((), ())
 
 
 def _parted(cell: str, names: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -1,0 +1,42 @@
+"""Names inside a question: one that holds a mark of its language stands in double quotes, and "" is a quote in it."""
+
+import re
+from collections.abc import Iterable
+
+_MARKS = '*;()"'
+_QUOTED = r'"[^"]*"'
+
+
+def written(name: str, marks: str = _MARKS) -> str:
+    """Return a name as a question holds it: in double quotes where it needs them."""
+    is_plain = name == name.strip() != "" and not any(mark in name for mark in marks)
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+def written_in_list(name: str) -> str:
+    """Return a name as a question holds it where commas stand between names and numbers."""
+    return written(name, f"{_MARKS},")
+
+
+def plain(text: str) -> str:
+    """Return the name that is meant by a text."""
+    text = text.strip()
+    return text[1:-1].replace('""', '"') if re.fullmatch(r'"(?:[^"]|"")*"', text) else text
+
+
+def parts(text: str, mark: str) -> list[str]:
+    """Return what stands between the marks, leaving alone those inside quotes."""
+    cuts = [found.start() for found in re.finditer(f"{_QUOTED}|{re.escape(mark)}", text) if found[0] == mark]
+    return [text[start:end].strip() for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
+
+
+def without_quoted(text: str) -> str:
+    """Return a text with x in place of all that stands in quotes."""
+    return re.sub(_QUOTED, "x", text)
+
+
+def quoted(text: str, names: Iterable[str]) -> str:
+    """Return a text in which those of the names that need quotes have them."""
+    bare = sorted((name for name in names if name.strip() and written(name) != name), key=len, reverse=True)
+    pattern = "|".join([f"({_QUOTED})", *map(re.escape, bare)])
+    return re.sub(pattern, lambda found: found[1] or written(found[0]), text)
