@@ -150,10 +150,10 @@ REFUSED = [
     (lambda: gd.bounded(0, 1, 0.3), "Round them, or choose a finer step."),
     (lambda: gd.bounded(0.5, 2), "Round them, or choose a finer step."),
     (lambda: gd.bounded(0, 2**50), "Choose a coarser step."),
-    (lambda: gd.bounded(0, 10, missing="zero"), "Give missing as a finite number."),
+    (lambda: gd.bounded(0, 10, missing="zero"), 'Give "drop", or a multiple of step'),
     (lambda: gd.bounded(0, 10, missing=11), 'Give "drop", or a multiple of step between low and high.'),
     (lambda: gd.bounded(0, 10, missing=0.5), 'Give "drop", or a multiple of step between low and high.'),
-    (lambda: gd.bounded(0, 10, missing=NAN), "Give missing as a finite number."),
+    (lambda: gd.bounded(0, 10, missing=NAN), 'Give "drop", or a multiple of step'),
     (lambda: gd.Domain.of(x="ab"), "Give a list of categories, gd.bins, gd.integers or gd.bounded."),
     (lambda: gd.Domain.of(x=3), "Give a list of categories, gd.bins, gd.integers or gd.bounded."),
     (lambda: gd.Domain.of(x={"a", "b"}), "Give a list of categories, gd.bins, gd.integers or gd.bounded."),
@@ -271,10 +271,23 @@ def test_a_short_file_has_defaults(tmp_path) -> None:
     assert gd.PrivacyUnit.load(path) == gd.PrivacyUnit()
 
 
+@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b""])
+def test_a_byte_order_mark_and_windows_lines_are_read(tmp_path, start: bytes) -> None:
+    (tmp_path / "survey.toml").write_bytes(start + 'name = "é"\r\nattributes.A = ["x"]\r\n'.encode())
+    assert gd.Domain.load(tmp_path / "survey.toml").name == "é"
+
+
+@pytest.mark.parametrize("coding", ["latin-1", "utf-16"])
+def test_another_coding_is_told(tmp_path, coding: str) -> None:
+    (tmp_path / "survey.toml").write_bytes('name = "é"'.encode(coding))
+    with pytest.raises(InvalidRequest, match=r"is not UTF-8\. Save it as UTF-8\."):
+        gd.Domain.load(tmp_path / "survey.toml")
+
+
 BROKEN = [
     ("name = ", "is not TOML"),
     ("a = 1\na = 2", "is not TOML"),
-    ("\xff\xfe", "is not TOML"),
+    ("[attributes]\nA = {outsid = 0}", "In attribute A: there is no key 'outsid'. Did you mean 'outside'?"),
     ("name = 3", "Write the name as text."),
     ("attribute = {}", "Did you mean 'attributes'?"),
     ("attributes = 3", "Write it as a [attributes] section."),
@@ -295,14 +308,14 @@ BROKEN = [
     ("[attributes]\nA = {from = 1, to = 2020-01-01T07:00:00}", "In attribute A: to is a date"),
     ("[columns]\nA = {low = '1979-05-27', high = 1}", "In column A: low is a date"),
     ("[columns]\nA = {low = 0, high = '31.12.2024'}", "In column A: high is a date"),
-    ("[attributes]\nA = {min = 0, max = 1, width = 1}", "no key in attribute A 'min'. Call it 'low'."),
-    ("[columns]\nA = {low = 0, max = 1}", "no key in column A 'max'. Call it 'high'."),
+    ("[attributes]\nA = {min = 0, max = 1, width = 1}", "In attribute A: there is no key 'min'. Call it 'low'."),
+    ("[columns]\nA = {low = 0, max = 1}", "In column A: there is no key 'max'. Call it 'high'."),
     ("[attributes]\nA = {low = 0, high = 10, width = 3}", "In attribute A: Bins of width 3 do not fill"),
     ("[attributes]\nA = {values = ['1', '1']}", "In attribute A: A category appears twice"),
     ("[columns]\nA = {low = 1, high = 0}", "In column A: The bounds are"),
     ("[columns]\nA = 3", "Write it with the keys"),
     ("[columns]\nA = {low = 0}", "Give low and high from public knowledge, never from the data."),
-    ("[columns]\nA = {low = 0, high = 1, width = 3}", "There is no key in column A 'width'"),
+    ("[columns]\nA = {low = 0, high = 1, width = 3}", "In column A: there is no key 'width'."),
     ("[columns]\nA = {low = 0, high = 1, missing = true}", "missing"),
 ]
 

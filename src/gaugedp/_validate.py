@@ -15,13 +15,14 @@ def decimal(value: float | Fraction) -> Fraction:
 def finite(**numbers: object) -> None:
     """Refuse anything that is not a finite real number."""
     for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not _is_finite(value):
+        if not is_finite(value):
             raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a finite number.")
 
 
-def _is_finite(value: Real) -> bool:
+def is_finite(value: object) -> bool:
+    """Whether this is a finite real number."""
     try:
-        return math.isfinite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number beyond the floats
         return False
 

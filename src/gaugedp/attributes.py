@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from gaugedp._validate import decimal, finite, one_of, positive, whole
+from gaugedp._validate import decimal, finite, is_finite, one_of, positive, whole
 from gaugedp.errors import InvalidRequest
 
 OTHER = "other"
@@ -236,8 +236,7 @@ def _edge_bins(edges: Sequence[float], outside: str) -> EdgeBins:
 def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Fraction) -> Fraction | None:
     if missing == "drop":
         return None
-    finite(missing=missing)
-    value = decimal(float(missing))
-    if not low <= value <= high or (value / step).denominator != 1:
+    value = decimal(float(missing)) if is_finite(missing) else None
+    if value is None or not low <= value <= high or (value / step).denominator != 1:
         raise InvalidRequest(f"missing is {missing!r}.", 'Give "drop", or a multiple of step between low and high.')
     return value

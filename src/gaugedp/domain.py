@@ -8,6 +8,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gaugedp._names import written
 from gaugedp._validate import one_of, whole
 from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
 from gaugedp.errors import InvalidRequest, UnknownName
@@ -131,7 +132,8 @@ class Domain:
         if name not in self.attributes and name in self.columns:
             raise UnknownName(
                 f"There is no attribute {name!r}.",
-                f"It is a bounded column: ask for sum({name}) or mean({name}), or describe it under [attributes] too.",
+                f"It is a bounded column: ask for sum({written(name)}) or mean({written(name)}), or describe it under "
+                "[attributes] too.",
             )
         if name not in self.attributes:
             raise self._unknown("attribute", name, self.attributes)
@@ -181,15 +183,16 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        with Path(path).open("rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
     except OSError as error:
         raise InvalidRequest(
             f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
         ) from None
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, numbers or nesting beyond all measure
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"The domain file {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
         raise InvalidRequest(
             f"The domain file {str(path)!r} is not TOML: {error}.",
             "Mend that line: texts stand in quotes, and a number takes the place of each ….",
@@ -208,9 +211,10 @@ def _only_keys(place: str, facts: object, known: tuple[str, ...]) -> None:
         raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(known)}.")
     for key in facts:
         if key not in known and _ALIKE.get(key) in known:
-            raise UnknownName(f"There is no key in {place} {key!r}.", f"Call it {_ALIKE[key]!r}.")
+            raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
         if key not in known:
-            raise UnknownName.among(f"key in {place}", key, known)
+            refusal = UnknownName.among("key", key, known)
+            raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
 
 
 def _attribute(name: str, value: object) -> Attribute:

@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_scanned_is_refused_in_plain_words(name, words, tm
 
 def test_a_missing_column_is_named(tmp_path):
     path = written(tmp_path, "sexx,age\n1,5\n")
-    with pytest.raises(UnknownName, match=r"There is no column 'sex'\. Check the spelling"):
+    with pytest.raises(UnknownName, match=r"There is no column 'sex', which the domain describes\. Check the spelling"):
         Table.scan(path, domain=SEX)
     with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person's"):
         Table.scan(path, domain=Domain.of(sexx=["1"]), unit=PrivacyUnit("pid"))
@@ -141,8 +141,8 @@ def test_a_missing_column_is_named(tmp_path):
         ("S_E_X,age", "Did you mean 'S_E_X'? Check"),
         ("Sex,age", "Did you mean 'Sex'? Check"),
         ("age, sex", "The first line has ' sex', with a space: take the space away. Check"),
-        (f"{SECRET}sex,1", "There is no column 'sex'. Check"),
-        ("sexes,1", "There is no column 'sex'. Check"),
+        (f"{SECRET}sex,1", "There is no column 'sex', which the domain describes. Check"),
+        ("sexes,1", "There is no column 'sex', which the domain describes. Check"),
     ],
 )
 def test_a_column_that_is_meant_is_named_and_no_value_of_a_first_row(header, hint, tmp_path):

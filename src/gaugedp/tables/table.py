@@ -235,10 +235,13 @@ def _check_total(total: Total, domain: Domain) -> None:
 
 
 def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
-    """Return the refusal of a missing column; that of the unit's says whose it is."""
-    if refusal.what != f"There is no column {unit.column!r}.":
-        return refusal
-    return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person's.", refusal.do)
+    """Return the refusal of a missing column, which says where the column is named."""
+    if refusal.what == f"There is no column {unit.column!r}.":
+        return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person's.", refusal.do)
+    return UnknownName(
+        f"{refusal.what[:-1]}, which the domain describes.",
+        f"{refusal.do} Where the table has no such column, take it out of the domain.",
+    )
 
 
 def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
