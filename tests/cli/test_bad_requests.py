@@ -60,7 +60,7 @@ def test_a_promise_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str | No
     check_refused(desk, **chosen)
 
 
-@pytest.mark.parametrize("text", [*NUMBERS[:-2], "2,0", "2,1", "2,", "2,nan", "rho=0", "mu=inf", "rho=x", "zcdp=1"])
+@pytest.mark.parametrize("text", [*NUMBERS[:-2], "2,1", "2,", "2,nan", "2,-1", "rho=0", "mu=inf", "rho=x", "zcdp=1"])
 def test_a_wrong_budget(desk: Desk, text: str) -> None:
     before = desk.files()
     for ledger in ("new.ledger", "people.ledger"):
@@ -74,6 +74,19 @@ def test_a_decimal_comma_is_told(desk: Desk) -> None:
     for text in ("2,5", "best=2,5"):
         done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
         check_sentence(done, 2, "delta is 5: a budget is EPSILON or EPSILON,DELTA.", "write 2.5.")
+
+
+@pytest.mark.parametrize("text", ["eps=1", "1;1e-5", "2,", "best=2", "2,5,6", "1_0"])
+def test_the_forms_of_a_budget_are_told(desk: Desk, text: str) -> None:
+    done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
+    check_sentence(done, 2, f"The budget is {text!r}.", "EPSILON,DELTA", "2,1e-6", "best=2,1e-6", "rho=0.5", "mu=1")
+
+
+@pytest.mark.parametrize("text", ["2,0", "2,00", "2, 0.0", "2"])
+def test_a_budget_of_delta_0_is_one_of_epsilon(desk: Desk, text: str) -> None:
+    done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
+    assert (done.code, done.err) == (0, "")
+    assert desk.ledger("new.ledger").budget == PureDP(2)
 
 
 @pytest.mark.parametrize("text", NUMBERS)
@@ -116,7 +129,7 @@ def test_a_missing_domain(desk: Desk) -> None:
     (desk.folder / "broken.toml").write_text("[attributes\n")
     check_refused(desk, "There is no domain file 'absent.toml'", "Check the path", domain="absent.toml")
     check_refused(desk, "cannot be read", "Check the path", domain=str(desk.folder))
-    check_refused(desk, "is not TOML", "Mend that line", domain="latin.toml")
+    check_refused(desk, "is not UTF-8", "Save it as UTF-8", domain="latin.toml")
     check_refused(desk, "is not TOML", "Mend that line", domain="broken.toml")
 
 
@@ -152,7 +165,12 @@ def _without(desk: Desk, suffix: str, missing: str) -> str:
 @pytest.mark.parametrize("missing", ["SEX", "AGE", "PAY"])
 def test_a_missing_column(desk: Desk, missing: str, suffix: str) -> None:
     table = _without(desk, suffix, missing)
-    check_refused(desk, f"There is no column '{missing}'", "from Excel may have semicolons", table=table)
+    check_refused(
+        desk,
+        f"There is no column '{missing}', which the domain describes.",
+        "from Excel may have semicolons",
+        table=table,
+    )
 
 
 def test_a_missing_person_column(desk: Desk) -> None:
@@ -206,6 +224,7 @@ def test_a_column_of_the_wrong_type(desk: Desk, column: str, values: pa.Array, w
         ("[columns]\nPAY = { low = 0, high = inf }", "Give high as a finite number"),
         ("[columns]\nPAY = { low = 0 }", "Give low and high from public knowledge"),
         ("[columns]\nPAY = { low = 0, high = 10, missing = 11 }", "between low and high"),
+        ("[columns]\nPAY = { low = 0, high = 10, missing = 'skip' }", "missing is 'skip'. Give \"drop\", or"),
         ("[unit]\nneighbours = 'swap'", "Choose one of: 'add_remove', 'replace'"),
         ("[unit]\nmax_rows = 3", "Name the column"),
         ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "whole number of at least 1"),
@@ -289,6 +308,33 @@ def test_a_wrong_command_line(desk: Desk, words: list[str]) -> None:
     assert NOTE not in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["show", "people.ledger"], "Write: gaugedp ledger show PATH"),
+        (["verify", "people.ledger"], "Write: gaugedp ledger verify PATH"),
+        (["open", "people.ledger"], "Write: gaugedp ledger open PATH --budget B"),
+        (["report", "people.csv"], "Write: gaugedp release … --report FILE"),
+        (["ledger", "people.ledger"], "Write: gaugedp ledger show people.ledger"),
+        (["ledger", "postgresql://me:SECRET-7731@host/db"], "Write: gaugedp ledger show postgresql://host/db"),
+    ],
+    ids=str,
+)
+def test_a_command_that_stands_elsewhere(desk: Desk, words: list[str], hint: str) -> None:
+    before = desk.files()
+    done = desk.gaugedp(*words)
+    assert (done.code, done.out, desk.files()) == (2, "", before)
+    assert hint in done.err
+    assert NOTE not in done.err
+    assert done.last == "Nothing was read and nothing was spent."
+
+
+@pytest.mark.parametrize("word", ["people.csv", "by"])
+def test_a_plan_reads_no_table(desk: Desk, word: str) -> None:
+    done = desk.gaugedp("plan", word, "--domain", "domain.toml", "--query", "SEX", "--epsilon", "1")
+    check_sentence(done, 2, "plan reads no table", repr(word), "Leave it out", "in quotes")
+
+
 # -- a file in two roles ---------------------------------------------------------------------------
 
 
@@ -361,7 +407,9 @@ def test_a_missing_ledger_names_the_option(desk: Desk) -> None:
 def test_a_missing_ledger_is_not_made(desk: Desk, command: str) -> None:
     before = desk.files()
     done = desk.gaugedp("ledger", command, "absent.ledger")
-    check_sentence(done, 2, "There is no ledger 'absent.ledger'. Check the path.")
+    check_sentence(
+        done, 2, "There is no ledger 'absent.ledger'. Check the path.", "--budget 1 to `gaugedp ledger open`"
+    )
     check_sentence(desk.release(ledger="absent.ledger"), 2, "There is no ledger 'absent.ledger'")
     assert desk.files() == before
 

@@ -1,12 +1,12 @@
 """`gaugedp ledger`: open, show, verify."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
+from gaugedp.cli.elsewhere import LedgerCommands, without_password
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
 from gaugedp.ledger import Entry, Ledger, Report
@@ -17,7 +17,7 @@ _SMALLER = 0.999  # than what was spent: a total that is worth a sentence
 _ANSWERED, _UNANSWERED, _SEEDED = "answered", "paid, never answered", "seeded: not private"
 
 
-@click.group()
+@click.group(cls=LedgerCommands)
 def ledger() -> None:
     """The durable account of a table."""
 
@@ -87,11 +87,6 @@ def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
     number = next((entry.number for entry in account.entries() if entry.tip == tip), 0)
     found = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
     return f"{report.entries} entries, all in order.{found} Tip: {report.tip}"
-
-
-def without_password(path: str) -> str:
-    """Return an address without what stands before its @, and any other path as it is."""
-    return re.sub(r"://[^@/]*@", "://", path)
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:

@@ -9,6 +9,7 @@ from gaugedp.cli.audit import audit
 from gaugedp.cli.completion import completion
 from gaugedp.cli.doctor import doctor
 from gaugedp.cli.domain import domain
+from gaugedp.cli.elsewhere import Commands
 from gaugedp.cli.explore import explore
 from gaugedp.cli.fit import fit
 from gaugedp.cli.ledger import ledger
@@ -20,7 +21,7 @@ from gaugedp.errors import UNTOUCHED, GaugedpError
 INTERRUPTED = 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gaugedp", prog_name="gaugedp")
 def cli() -> None:
     """Differential privacy shaped to the geometry of the question.

@@ -5,6 +5,7 @@ import json
 import click
 
 from gaugedp.cli.shared import cell, load, numbers, promise_options, question_options, show_table
+from gaugedp.errors import InvalidRequest
 from gaugedp.plan import Plan, worth
 from gaugedp.plan import plan as make_plan
 from gaugedp.queries import query
@@ -16,7 +17,7 @@ _ERROR = (
 )
 
 
-@click.command()
+@click.command(context_settings={"allow_extra_args": True})
 @question_options
 @promise_options
 @click.option("--error", metavar="NUMBER", help=_ERROR)
@@ -34,6 +35,7 @@ def plan(
     as_json: bool,
 ) -> None:
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
+    _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
     e, d, r, m, wanted = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
     made = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=wanted)
@@ -41,6 +43,15 @@ def plan(
         click.echo(json.dumps(made.to_dict()))
     else:
         show_plan(made, details)
+
+
+def _check_no_table(words: list[str]) -> None:
+    """Refuse words that belong to no option."""
+    if words:
+        raise InvalidRequest(
+            f"plan reads no table, and has no use for {words[0]!r}.",
+            "Leave it out; where it is part of the question, put the whole question in quotes.",
+        )
 
 
 def show_plan(made: Plan, details: bool = False) -> None:

@@ -141,17 +141,22 @@ def numbers(**texts: str | None) -> tuple[float | None, ...]:
 
 def number(name: str, text: str) -> float:
     """Return the number in a text."""
-    try:
-        if "_" not in text:  # Python would read 1_0 as 10
-            return float(text)
-    except ValueError:
-        pass
+    if _is_number(text):
+        return float(text)
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text):
         raise InvalidRequest(
             f"{name} is {text!r}, which has a comma.",
             f"Write {text.strip().replace(',', '.')}. Give {name} as a number with a decimal point.",
         )
     raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text  # Python would read 1_0 as 10
 
 
 def budget(text: str | None) -> Guarantee | None:
@@ -177,18 +182,28 @@ def _epsilon(promise: Guarantee) -> float:
 def _budget(text: str) -> Guarantee:
     name, equals, value = text.partition("=")
     if equals and name.strip() in ("rho", "mu"):
-        return promise_asked(**{name.strip(): number("budget", value)})
+        return promise_asked(**{name.strip(): number(name.strip(), value)})
     best = equals and name.strip() == "best"
     epsilon, comma, delta = (value if best else text).partition(",")
+    _check_form(text, epsilon, *([delta] if comma or best else []))
     _check_no_decimal_comma(epsilon.strip(), delta.strip())
     if best:
-        return BestOrder(number("budget", epsilon), number("budget", delta))
-    return promise_asked(number("budget", epsilon), number("budget", delta) if comma else None)
+        return BestOrder(float(epsilon), float(delta))
+    return promise_asked(float(epsilon), float(delta) if comma and float(delta) != 0 else None)
+
+
+def _check_form(text: str, *numbers: str) -> None:
+    """Refuse what is no budget, and name the forms of one."""
+    if not all(_is_number(one) for one in numbers):
+        raise InvalidRequest(
+            f"The budget is {text!r}.",
+            "Give it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
+        )
 
 
 def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
     """Refuse a δ of whole digits: no whole number is one, and a decimal comma may have been meant."""
-    if re.fullmatch(r"\d+", epsilon) and re.fullmatch(r"\d+", delta):
+    if re.fullmatch(r"\d+", epsilon) and re.fullmatch(r"\d*[1-9]\d*", delta):
         raise InvalidRequest(
             f"delta is {delta}: a budget is EPSILON or EPSILON,DELTA.",
             f"Give a delta below 1; for a number with decimals write {epsilon}.{delta}.",
