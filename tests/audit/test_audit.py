@@ -283,6 +283,33 @@ def test_a_rare_output_that_cannot_be_read_is_refused_too() -> None:
         audited(lambda _: Opaque(1.0) if toss.random() < 0.02 else 1.0, runs=500)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([[1.0], [2.0, 3.0]], [[1.0, 2.0], [3.0]]),
+        ([[], [1]], [[1], []]),
+        ((1, (2, 3)), ((1, 2), 3)),
+        ([1, [2]], [[1], 2]),
+        ([np.zeros(2), np.zeros(3)], [np.zeros(3), np.zeros(2)]),
+        ({"a": [[1], [2, 3]]}, {"a": [[1, 2], [3]]}),
+        (np.array([2**60]), np.array([2**60 + 1])),
+        (np.array([2**53]), np.array([2**53 + 1])),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.array([1.0, 2.0], mask=[0, 0])),
+        (np.array([(1.0,)], dtype=[("a", float)]), np.array([(1.0,)], dtype=[("b", float)])),
+        (1.0, 1),
+        (True, 1),
+        (np.float32(1.0), np.float64(1.0)),
+        (np.zeros(2, dtype=np.int32), np.zeros(2)),
+        (np.array(1.0), 1.0),
+        ({1: "a"}, {1.0: "a"}),
+    ],
+    ids=str,
+)
+def test_structure_and_types_are_part_of_an_output(one, other) -> None:
+    found = audited(lambda value: other if value else one, runs=500)
+    assert found.violated
+
+
 @dataclass(frozen=True)
 class Shown:
     total: float

@@ -185,3 +185,23 @@ def test_users_and_items_are_not_exchanged() -> None:
                   lambda: model.recommend(0, own=(ratings[["item", "user"]], [1.0] * 4))):  # fmt: skip
         with pytest.raises(InvalidRequest, match="must be in the same order"):
             wrong()
+
+
+# -- dates ---------------------------------------------------------------------------------------------
+
+
+@NAMED
+def test_dates_are_no_numbers_in_a_fit_and_after_it(name: str) -> None:
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(10.0, 0.1))
+    model = made(name, ledger=ledger)
+    dated = FRAME.assign(school=pandas.Timestamp("2020-01-01"))
+    for table in (dated, dated.assign(school=pandas.Timedelta(days=1))):
+        with pytest.raises(InvalidRequest, match=r"The column 'school' holds dates or durations\. Give numbers"):
+            model.fit(table, LABELS)
+    with pytest.raises(InvalidRequest, match="The table holds dates"):
+        model.fit(np.full((40, 3), np.datetime64("2020-01-01")), LABELS)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+    model.set_params(ledger=None).fit(FRAME, LABELS)
+    if name in PREDICT:
+        with pytest.raises(InvalidRequest, match="The column 'school' holds dates"):
+            (model.transform if name == "PCA" else model.predict)(dated)

@@ -279,7 +279,7 @@ WRONG = [
     ({"rank": 61}, "rank is 61 and the table has 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
     ({"unit": "user", "max_rows": 10**400}, "max_rows is too large"),
-    ({"random_state": -1}, "seed"),
+    ({"random_state": -1}, "random_state"),
     ({"users": [1, 2**53]}, "users is neither text nor a number below 2.53"),
     ({"items": [1, None]}, "items is neither"),
     ({"items": ["tea", "nan"]}, "items is neither"),

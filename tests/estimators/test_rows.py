@@ -253,7 +253,8 @@ def test_sparse_rows_and_bounds_of_other_sizes_are_refused_in_words(model) -> No
     for bounds, words in (
         ((0, 1), "X is sparse"),
         (([0, 0, 0], [1, 1, 1]), "3 and 3 numbers, and there are 2 columns"),
-        ((5, -5), "a low end that is not below its high end"),
+        ((5, -5), r"a low end that is not below its high end in column 0 \(columns are counted from 0\)"),
+        (np.array([[0, 9], [1, 9]]), "below its high end in column 1 "),
         ((0, np.inf), "not finite"),
     ):
         model.set_params(bounds=bounds)

@@ -1,6 +1,7 @@
 """A seed is for research: a bad one is refused before anything is paid, a good one is stamped on what it touched."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -51,6 +52,7 @@ def test_a_bad_seed_costs_nothing_and_a_good_one_is_stamped(name: str) -> None:
     model.fit(np.zeros((20, 2)), np.zeros(20))
     assert len(ledger.entries()) > 1
     assert json.loads(model.release_.to_json())["facts"]["research_seed"] == 3
+    assert "seeded: NOT PRIVATE" in repr(model.release_)
 
 
 @pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
@@ -69,3 +71,30 @@ def test_absurd_promises_end_in_a_fit_or_in_words(name: str, epsilon: float) -> 
                 model.fit(rows, np.arange(20) % 2)
             except InvalidRequest:
                 assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+@pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_saved_model_leaves_its_ledger_behind_and_an_unfitted_one_keeps_it(name: str, tmp_path) -> None:
+    """So it loads where the ledger is not; and nothing is fitted without paying, as a fit asks for the ledger."""
+    model, _ = fitted(name, 1)
+    path = tmp_path / "gone.ledger"
+    model.set_params(ledger=gd.Ledger.open(path, gd.ApproxDP(100.0, 0.5)))
+    assert isinstance(pickle.loads(pickle.dumps(model)).ledger, gd.Ledger)
+    rows, target = np.zeros((20, 2)), np.zeros(20)
+    model.fit(rows, target)
+    kept = pickle.dumps(model)
+    assert b"gone.ledger" not in kept
+    path.unlink()
+    found = pickle.loads(kept)
+    for name_of, value in model.release_.values.items():
+        assert np.array_equal(found.release_.values[name_of], value)
+    with pytest.raises(InvalidRequest, match=r"leaves its ledger behind.*set_params"):
+        found.fit(rows, target)
+    assert found.set_params(ledger=None).fit(rows, target) is found
+
+
+def test_a_fitted_model_with_a_ledger_in_memory_is_saved_too() -> None:
+    model, _ = fitted("LogisticRegression", 1)
+    model.fit(np.zeros((20, 2)), np.zeros(20))
+    assert pickle.loads(pickle.dumps(model)).coef_.tolist() == model.coef_.tolist()

@@ -158,6 +158,48 @@ def test_system_noise_is_never_the_same() -> None:
     assert len({tuple(draw) for draw in draws}) == 5
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda draws: draws[:, 0],
+        lambda draws: draws[:, :1],
+        lambda draws: np.hstack([draws, draws]),
+        lambda draws: draws.astype(float),
+        lambda draws: draws[:0],
+        lambda draws: draws.tolist(),
+    ],
+)
+def test_draws_of_another_shape_or_type_are_refused_before_anything_is_paid(wrong) -> None:
+    """One number for all answers would leave their differences without noise."""
+    pandas = pytest.importorskip("pandas")
+
+    class Careless(gd.Laplace):
+        def draw(self, size, rng):
+            return wrong(super().draw(size, rng))
+
+    table = gd.Table.scan(pandas.DataFrame({"a": [1, 2, 2]}), domain=gd.Domain.of(a=gd.integers(1, 2)), name="t")
+    ledger = gd.Ledger.in_memory(gd.PureDP(3.0), table="t")
+    query = gd.query(table.domain, "a")
+    mechanism = Careless.calibrate(query.sensitivity(table.unit), gd.PureDP(1.0))
+    for use in (
+        lambda: gd.release(query, table, ledger=ledger, mechanism=mechanism),
+        lambda: mechanism.sample_noise(3),
+        lambda: mechanism.pool(2),
+    ):
+        with pytest.raises(InvalidRequest, match=r"Laplace drew noise of shape .* Mend its method draw"):
+            use()
+    assert {entry.kind for entry in ledger.entries()} <= {"open", "bind"}
+
+
+def test_noise_is_drawn_from_our_streams_alone() -> None:
+    mechanism = gd.Laplace.calibrate(LpBall(2, 1), gd.PureDP(1.0))
+    for use in (mechanism.sample_noise, mechanism.pool):
+        with pytest.raises(InvalidRequest, match=r"rng is of type Generator.*give gd\.research_rng\(seed\)"):
+            use(1, np.random.default_rng(1))
+        with pytest.raises(InvalidRequest, match="size is 0"):
+            use(0)
+
+
 # -- calibration -------------------------------------------------------------------------------------
 
 HISTOGRAM = COUNTING["histogram"][0]

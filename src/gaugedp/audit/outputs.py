@@ -22,8 +22,9 @@ _HUGE = 1e100  # whose square is a float
 class Outputs:
     """n outputs: `columns` (n, k) their numbers, NaN where one has none; `keys` and `kinds` (n,) whole numbers.
 
-    Two outputs have the same key exactly where they are the same, and the same kind where they have the same type,
-    shape and pattern of NaN and infinities. `shape` is that of all outputs, None where they differ.
+    Two outputs have the same key exactly where they are the same, and the same kind where they have the same types and
+    shapes, also of what is in them, and the same pattern of NaN and infinities: 1, 1.0 and
+    True are three outputs. `shape` is that of all outputs, None where they differ.
     """
 
     columns: np.ndarray
@@ -52,11 +53,10 @@ def of_array(outputs: np.ndarray) -> Outputs:
 
 def of_objects(outputs: list[Any]) -> Outputs:
     """Return numbers, arrays, texts, None, dates, and lists, sets, mappings, frames and dataclasses of such."""
-    shapes = {np.shape(one) if _is_numeric(one) else None for one in outputs}
-    if len(shapes) == 1 and None not in shapes:
+    if all(_is_numeric(one) for one in outputs) and len({_structure(one) for one in outputs}) == 1:
         return of_array(np.stack([np.asarray(one, dtype=float) for one in outputs]))
     leaves = [_leaves(one) for one in outputs]
-    names = [_name(one) for one in outputs]
+    names = [_structure(one) for one in outputs]
     columns = _padded([[leaf for leaf in row if isinstance(leaf, float)] for row in leaves])
     keys = [(name, tuple(_exact(leaf) for leaf in row)) for name, row in zip(names, leaves, strict=True)]
     kinds = [(name, row.tobytes()) for name, row in zip(names, _patterns(columns), strict=True)]
@@ -65,9 +65,14 @@ def of_objects(outputs: list[Any]) -> Outputs:
 
 def _is_numeric(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8
+        is_plain = value.dtype.kind in "biuf" and value.dtype.itemsize <= 8 and not isinstance(value, np.ma.MaskedArray)
+        return is_plain and (value.dtype.kind not in "iu" or not value.size or _is_small(value))
     is_small = isinstance(value, int | np.integer | np.bool_) and abs(int(value)) <= 2**53
     return is_small or isinstance(value, float | np.float16 | np.float32)
+
+
+def _is_small(whole: np.ndarray) -> bool:
+    return int(whole.min()) >= -(2**53) and int(whole.max()) <= 2**53
 
 
 def check_readable(value: Any) -> None:
@@ -87,7 +92,7 @@ def _parts(value: Any) -> Iterable[Any]:
     """Return what is in an array, a frame, a mapping, a set, a sequence, a release or a dataclass, in order."""
     match value:
         case np.ndarray():
-            return value.ravel().tolist()
+            return _parts_of_array(value)
         case Mapping():
             return value.items()
         case Set():
@@ -97,6 +102,12 @@ def _parts(value: Any) -> Iterable[Any]:
         case Release():  # its account tells what was spent, which no table decides
             return value.values, value.raw
     return _parts_of_record(value)
+
+
+def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
+    if isinstance(array, np.ma.MaskedArray):
+        return np.asarray(array.data), np.ma.getmaskarray(array)
+    return list(array.ravel().tolist())
 
 
 def _parts_of_record(value: Any) -> Iterable[Any]:
@@ -125,10 +136,19 @@ def _leaf(value: Any) -> list[Any]:
     return [repr(value)]
 
 
-def _name(value: Any) -> str:
-    """Return the type of a value, and its size where it has one."""
-    size = np.shape(value) if isinstance(value, np.ndarray) else len(value) if hasattr(value, "__len__") else ""
-    return f"{type(value).__name__} {size}"
+def _structure(value: Any) -> str:
+    """Return the types and sizes in a value, inside one another: [[1], [2, 3]] has another than [[1, 2], [3]]."""
+    if isinstance(value, np.ndarray):
+        told = f"{type(value).__name__} {value.dtype} {value.shape}"
+        if _is_numeric(value):
+            return told
+    else:
+        told = type(value).__name__
+        if isinstance(value, _PLAIN):
+            return told
+    names = [_structure(part) for part in _parts(value)]
+    inside = names[0] if len(set(names)) == 1 else ", ".join(names)
+    return f"{told} {len(names)} ({inside})"
 
 
 def _exact(leaf: Any) -> bytes | str:

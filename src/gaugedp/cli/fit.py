@@ -108,7 +108,10 @@ def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
 
 def _score_in_words(score: dict[str, Any] | None) -> str:
     if score is None:
-        return "No score was asked for, and none was computed: how far noise moved the coefficients is not known."
+        return (
+            "No score was asked for, and none was computed: how far noise moved the coefficients is not known. Where "
+            "the categories of the domain are not written as in the table, nothing was learnt; only a score shows it."
+        )
     value, low, high = (f"{score[name]:.4g}" for name in ("value", "lower", "upper"))
     sure = f"{score['level']:.0%} sure"
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1

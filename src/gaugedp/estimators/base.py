@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._validate import between, non_negative, one_of, positive
+from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
@@ -35,6 +35,13 @@ def after_paying(paid: Reservation | None) -> Iterator[None]:
         raise InvalidRequest(refused.what, refused.do, STAYS_SPENT) from None
 
 
+class LedgerLeftBehind:
+    """What a fitted model that was saved has for its ledger: it predicts without one, and a new fit asks for it."""
+
+    def __repr__(self) -> str:
+        return "LedgerLeftBehind()"
+
+
 class PrivateEstimator(BaseEstimator):
     """An estimator whose fit is (ε, δ)-DP for one row; parameters are checked by `fit`, before anything is read.
 
@@ -46,7 +53,7 @@ class PrivateEstimator(BaseEstimator):
     delta: float
     neighbours: str
     random_state: int | None
-    ledger: Ledger | None
+    ledger: Ledger | LedgerLeftBehind | None
     n_features_in_: int
     _read_as: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # low, high, and what a missing number counts as
     feature_names_in_: np.ndarray
@@ -66,11 +73,24 @@ class PrivateEstimator(BaseEstimator):
         return ApproxDP(float(self.epsilon), float(self.delta))
 
     def _stream(self) -> Entropy:
+        if self.random_state is not None:
+            whole(minimum=0, random_state=self.random_state)
         return system_rng() if self.random_state is None else research_rng(self.random_state)
 
     @property
     def _seed(self) -> int | None:
         return None if self.random_state is None else int(self.random_state)
+
+    def _account(self) -> Ledger | None:
+        """Return the ledger that a fit is charged to."""
+        if isinstance(self.ledger, LedgerLeftBehind):
+            raise InvalidRequest(
+                "The model was saved after a fit, and a saved model leaves its ledger behind.",
+                "Give the ledger again: model.set_params(ledger=gd.Ledger.open(...)).",
+            )
+        if self.ledger is not None and not isinstance(self.ledger, Ledger):
+            raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
+        return self.ledger
 
     def _pay(
         self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...], person: str | None = None
@@ -79,11 +99,10 @@ class PrivateEstimator(BaseEstimator):
 
         `shape` starts with the number of rows, which the ledger keeps where it is public: where rows are replaced.
         """
-        if self.ledger is None:
+        ledger = self._account()
+        if ledger is None:
             return None
-        if not isinstance(self.ledger, Ledger):
-            raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
-        unit = self.ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
+        unit = ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
         if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
             mine = PrivacyUnit(person, neighbours=self.neighbours)
             or_else = f"Give the model neighbours={unit.neighbours!r}, or use" if unit.column == person else "Use"
@@ -92,8 +111,8 @@ class PrivateEstimator(BaseEstimator):
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
-        table = self.ledger.table or "rows"
-        paid = self.ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
+        table = ledger.table or "rows"
+        paid = ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
         assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
         return paid
 
@@ -131,6 +150,11 @@ class PrivateEstimator(BaseEstimator):
             )
         return as_read(rows, self._read_as)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle and joblib keep: of a fitted model all but the ledger, which prediction has no need of."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "ledger": LedgerLeftBehind()} if "release_" in state and self.ledger is not None else state
+
     def _settle(self, paid: Reservation | None) -> None:
-        if paid is not None and self.ledger is not None:
+        if paid is not None and isinstance(self.ledger, Ledger):
             self.ledger.settle(paid, self.release_.to_json().encode())

@@ -177,11 +177,12 @@ class Mean(PrivateEstimator):
     def _pay_for_table(
         self, guarantee: Guarantee, asked: Guarantee, table: Table, columns: Sequence[str]
     ) -> Reservation | None:
-        if self.ledger is None:
+        ledger = self._account()
+        if ledger is None:
             return None
         request = {"fit": type(self).__name__, "columns": list(columns), "research_seed": self._seed}
         promise = chargeable(guarantee, asked)
-        paid = self.ledger.reserve(promise, table=table.name, unit=table.unit, request=request)
+        paid = ledger.reserve(promise, table=table.name, unit=table.unit, request=request)
         assert not isinstance(paid, Stored)  # no key was given
         return paid
 

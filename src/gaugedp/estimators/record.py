@@ -29,9 +29,10 @@ class FitRelease:
         return from_dict(self.facts["asked"]) if "asked" in self.facts else None
 
     def __repr__(self) -> str:
+        seeded = "" if self.facts.get("research_seed") is None else ", seeded: NOT PRIVATE"
         return (
             f"FitRelease({self.estimator}, asked={self.asked!r}, guarantee={self.guarantee!r}, "
-            f"exactness={self.exactness!r}, values={dict(self.values)!r})"
+            f"exactness={self.exactness!r}{seeded}, values={dict(self.values)!r})"
         )
 
     def to_json(self) -> str:

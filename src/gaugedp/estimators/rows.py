@@ -11,6 +11,7 @@ from gaugedp.errors import InvalidRequest
 
 SUM_BITS, PRODUCT_BITS = 22, 12
 _BLOCK = 2**21  # numbers
+_TIMES = ("m", "M")  # numpy's kinds of durations and dates
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
 
@@ -19,6 +20,11 @@ def read_rows(X: Any) -> np.ndarray:
     if hasattr(X, "tocsr"):
         raise InvalidRequest(
             "X is sparse.", "Sparse input is not supported: give a dense table (OneHotEncoder(sparse_output=False))."
+        )
+    dated = _dated(X)
+    if dated is not None:
+        raise InvalidRequest(
+            f"{dated} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
         )
     try:
         rows = X.to_numpy(dtype=float, na_value=np.nan) if hasattr(X, "isna") else np.asarray(X, dtype=float)
@@ -29,10 +35,24 @@ def read_rows(X: Any) -> np.ndarray:
             "such as OneHotEncoder(categories=[...], sparse_output=False) makes.",
         ) from None
     if rows.ndim != 2 or 0 in rows.shape:
-        raise InvalidRequest(f"The rows have shape {rows.shape}.", "Give a table (n, d) with at least one row.")
+        raise InvalidRequest(
+            f"The rows have shape {rows.shape}.",
+            "Give a table (n, d) with at least one row; a single column as frame[['age']] or x.reshape(-1, 1).",
+        )
     if len(rows) > _MOST_ROWS:
         raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
     return rows
+
+
+def _dated(X: Any) -> str | None:
+    """Return what of a table is dates or durations by its type, which floats would count in nanoseconds."""
+    if hasattr(X, "columns"):
+        kinds = [getattr(one, "kind", "") for one in getattr(X, "dtypes", ())]
+        return next(
+            (f"The column {str(name)!r}" for name, kind in zip(X.columns, kinds, strict=False) if kind in _TIMES), None
+        )
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    return "The table" if kind in _TIMES else None
 
 
 def read_table(X: Any) -> np.ndarray:
@@ -47,7 +67,9 @@ def read_table(X: Any) -> np.ndarray:
     if kind == "c":
         raise InvalidRequest("Complex data not supported.", "Give real numbers.")
     if len(shape) == 1:
-        raise InvalidRequest("X has one dimension.", "Reshape your data: one row a unit.")
+        raise InvalidRequest(
+            "X has one dimension.", "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1)."
+        )
     if len(shape) == 2 and 0 in shape:
         what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
         raise InvalidRequest(
@@ -129,8 +151,10 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InvalidRequest(f"{name} is not finite.", f"Give {name}=(low, high) as finite numbers.")
     if not (low < high).all():
+        where = "" if n_columns is None else f" in column {int(np.argmin(low < high))} (columns are counted from 0)"
         raise InvalidRequest(
-            f"{name} has a low end that is not below its high end.", f"Give {name}=(low, high) with low < high."
+            f"{name} has a low end that is not below its high end{where}.",
+            f"Give {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}.",
         )
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")

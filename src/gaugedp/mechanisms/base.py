@@ -70,7 +70,7 @@ class Mechanism(ABC):
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
         """Return randomness drawn now for `size` answers, each to be used once."""
         whole(minimum=1, size=size)
-        stream = system_rng() if rng is None else rng
+        stream = _stream(rng)
         return [Prepared(finish, self, stream.seed) for finish in self._finishers(size, stream, progress)]
 
     @abstractmethod
@@ -103,14 +103,38 @@ class AdditiveNoise(Mechanism, ABC):
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
         """Return `size` draws of the noise, shape (size, d), dtype float."""
-        return self.draw(size, system_rng() if rng is None else rng) * float(self.lattice_step)
+        whole(minimum=1, size=size)
+        return self._checked(self.draw(size, _stream(rng)), size) * float(self.lattice_step)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
         return self.draw(size, rng)
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
-        return [partial(np.add, noise) for noise in self.releasable(size, rng, progress)]
+        noises = self._checked(self.releasable(size, rng, progress), size)
+        return [partial(np.add, noise) for noise in noises]
+
+    def _checked(self, steps: np.ndarray, size: int) -> np.ndarray:
+        """Refuse draws of another shape or type: spread over the answers, one draw would tell their differences."""
+        shape, wanted = np.shape(steps), (size, self.body.ambient_dim)
+        kind = getattr(steps, "dtype", None)
+        if shape != wanted or kind != np.int64:
+            raise InvalidRequest(
+                f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {wanted} and type int64.",
+                "Mend its method draw.",
+            )
+        return steps
+
+
+def _stream(rng: Entropy | None) -> Entropy:
+    if rng is None:
+        return system_rng()
+    if not isinstance(rng, Entropy):
+        raise InvalidRequest(
+            f"rng is of type {type(rng).__name__}, which noise is not drawn from.",
+            "Leave rng out, or give gd.research_rng(seed) for noise that protects nobody.",
+        )
+    return rng
 
 
 class Prepared:
