@@ -58,6 +58,7 @@ def release(
     hold this question's, what the ledger does not allow.
     """
     on_stage("plan")
+    _check_kinds(query, table, ledger)
     steps = check(processing, query)
     given = planned or mechanism or (noise.mechanism if noise else None)
     made = _planned(query, table, given, (epsilon, delta, rho, mu))
@@ -83,6 +84,18 @@ def release(
     answer = Release(numbers, query.labels, query.estimates, made.mechanism.guarantee, facts)
     ledger.settle(paid, answer.to_json().encode())
     return answer.processed(*steps, query=query) if steps else answer
+
+
+def _check_kinds(query: object, table: object, ledger: object) -> None:
+    """Refuse what is no question, table or ledger, such as its name."""
+    wanted = (
+        ("query", query, Query, "gd.query(domain, text)"),
+        ("table", table, Table, "gd.Table.scan(file, domain=domain)"),
+        ("ledger", ledger, Ledger, "gd.Ledger.open(file, budget=...)"),
+    )
+    for name, given, kind, how in wanted:
+        if not isinstance(given, kind):
+            raise InvalidRequest(f"{name} is of type {type(given).__name__}.", f"Give {how}.")
 
 
 def _noise(made: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:

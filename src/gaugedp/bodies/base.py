@@ -77,3 +77,12 @@ def check_directions(directions: np.ndarray, ambient_dim: int) -> np.ndarray:
 def with_weights(weights: np.ndarray | None, ambient_dim: int) -> np.ndarray:
     """Return the weights, or ones, shape (d,)."""
     return np.ones(ambient_dim) if weights is None else np.asarray(weights, dtype=float)
+
+
+def check_body(body: object) -> None:
+    """Refuse what is no body, such as the matrix of one."""
+    if not isinstance(body, Body):
+        raise InvalidRequest(
+            f"The body is of type {type(body).__name__}.",
+            "Give a body, such as gd.bodies.LpBall(2, 1, 1.0) or gd.bodies.Polytope.symmetric_hull(matrix).",
+        )

@@ -20,13 +20,20 @@ class Polytope(Body):
     """factor·conv{±v_i}, or factor·conv({v_i − v_j} ∪ {±v_i where `with_zero`}) where `differences`.
 
     The first is the sensitivity body of a linear question whose units are added or removed, the second of one whose
-    units are replaced; `with_zero` says that a unit may contribute nothing (THEORY: section 1 of the docs).
+    units are replaced; `with_zero` says that a unit may contribute nothing (docs/theory/bodies.md).
     """
 
     generators: Generators
     factor: float = 1
     differences: bool = False
     with_zero: bool = False
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.generators, "ambient_dim"):
+            raise InvalidRequest(
+                f"The generators are of type {type(self.generators).__name__}.",
+                "For a matrix (d, n) of points give Polytope.symmetric_hull(matrix), or Polytope.difference_hull.",
+            )
 
     @classmethod
     def symmetric_hull(cls, matrix: np.ndarray, factor: float = 1) -> "Polytope":

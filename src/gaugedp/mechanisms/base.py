@@ -10,7 +10,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from gaugedp._validate import whole
-from gaugedp.bodies.base import Body
+from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, fork_count, system_rng
 from gaugedp.errors import InvalidRequest
@@ -185,6 +185,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
     radius/(d·2^12), radius/(√d·2^12) for p = 2, and rounding both of two neighbours' answers adds at most one step a
     coordinate.
     """
+    check_body(body)
     radius = body.radius(p, weights)
     if not radius > 0:
         raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")

@@ -44,6 +44,12 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 
     A matrix that is not of whole numbers is rounded, before any data, to 2^30 steps of its largest entry.
     """
+    if not isinstance(domain, Domain):
+        raise InvalidRequest(
+            f"The domain is of type {type(domain).__name__}.", "Give a gd.Domain, such as gd.Domain.of."
+        )
+    if hasattr(matrix, "tocsr"):
+        raise InvalidRequest("The workload matrix is sparse.", "Give a dense one: matrix.toarray().")
     names = tuple(domain.attributes)
     values = np.asarray(matrix)
     if values.dtype.kind == "c":

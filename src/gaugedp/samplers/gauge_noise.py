@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
+from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.digest import digest
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
@@ -250,6 +250,7 @@ def gauge_noise(body: Body) -> GaugeNoise:
 
     What is made for a body is kept for the next question with the same one.
     """
+    check_body(body)
     key = digest(body)
     if key not in _known:
         if len(_known) == _MOST_KNOWN:

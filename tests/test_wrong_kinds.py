@@ -1,0 +1,41 @@
+"""What is given for something else, such as a name for a table, is refused in words and costs nothing."""
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.bodies import Polytope
+from gaugedp.errors import InvalidRequest
+
+pandas = pytest.importorskip("pandas")
+DOMAIN = gd.Domain.of(a=gd.integers(1, 2))
+
+
+def test_a_release_says_what_it_wants() -> None:
+    table = gd.Table.scan(pandas.DataFrame({"a": [1, 2]}), domain=DOMAIN, name="t")
+    query, ledger = gd.query(DOMAIN, "a"), gd.Ledger.in_memory(gd.PureDP(3.0), table="t")
+    for given, words in (
+        (("a", table, ledger), r"query is of type str\. Give gd\.query"),
+        ((query, "t.csv", ledger), r"table is of type str\. Give gd\.Table\.scan"),
+        ((query, table, "t.ledger"), r"ledger is of type str\. Give gd\.Ledger\.open"),
+    ):
+        with pytest.raises(InvalidRequest, match=words):
+            gd.release(*given[:2], ledger=given[2], epsilon=1.0)
+    assert ledger.spent == gd.PureDP(0.0)
+
+
+@pytest.mark.parametrize("kind", [gd.KNorm, gd.Laplace, gd.Gaussian, gd.Cube], ids=lambda kind: kind.name)
+def test_a_matrix_is_no_body(kind) -> None:
+    promise = gd.GaussianDP(1.0) if kind is gd.Gaussian else gd.PureDP(1.0)
+    with pytest.raises(InvalidRequest, match=r"body is of type ndarray\. Give a body"):
+        kind.calibrate(np.eye(2), promise)
+
+
+def test_a_matrix_is_no_set_of_generators_and_a_number_no_domain() -> None:
+    with pytest.raises(InvalidRequest, match=r"symmetric_hull\(matrix\)"):
+        Polytope(np.ones((2, 2)))
+    with pytest.raises(InvalidRequest, match="The domain is of type int"):
+        gd.workload(np.eye(2), 2)
+    sparse = pytest.importorskip("scipy.sparse")
+    with pytest.raises(InvalidRequest, match="The workload matrix is sparse"):
+        gd.workload(sparse.eye(2), DOMAIN)
