@@ -55,7 +55,8 @@ def masked(text: str) -> str:
 
 def unhinted(text: str) -> list[str]:
     """The lines without the hints, which follow from the noisy numbers."""
-    return [line for line in text.splitlines() if not line.startswith(("All counts of ", "The interval of "))]
+    words = r"All counts of |The interval of |.* lies at the (lower|upper) bound of "
+    return [line for line in text.splitlines() if not re.match(words, line)]
 
 
 def public(text: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import gaugedp as gd
@@ -178,19 +177,6 @@ def test_answers_that_say_nothing_are_named(desk: Desk) -> None:
     assert "whole range" not in certain
 
 
-def test_where_some_means_say_nothing_their_number_is_told() -> None:
-    from gaugedp.cli.hints import hints
-
-    domain = gd.Domain.of(SEX=["m", "f", "x"], PAY=gd.bounded(0, 1000))
-    rows = pa.table({"SEX": ["m"] * 4000, "PAY": [500] * 4000})
-    table = gd.Table.scan(rows, domain=domain)
-    budget = gd.Ledger.in_memory(PureDP(1))
-    answer = gd.release(gd.query(domain, "mean(PAY) by SEX"), table, ledger=budget, epsilon=0.5, rng=gd.research_rng(2))
-    assert list(hints(answer)) == [
-        "The interval of mean(PAY) by SEX is the whole range in 2 of 3 cells: they say nothing."
-    ]
-
-
 @pytest.mark.parametrize("command", ["release", "fit"])
 def test_a_reader_who_leaves_early_gets_no_false_advice(command: str, desk: Desk, forks: Nursery) -> None:
     program = (
@@ -218,6 +204,18 @@ def test_a_budget_that_protects_hardly_anybody_is_remarked_on(desk: Desk, text: 
     assert opened.err.startswith(f"Remark: a budget of {words}")
     assert opened.err.endswith("protects hardly anybody.\n")
     assert desk.gaugedp("ledger", "open", "other.ledger", "--budget", "20").err == ""
+
+
+def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
+    why = "with that chance the promise need not hold for a person; choose it below 1 over the number of people."
+    said = f"Remark: delta is 0.01: {why}"
+    assert desk.gaugedp("ledger", "open", "new.ledger", "--budget", "1,0.01").err == f"{said}\n"
+    assert desk.gaugedp("ledger", "open", "best.ledger", "--budget", "best=1,0.01").err == f"{said}\n"
+    assert desk.gaugedp("ledger", "open", "other.ledger", "--budget", "1,0.001").err == ""
+    asked = {"ledger": "new.ledger", "epsilon": "0.1", "delta": "0.002"}
+    assert f"Remark: delta is 0.002: {why}" in desk.release(**asked).err
+    assert "Remark" not in desk.release(**{**asked, "delta": "0.0005"}).err
+    assert desk.release(**asked, budget="1,0.01").err.count("Remark: delta is ") == 1
 
 
 def test_the_command_in_a_report_brings_the_answer_back(desk: Desk) -> None:

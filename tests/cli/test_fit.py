@@ -146,6 +146,13 @@ def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
     assert "That says nothing" not in fit(acs, "acs.csv", **asked, score="0.5").out
 
 
+def test_a_large_delta_is_remarked_on_and_the_rule_for_text_is_said(desk: Desk) -> None:
+    done = fit(desk, ledger="new.ledger", budget="2,0.01", delta="0.002")
+    assert done.err.count("Remark: delta is 0.01: ") == done.err.count("Remark: delta is ") == 1
+    assert "text that is no plain number (such as 1,250 or €5) counts as missing" in done.out
+    assert "Remark: delta is 0.002: " in fit(desk, ledger="new.ledger", delta="0.002").err
+
+
 @pytest.mark.parametrize(("score", "cost"), [("0.1", 0.5), ("0.5", 0.5), ("1.25", 1.25)])
 def test_a_score_costs_what_it_has_above_the_fit(desk: Desk, score: str, cost: float) -> None:
     found = fitted(desk, score=score)

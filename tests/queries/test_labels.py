@@ -62,12 +62,14 @@ def test_the_rules_say_what_happens_to_other_values() -> None:
         a=["x"], b=gd.categories(["x"], "other"), v=gd.bounded(0, 2.5, 0.5), w=gd.bounded(-1, 1, missing=0), c=["x"]
     )
     spelling = "A category that the table never writes exactly so, case and spaces included, has no rows."
+    text = "text that is no plain number (such as 1,250 or €5) counts as missing"
+    left_out = "Rows where v is missing are left out of the terms about it."
     assert gd.query(domain, "b; a*b; sum(v); mean(w)").rules == [
         "Rows whose a is missing or outside its cells are left out of the whole question.",
         "Rows whose b is missing or outside its cells are counted in its cell 'other'.",
         spelling,
-        "v is clipped to [0, 2.5] in steps of 0.5; rows where it is missing are left out of the terms about it.",
-        "w is clipped to [-1, 1] in steps of 1; where it is missing it counts as 0.",
+        f"v is clipped to [0, 2.5] in steps of 0.5; {text}. {left_out}",
+        f"w is clipped to [-1, 1] in steps of 1; {text}. Where w is missing it counts as 0.",
     ]
     assert spelling not in gd.query(gd.Domain.of(age=gd.bins(0, 9, 3)), "age").rules
 

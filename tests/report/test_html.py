@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import gaugedp as gd
@@ -325,3 +326,14 @@ def test_what_a_median_keeps_exactly_is_folded() -> None:
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
     assert re.search(r"<summary>In detail</summary><p class=\"small\">More exactly, it is 2 \* Exponential", page)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("SEX", True), ("sum(PAY)", True), ("median(PAY)", False), ("mean(PAY)", False)]
+)
+def test_that_counts_need_not_add_up_stands_beside_counts_and_sums(question: str, said: bool) -> None:
+    domain = gd.Domain.of(SEX=["1"], PAY=gd.bounded(0, 10))
+    table = gd.Table.scan(pa.table({"SEX": ["1"] * 50, "PAY": [5] * 50}), domain=domain)
+    ledger = gd.Ledger.in_memory(gd.PureDP(1))
+    page = render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1))
+    assert ("Counts below 0, or cells that do not add up" in page) is said

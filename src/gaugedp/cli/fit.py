@@ -15,6 +15,7 @@ from gaugedp.cli.shared import (
     check_writable,
     load,
     numbers,
+    remark_on_delta,
     show_table,
     stage,
 )
@@ -80,6 +81,7 @@ def fit(
     planned = _planned(domain, unit, (model, target, features), promise)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
     check_price(total, [planned.promise, planned.own_promise])
+    remark_on_delta(planned.promise, total)
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
     found = _fitted(planned, look, source, account)
     stored = account if stage.was_stored else None

@@ -1,45 +1,70 @@
-"""Hints about a release, from what was released alone: arithmetic on published numbers, which costs nothing."""
+"""Hints about a release, from what was released and the public domain alone: arithmetic that costs nothing."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from gaugedp.answer import Release, unfold
-from gaugedp.queries.estimates import split
+from gaugedp.answer import Release
+from gaugedp.attributes import BoundedColumn
+from gaugedp.cli.empty import about_counts
+from gaugedp.queries import Quantiles, Workload
+from gaugedp.queries.quantiles import MEDIAN
 
 _SLACK = 1e-9  # of a range: what rounding may take from an interval that is the whole of it
+_NEAR, _SHORT = 0.01, 0.1  # of a range: an answer so near to a bound lies at it, where its interval is so short
 
 
-def hints(answer: Release) -> Iterator[str]:
-    """Yield a sentence for each term that says nothing: means of any value, counts that may all be 0.
+def hints(answer: Release, question: Workload | Quantiles) -> Iterator[str]:
+    """Yield a sentence for what says nothing or lies at a bound, and for categories that may have no rows.
 
-    By intervals that hold all at once: of many cells whose counts are 0, some have single intervals without it.
+    Means and quantiles are judged by the intervals that are shown. Counts are by those that hold all at once: of many
+    cells whose counts are 0, some have single intervals without it.
     """
-    ends = np.cumsum([one.n_answers for one in answer.estimates])
-    low, high = (np.split(side, ends[:-1]) for side in answer.interval(0.95, simultaneous=True))
-    terms = [answer.labels[end - 1][0] for end in ends.tolist()]
-    for term, one, lower, upper, are_counts in zip(terms, answer.estimates, low, high, _counts(answer), strict=True):
-        if one.ratio is not None:
-            yield from _about_means(term, one.ratio, upper - lower)
-        elif are_counts and ((lower <= 0) & (upper >= 0)).all():
-            yield (
-                f"All counts of {term} may be 0. Compare the categories of the domain file with the codebook; "
-                "upper and lower case differ."
-            )
+    shown = np.array([answer.raw, *answer.interval(0.95)])
+    if isinstance(question, Quantiles):
+        yield from _about_quantiles(question, shown)
+        return
+    ends = np.cumsum([one.n_answers for one in answer.estimates])[:-1]
+    for term, numbers in zip(question.terms, np.split(shown, ends, axis=1), strict=True):
+        if term.estimate.ratio is not None:
+            column = str(term.pieces[0].column)
+            yield from _about_range(term.text, question.domain.column(column), numbers)
+            yield from _about_bounds(term.text, column, question.domain.column(column), numbers)
+    sides = np.array(answer.interval(0.95, simultaneous=True))
+    yield from about_counts(question, np.split(sides, ends, axis=1))
 
 
-def _about_means(term: str, ratio: tuple[float, float], lengths: np.ndarray) -> Iterator[str]:
-    whole = int(np.sum(lengths >= 2 * ratio[1] * (1 - _SLACK)))
+def _about_quantiles(question: Quantiles, shown: np.ndarray) -> Iterator[str]:
+    facts = question.domain.column(question.column)
+    yield from _about_range(question.text, facts, shown)
+    if MEDIAN in question.quantiles:
+        place, every = question.quantiles.index(MEDIAN), len(question.quantiles)
+        name = question.text if question.is_median else f"The median in {question.text}"
+        yield from _about_bounds(name, question.column, facts, shown[:, place::every])
+
+
+def _about_range(name: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
+    """Say where intervals are the whole range; `numbers` (3, n) are answers, lower and upper ends."""
+    lengths = numbers[2] - numbers[1]
+    whole = int(np.sum(lengths >= float(facts.high - facts.low) * (1 - _SLACK)))
     if whole == len(lengths):
         yield (
-            f"The interval of {term} is the whole range: this answer says nothing. "
+            f"The interval of {name} is the whole range: this answer says nothing. "
             "Too few rows for this epsilon, or values that are not numbers with a decimal point."
         )
     elif whole:
-        yield f"The interval of {term} is the whole range in {whole} of {len(lengths)} cells: they say nothing."
+        yield f"The interval of {name} is the whole range in {whole} of {len(lengths)} cells: they say nothing."
 
 
-def _counts(answer: Release) -> Iterator[bool]:
-    """Yield for each term whether its answers are counts of rows; a release of before this was noted has none."""
-    known = unfold(answer.facts["counts"]) if "counts" in answer.facts else np.zeros(len(answer.numbers))
-    return (bool(part.all()) for part in split(answer.estimates, known))
+def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
+    """Say where answers lie at a bound; `numbers` (3, n) are answers, lower and upper ends."""
+    values, low, high = numbers
+    length = float(facts.high - facts.low)
+    for side, bound in (("lower", float(facts.low)), ("upper", float(facts.high))):
+        at = int(np.sum((np.abs(values - bound) <= _NEAR * length) & (high - low < _SHORT * length)))
+        where = "" if at == len(values) else f" in {at} of {len(values)} cells"
+        if at:
+            yield (
+                f"{name} lies at the {side} bound of {column!r}{where}: most values may lie at it or beyond it. "
+                "Check the units of the bounds."
+            )

@@ -19,6 +19,7 @@ from gaugedp.cli.shared import (
     processing_options,
     promise_options,
     question_options,
+    remark_on_delta,
     show_table,
     stage,
 )
@@ -29,7 +30,7 @@ from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger import Ledger
 from gaugedp.plan import plan
 from gaugedp.processing import check
-from gaugedp.queries import query
+from gaugedp.queries import Quantiles, Workload, query
 from gaugedp.release import release as make_release
 from gaugedp.tables.table import Table
 
@@ -87,6 +88,7 @@ def release(
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
     check_price(total, chargeable(planned.mechanism.guarantee, planned.asked))
+    remark_on_delta(planned.asked, total)
     account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
     answer = make_release(
         question,
@@ -99,10 +101,10 @@ def release(
     )
     stored = account if stage.was_stored else None
     stage.show("write")
-    _write(answer.processed(*steps, query=question), files, as_json, stored)
+    _write(answer.processed(*steps, query=question), question, files, as_json, stored)
 
 
-def show(answer: Release, stored: Ledger | None = None) -> None:
+def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
     columns = answer.columns()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -113,7 +115,7 @@ def show(answer: Release, stored: Ledger | None = None) -> None:
     show_table(rows[:_SHOWN], title)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    for line in (*answer.facts["rules"], *hints(answer)):
+    for line in (*answer.facts["rules"], *hints(answer, question)):
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:
@@ -149,7 +151,9 @@ def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
         check_installed()
 
 
-def _write(answer: Release, files: dict[str, str | None], as_json: bool, stored: Ledger | None) -> None:
+def _write(
+    answer: Release, question: Workload | Quantiles, files: dict[str, str | None], as_json: bool, stored: Ledger | None
+) -> None:
     writers = {"out": answer.save_csv, "report": answer.save_html, "save": answer.save_json}
     with handed_over("answer"):
         for role, path in files.items():
@@ -158,6 +162,6 @@ def _write(answer: Release, files: dict[str, str | None], as_json: bool, stored:
         if as_json:
             click.echo(answer.to_json())
         else:
-            show(answer, stored)
+            show(answer, question, stored)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)

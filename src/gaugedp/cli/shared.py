@@ -26,7 +26,8 @@ _WORDS = {
 }
 _SHARES = {"look": "Counting the rows", "audit": "Auditing"}
 _FOLDED = ("query", "cell", "guarantee")  # columns of text that a narrow screen breaks, so that no number is cut
-_HIGH_EPSILON, _DELTA = 20.0, 1e-6  # above which a budget is remarked on; the δ at which ρ and μ are read as ε
+_HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
+_DELTA = 1e-6  # at which ρ and μ are read as ε
 
 
 class Stage:
@@ -162,7 +163,7 @@ def _is_number(text: str) -> bool:
 def budget(text: str | None) -> Guarantee | None:
     """Return the budget in a text: "2" (ε), "2,1e-6" (ε, δ), "best=2,1e-6" (by Rényi orders), "rho=0.5" or "mu=1".
 
-    One that protects hardly anybody is remarked on, on standard error.
+    One that protects hardly anybody, or whose δ is large, is remarked on, on standard error.
     """
     if text is None:
         return None
@@ -170,7 +171,22 @@ def budget(text: str | None) -> Guarantee | None:
     epsilon = _epsilon(found)
     if epsilon > _HIGH_EPSILON:
         click.echo(f"Remark: a budget of epsilon = {epsilon:g} protects hardly anybody.", err=True)
+    remark_on_delta(found)
     return found
+
+
+def remark_on_delta(promise: Guarantee, said: Guarantee | None = None) -> None:
+    """Say on standard error that the δ of a promise is large, if it was not said of another promise before."""
+    if _delta(promise) > _HIGH_DELTA and (said is None or _delta(said) <= _HIGH_DELTA):
+        click.echo(
+            f"Remark: delta is {_delta(promise):g}: with that chance the promise need not hold for a person; "
+            "choose it below 1 over the number of people.",
+            err=True,
+        )
+
+
+def _delta(promise: Guarantee) -> float:
+    return promise.delta_value if isinstance(promise, ApproxDP | BestOrder) else 0.0
 
 
 def _epsilon(promise: Guarantee) -> float:

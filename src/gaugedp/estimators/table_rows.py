@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp.attributes import NO_NUMBER
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.table import Table
@@ -14,7 +15,7 @@ from gaugedp.tables.table import Table
 MOST_FEATURES = 10_000
 RULES = (
     "a row that has no cell in one of the attributes, or no target, is left out; a missing number among the features "
-    "counts as the number that the domain names for it, else as the middle of its bounds"
+    f"counts as the number that the domain names for it, else as the middle of its bounds; {NO_NUMBER}"
 )
 
 

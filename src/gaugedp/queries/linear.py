@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.attributes import BoundedColumn, Categories
+from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -191,7 +191,10 @@ def cell_rules(domain: Domain, attributes: Sequence[str]) -> list[str]:
 
 def column_rule(name: str, facts: BoundedColumn) -> str:
     """Return what happens to values of a bounded column that are outside its bounds or missing."""
-    clip = f"{name} is clipped to [{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}; "
-    if facts.missing is None:
-        return clip + "rows where it is missing are left out of the terms about it."
-    return clip + f"where it is missing it counts as {float(facts.missing):g}."
+    bounds = f"[{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}"
+    rule = (
+        f"Rows where {name} is missing are left out of the terms about it."
+        if facts.missing is None
+        else f"Where {name} is missing it counts as {float(facts.missing):g}."
+    )
+    return f"{name} is clipped to {bounds}; {NO_NUMBER}. {rule}"

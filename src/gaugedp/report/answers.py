@@ -59,9 +59,14 @@ def answers(release: "Release") -> Html:
 def _explained(release: "Release") -> list[str]:
     meaning = " ".join([_MEANING, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
-        return [meaning, _DIGITS, _NEGATIVE]
+        return [meaning, _DIGITS, *[_NEGATIVE] * _adds_up(release)]
     words = _PROCESSED.format(steps="; then ".join(WORDS[step] for step in release.processing))
     return [words, meaning.replace("Dots are the released answers. ", ""), _DIGITS]
+
+
+def _adds_up(release: "Release") -> bool:
+    """Return whether there are counts or sums."""
+    return any(one.ratio is None and one.ends is None for one in release.estimates)
 
 
 def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:

@@ -1,0 +1,98 @@
+"""The remarks below a release: from released numbers, their intervals and the domain alone."""
+
+import pyarrow as pa
+import pytest
+
+import gaugedp as gd
+from gaugedp.cli.hints import hints
+from gaugedp.release import Release
+
+COMPARE = "Compare the categories of the domain file with the codebook; upper and lower case differ."
+UNITS = "most values may lie at it or beyond it. Check the units of the bounds."
+DOMAIN = gd.Domain.of(
+    SEX=["m", "f"],
+    Region=gd.categories(["North", "south", "West", "East"], "other"),
+    AGE=gd.bins(0, 100, 10),
+    PAY=gd.bounded(0, 1000),
+)
+ROWS = {"SEX": ["m", "f"], "Region": ["North", "South", "West", "East"], "AGE": [5, 15], "PAY": [400, 600]}
+
+
+def released(text: str, epsilon: float = 1, n: int = 4000, **columns: list[object]) -> tuple[Release, list[str]]:
+    """A release from n rows whose columns repeat what is listed, and its remarks."""
+    listed = {**ROWS, **columns}
+    rows = pa.table({name: [values[(row // 2) % len(values)] for row in range(n)] for name, values in listed.items()})
+    question = gd.query(DOMAIN, text)
+    table, ledger = gd.Table.scan(rows, domain=DOMAIN), gd.Ledger.in_memory(gd.PureDP(1000))
+    answer = gd.release(question, table, ledger=ledger, epsilon=epsilon, rng=gd.research_rng(2))
+    return answer, list(hints(answer, question))
+
+
+def test_where_some_means_say_nothing_their_number_is_told() -> None:
+    assert released("mean(PAY) by SEX", SEX=["m"])[1] == [
+        "The interval of mean(PAY) by SEX is the whole range in 1 of 2 cells: they say nothing."
+    ]
+
+
+@pytest.mark.parametrize("epsilon", [0.003, 0.01, 0.02, 0.03])
+def test_as_many_means_say_nothing_as_the_table_shows(epsilon: float) -> None:
+    answer, said = released("mean(PAY) by Region", epsilon=epsilon)
+    shown = answer.columns()
+    whole = sum(pair == (0, 1000) for pair in zip(shown["lower"], shown["upper"], strict=True))
+    told = [f"is the whole range in {whole} of 5 cells"] if whole < 5 else ["is the whole range: this"]
+    assert all(words in line for words, line in zip(told, said, strict=whole > 0))
+
+
+@pytest.mark.parametrize("text", ["median(PAY)", "quantiles(PAY, 0.25, 0.75)", "median(PAY) by SEX"])
+def test_quantiles_that_say_nothing_are_named(text: str) -> None:
+    assert released(text, epsilon=1e-4)[1][0].startswith(
+        f"The interval of {text} is the whole range: this answer says nothing."
+    )
+    assert released(text)[1] == []
+
+
+def test_where_some_medians_say_nothing_their_number_is_told() -> None:
+    assert released("median(PAY) by SEX", SEX=["m"])[1] == [
+        "The interval of median(PAY) by SEX is the whole range in 1 of 2 cells: they say nothing."
+    ]
+
+
+@pytest.mark.parametrize(("pay", "side"), [(40_000, "upper"), (-3, "lower"), (1, "lower")])
+@pytest.mark.parametrize("text", ["mean(PAY)", "median(PAY)"])
+def test_answers_at_a_bound_are_remarked_on(text: str, pay: int, side: str) -> None:
+    assert released(text, PAY=[pay])[1] == [f"{text} lies at the {side} bound of 'PAY': {UNITS}"]
+    assert released(text, PAY=[900])[1] == []
+
+
+def test_of_cells_and_quantiles_the_medians_at_a_bound_are_counted() -> None:
+    pay, sex = [5000, 5000, 500, 500], ["m", "m", "f", "f"]
+    assert released("mean(PAY) by SEX", SEX=sex, PAY=pay)[1] == [
+        f"mean(PAY) by SEX lies at the upper bound of 'PAY' in 1 of 2 cells: {UNITS}"
+    ]
+    text = "quantiles(PAY, 0.25, 0.5, 0.75) by SEX"
+    assert released(text, SEX=sex, PAY=pay)[1] == [
+        f"The median in {text} lies at the upper bound of 'PAY' in 1 of 2 cells: {UNITS}"
+    ]
+    assert released("quantiles(PAY, 0.1, 0.9)", PAY=[0, 5000])[1] == []
+
+
+@pytest.mark.parametrize("text", ["Region", "Region*SEX", "Region; SEX*Region; SEX"])
+def test_a_category_without_rows_is_named_once(text: str) -> None:
+    region, sex = ["North", "South", "West", "East"] * 2, ["m"] * 4 + ["f"] * 4
+    said = released(text, Region=region, SEX=sex)[1]
+    assert said == [f"All counts of Region = south may be 0. {COMPARE}"]
+    region = [name.replace("South", "south") for name in region]
+    assert released(text, Region=region, SEX=sex)[1] == []
+
+
+def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
+    assert released("Region", Region=["North", "West"])[1] == [
+        f"All counts of Region = south, East may be 0. {COMPARE}"
+    ]
+    assert released("Region", Region=["North"])[1] == []
+    assert released("Region", epsilon=1e-4)[1] == [f"All counts of Region may be 0. {COMPARE}"]
+
+
+def test_neither_bins_nor_running_counts_name_a_category() -> None:
+    assert released("AGE")[1] == []
+    assert released("prefix(Region)", Region=["West"])[1] == []
