@@ -132,6 +132,7 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
         assert any(line.startswith(name) for line in lines)
     assert lines[-3].startswith("No score was asked for, and none was computed: ")
     rules = json.loads((desk.folder / "model.json").read_text("utf-8"))["facts"]["rules"]
+    assert lines[-4 - len(rules)].startswith("To predict for a row, add the intercept, the coefficients of its cells")
     assert lines[-3 - len(rules) : -3] == rules
     assert re.fullmatch(
         r"The same again costs nothing with --key [0-9a-f]{32}; without it, it is paid anew\.", lines[-2]

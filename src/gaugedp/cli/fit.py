@@ -100,12 +100,21 @@ def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
     )
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    click.echo(_use_in_words(found))
     for line in (*found["facts"].get("rules", ()), _score_in_words(found["score"])):
         click.echo(line)
     account = found["facts"]["account"]
     if stored is not None:
         click.echo(stored_before("model", account))
     show_account(account, stored)
+
+
+def _use_in_words(found: dict[str, Any]) -> str:
+    then = " The class with the largest sum is predicted." if isinstance(found["intercept"], dict) else ""
+    return (
+        "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
+        f"coefficient; a missing number is the domain's own for it, else the middle of its bounds.{then}"
+    )
 
 
 def _score_in_words(score: dict[str, Any] | None) -> str:
