@@ -76,6 +76,15 @@ def test_padding_is_an_upper_bound_that_is_seen() -> None:
     assert whole <= promise.delta(1.0, "rdp")
 
 
+@pytest.mark.parametrize("n", [10**6, 2 * 10**6, 3 * 10**6, 10**7])
+def test_many_steps_at_tiny_rates_do_not_fall_back(n: int) -> None:
+    """The order that Rényi likes best lies where moments explode; the contour is taken at a smaller one then."""
+    bound = (n * g.SubsampledGaussian(0.03 / math.sqrt(n), 1.0)).epsilon(1e-6)
+    assert bound.method == "tight"
+    assert 0.146 < bound.low <= bound < 0.1471
+    assert bound <= 1.003 * bound.low
+
+
 def test_a_release_is_appended_to_a_contour() -> None:
     """The appended contour speaks of the same total: the brackets meet, and both are narrow."""
     before = tight.contour_for(total(MIXED), 1e-6)

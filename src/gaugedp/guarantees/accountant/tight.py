@@ -31,6 +31,7 @@ from gaugedp.guarantees.rounding import LEAST_SURE, up
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES = 2**17
+_TRIES = 4  # of contours, for one ε
 
 
 class Profile(Protocol):
@@ -57,14 +58,18 @@ def tight_epsilon(total: Total, delta: float) -> Found:
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
-    by_renyi = start
-    for _ in range(3):
+    best = Found(start, 0.0)
+    for _ in range(_TRIES):
         contour = _contour(total, order, start, math.log(delta))
         found = solved(contour, math.log(delta), start)
-        if found.high - found.low <= 1e-11 * found.high or contour.padding:
+        best = Found(min(best.high, found.high), max(best.low, found.low))
+        if contour.padding:  # just beyond the best order moments may explode, and steps must be tiny: stay away
+            order /= 2
+        elif found.high - found.low <= 1e-11 * found.high:
             break
-        order, start = saddle(total, found.high, order), found.high * (1 + 1e-9)
-    return Found(min(found.high, by_renyi), min(found.low, by_renyi))
+        else:
+            order, start = saddle(total, found.high, order), found.high * (1 + 1e-9)
+    return Found(best.high, min(best.low, best.high))
 
 
 def contour_for(total: Total, delta: float) -> Contour | None:
