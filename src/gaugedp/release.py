@@ -88,13 +88,12 @@ def release(
 
 def _check_kinds(query: object, table: object, ledger: object) -> None:
     """Refuse what is no question, table or ledger, such as its name."""
-    wanted = (
-        ("query", query, Query, "gd.query(domain, text)"),
-        ("table", table, Table, "gd.Table.scan(file, domain=domain)"),
-        ("ledger", ledger, Ledger, "gd.Ledger.open(file, budget=...)"),
-    )
-    for name, given, kind, how in wanted:
-        if not isinstance(given, kind):
+    for name, given, fits_in, how in (
+        ("query", query, isinstance(query, Query), "gd.query(domain, text)"),
+        ("table", table, hasattr(table, "domain"), "gd.Table.scan(file, domain=domain)"),
+        ("ledger", ledger, isinstance(ledger, Ledger), "gd.Ledger.open(file, budget=...)"),
+    ):
+        if not fits_in:
             raise InvalidRequest(f"{name} is of type {type(given).__name__}.", f"Give {how}.")
 
 
