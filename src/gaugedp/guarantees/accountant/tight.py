@@ -31,7 +31,7 @@ from gaugedp.guarantees.rounding import LEAST_SURE, up
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES = 2**17
-_TRIES = 4  # of contours, for one ε
+_TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
 class Profile(Protocol):
@@ -63,6 +63,8 @@ def tight_epsilon(total: Total, delta: float) -> Found:
         contour = _contour(total, order, start, math.log(delta))
         found = solved(contour, math.log(delta), start)
         best = Found(min(best.high, found.high), max(best.low, found.low))
+        if contour.padding and found.low > _NARROW * found.high:
+            break
         if contour.padding:  # just beyond the best order moments may explode, and steps must be tiny: stay away
             order /= 2
         elif found.high - found.low <= 1e-11 * found.high:
