@@ -45,6 +45,7 @@ os.execv(command[0], command)
 SETTINGS = ("listen_addresses=", "max_connections=60", "shared_buffers=16MB", "fsync=on", "logging_collector=off")
 PATIENCE = 60  # seconds for a server to start or stop
 _numbers = count(1)
+_kept: list[Any] = []  # managers: from Python 3.13 on a forked child ends what atexit alone holds
 
 
 class Server:
@@ -207,6 +208,7 @@ def shared_server() -> Server:
     """The server of this process, started when it is first asked for, stopped at the end."""
     manager = private_server()
     server = manager.__enter__()
+    _kept.append(manager)
     atexit.register(manager.__exit__, None, None, None)
     return server
 
