@@ -113,7 +113,8 @@ def _use_in_words(found: dict[str, Any]) -> str:
     then = " The class with the largest sum is predicted." if isinstance(found["intercept"], dict) else ""
     return (
         "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
-        f"coefficient; a missing number is the domain's own for it, else the middle of its bounds.{then}"
+        f"coefficient; a missing number is the domain's own for it, else the middle of its bounds.{then} "
+        "`gaugedp predict` does so for each line of a file, with the model that --out wrote."
     )
 
 

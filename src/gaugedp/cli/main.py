@@ -1,4 +1,4 @@
-"""`gaugedp`: domain, plan, release, fit, ledger, audit, doctor, explore, completion."""
+"""`gaugedp`: domain, plan, release, fit, predict, ledger, audit, doctor, explore, completion."""
 
 import io
 import sys
@@ -14,6 +14,7 @@ from gaugedp.cli.explore import explore
 from gaugedp.cli.fit import fit
 from gaugedp.cli.ledger import ledger
 from gaugedp.cli.plan import plan
+from gaugedp.cli.predict import predict
 from gaugedp.cli.release import release
 from gaugedp.cli.shared import stage
 from gaugedp.errors import UNTOUCHED, GaugedpError
@@ -35,6 +36,7 @@ cli.add_command(domain)
 cli.add_command(plan)
 cli.add_command(release)
 cli.add_command(fit)
+cli.add_command(predict)
 cli.add_command(ledger)
 cli.add_command(audit)
 cli.add_command(doctor)

@@ -167,6 +167,8 @@ class TableFit:
                 "estimator": type(estimator).__name__,
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),
                 "radius": self.radius,
+                "features": list(self.design.features),
+                "design": self.design.digest(),
                 **{name: fact for name, fact in estimator.release_.facts.items() if name not in _SAID},
             },
         }

@@ -23,7 +23,16 @@ from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
 from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
 from gaugedp.tables.files import File
-from gaugedp.tables.refusals import Failures, check_names, or_refuse, taken_words, unfinished, unreadable, unusable
+from gaugedp.tables.refusals import (
+    Failures,
+    check_names,
+    or_refuse,
+    stopped,
+    taken_words,
+    unfinished,
+    unreadable,
+    unusable,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,7 +64,7 @@ BROKEN_LINES = (
     "header, with bytes that are not UTF-8, or of some megabytes."
 )
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
-BATCH = 2**17  # rows
+BATCH, FETCHED = 2**17, 2**14  # rows
 Attach = Callable[["duckdb.DuckDBPyConnection"], None]
 T = TypeVar("T")
 
@@ -77,6 +86,15 @@ class DuckDBEngine:
     def add_up(self, statement: Sql, of: Of) -> np.ndarray:
         """See Engine."""
         return _or_refuse(lambda: self._added(statement.sql(dialect="duckdb"), of), unfinished())
+
+    def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of the result in the order of the source, some thousands at a time."""
+        text, refusal = statement.sql(dialect="duckdb"), stopped()
+        with _connection() as connection:
+            _or_refuse(lambda: self._attach(connection), refusal)
+            result = _or_refuse(lambda: connection.execute(text), refusal)
+            while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
+                yield rows
 
     def _run(self, text: str) -> Mapping[str, np.ndarray]:
         with _connection() as connection:

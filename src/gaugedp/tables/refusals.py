@@ -66,6 +66,15 @@ def unfinished() -> UnreadableTable:
     )
 
 
+def stopped() -> UnreadableTable:
+    """Return the refusal of a reading that failed and that nobody paid for."""
+    return UnreadableTable(
+        "The engine could not finish reading the table.",
+        "Check that the file is whole and stays where it is, and that memory and disk suffice.",
+        "Nothing was spent.",
+    )
+
+
 def unreadable() -> UnreadableTable:
     """Return the refusal of a scan that failed."""
     return UnreadableTable(

@@ -1,0 +1,99 @@
+"""A model of a table as it was written: read again, to predict for the lines of a file."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.table_fit import FORMAT, is_classifier
+from gaugedp.estimators.table_rows import TableDesign
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """Coefficients (k, d) for the d features of `design`, in the units of the table, and intercepts (k,).
+
+    k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, where a missing
+    number counts as the middle of its bounds. Predicted is the second of two classes where the sum is above 0, else the
+    class of the largest sum, or the sum itself, clipped to the target's bounds.
+    """
+
+    design: TableDesign
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+
+    @classmethod
+    def load(cls, path: str, domain: Domain) -> "TableModel":
+        """Return the model in the file `path`, which was fitted with a domain that says the same of its names.
+
+        Raises InvalidRequest for a file that is no model, and for another domain.
+        """
+        found = _read(path)
+        try:
+            design = TableDesign.of(domain, found["facts"]["features"], found["target"], is_classifier(found["model"]))
+            same = found["facts"]["design"] == design.digest()
+        except (LookupError, TypeError):
+            same = False
+        if not same:
+            raise InvalidRequest(
+                f"The domain file says other things than when {path!r} was fitted.",
+                "Give the domain file that it was fitted with.",
+            )
+        labels = design.classes if len(design.classes or ()) > 2 else None
+        try:
+            slopes = [_numbers(found["coefficients"][name], labels) for name in design.names]
+            return cls(design, np.array(slopes).T, np.array(_numbers(found["intercept"], labels)))
+        except (LookupError, TypeError, ValueError):
+            raise _no_model(path) from None
+
+    def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
+        domain, start = self.design.domain, 0
+        found = np.tile(self.intercepts, (len(cells), 1))
+        for codes, size in zip(cells.T, domain.shape(self.design.attributes), strict=True):
+            found += self.coefficients[:, start + np.maximum(codes, 0)].T
+            start += size
+        for name, column in zip(self.design.columns, steps.T, strict=True):
+            fact = domain.column(name)
+            middle = float(fact.low + fact.high) / 2
+            values = np.where(column < 0, middle, (column + fact.low_steps) * float(fact.step))
+            found += np.clip(values, float(fact.low), float(fact.high))[:, None] * self.coefficients[:, start]
+            start += 1
+        return found
+
+    def predict(self, cells: np.ndarray, steps: np.ndarray) -> list[str | float | None]:
+        """Return what is predicted for each line; None for one without a cell in an attribute."""
+        sums, classes = self.sums(cells, steps), self.design.classes
+        if classes is None:
+            predicted: list[Any] = np.clip(sums[:, 0], *self.design.bounds).tolist()
+        else:
+            codes = sums[:, 0] > 0 if len(classes) == 2 else sums.argmax(axis=1)
+            predicted = [classes[code] for code in codes.astype(int).tolist()]
+        known = np.all(cells >= 0, axis=1)
+        return [one if is_known else None for one, is_known in zip(predicted, known, strict=True)]
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(Path(path).read_text("utf-8"))
+    except OSError:
+        raise InvalidRequest(f"The model {path!r} cannot be read.", "Check the path.") from None
+    except (ValueError, RecursionError):
+        raise _no_model(path) from None
+    facts = found.get("facts") if isinstance(found, dict) else None
+    if not isinstance(facts, dict) or found.get("format") != FORMAT or "design" not in facts:
+        raise _no_model(path)
+    return found
+
+
+def _no_model(path: str) -> InvalidRequest:
+    return InvalidRequest(f"{path!r} is no model.", "Give the file that `gaugedp fit --out` wrote.")
+
+
+def _numbers(given: Any, labels: Sequence[str] | None) -> list[float]:
+    return [float(given)] if labels is None else [float(given[label]) for label in labels]

@@ -1,0 +1,208 @@
+"""`gaugedp predict`: the lines of a file in their order, each with what the model says of it; nothing is spent."""
+
+import csv
+import gzip
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gaugedp.errors import UNTOUCHED
+from tests.cli.kit import Desk, check_sentence
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+
+ACS = Path(__file__).resolve().parents[2] / "examples" / "acs"
+DOMAIN = """
+[attributes]
+SEX = { values = ["1", "2"], outside = "other" }
+KIND = { values = ["a", "b", "c"], outside = "drop" }
+AGE = { low = 0, high = 100, width = 50, outside = "other" }
+[columns]
+PAY = { low = 0, high = 1000, step = 1, missing = "drop" }
+WORTH = { low = -10, high = 30, step = 0.5, missing = 4 }
+"""
+LINES = [
+    ["1", "a", "49.5", "100", "1.5", 'said "x", y'],
+    ["2", "b", "50", "5000", "", ""],
+    ["9", "c", "", "nothing", "-99", "last"],
+    ["1", "z", "3", "1", "1", "no cell"],
+    ["2", "a", "100", " 20 ", "29.7", "é"],
+]
+NUMBERS = [(100, 1.5), (1000, 4), (500, -10), None, (20, 29.5)]  # as the domain reads them; None where no cell
+CELLS = [("1", "a", "[0,50)"), ("2", "b", "[50,100]"), ("other", "c", "other"), None, ("2", "a", "[50,100]")]
+
+
+@pytest.fixture
+def table(desk: Desk) -> Desk:
+    (desk.folder / "facts.toml").write_text(DOMAIN, "utf-8")
+    with (desk.folder / "lines.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["SEX", "KIND", "AGE", "PAY", "WORTH", "NOTE"], *LINES])
+    return desk
+
+
+def model(desk: Desk, kind: str, target: str, features: str) -> dict:
+    """Fit, put numbers that can be told apart into the place of what was fitted, and write the model."""
+    words = ("--epsilon", "1", "--ledger", "new.ledger", "--budget", "9", "--out", "model.json")
+    asked = ("--domain", "facts.toml", "--model", kind, "--target", target, "--features", features)
+    assert desk.gaugedp("fit", "lines.csv", *asked, *words).code == 0
+    found = json.loads((desk.folder / "model.json").read_text("utf-8"))
+    for i, name in enumerate(found["coefficients"]):
+        number = round((-1) ** i * (1 + i / 7), 3)
+        classes = found["classes"] if isinstance(found["intercept"], dict) else None
+        found["coefficients"][name] = (
+            {label: number * (2 - j) for j, label in enumerate(classes)} if classes else number
+        )
+    (desk.folder / "model.json").write_text(json.dumps(found), "utf-8")
+    return found
+
+
+def predict(desk: Desk, table: str = "lines.csv", *words: str, domain: str = "facts.toml"):
+    return desk.gaugedp("predict", table, "--model", "model.json", "--domain", domain, *words)
+
+
+def predicted(desk: Desk, *words: str) -> list[list[str]]:
+    done = predict(desk, *words)
+    assert done.code == 0, done.err
+    return list(csv.reader(io.StringIO(done.out)))
+
+
+def test_numbers_are_added_up_line_by_line(table: Desk) -> None:
+    found = model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
+    header, *rows = predicted(table)
+    assert header == ["SEX", "KIND", "AGE", "PAY", "WORTH", "NOTE", "predicted_PAY"]
+    assert [row[:-1] for row in rows] == LINES, "every line as it stands, in the order of the file"
+    weights = found["coefficients"]
+    for row, cells, numbers in zip(rows, CELLS, NUMBERS, strict=True):
+        if cells is None or numbers is None:
+            assert row[-1] == ""
+            continue
+        of_cells = sum(weights[f"{name}={cell}"] for name, cell in zip(("SEX", "KIND", "AGE"), cells, strict=True))
+        total = found["intercept"] + of_cells + weights["WORTH"] * numbers[1]
+        assert float(row[-1]) == pytest.approx(min(max(total, 0), 1000), abs=1e-9)
+
+
+def test_a_missing_number_without_one_of_its_own_is_the_middle(table: Desk) -> None:
+    found = model(table, "svc", "SEX", "PAY")
+    found["coefficients"]["PAY"], found["intercept"] = {"1": 1.0, "2": 0.0, "other": 0.0}, {
+        "1": 0.0, "2": 499.5, "other": 0.0,
+    }  # fmt: skip
+    (table.folder / "model.json").write_text(json.dumps(found), "utf-8")
+    assert [row[-1] for row in predicted(table)[1:]] == ["2", "1", "1", "2", "2"], "1000 and the middle, 500, are above"
+
+
+@pytest.mark.parametrize("kind", ["logistic", "svc"])
+def test_the_largest_sum_of_several_classes_is_predicted(table: Desk, kind: str) -> None:
+    found = model(table, kind, "KIND", "SEX, WORTH")
+    weights, start = found["coefficients"], found["intercept"]
+    for row, cells, numbers in zip(predicted(table)[1:], CELLS, NUMBERS, strict=True):
+        if cells is None or numbers is None:
+            continue
+        sums = {
+            label: start[label] + weights[f"SEX={cells[0]}"][label] + weights["WORTH"][label] * numbers[1]
+            for label in "abc"
+        }
+        assert row[-1] == max(sums, key=sums.__getitem__)
+    assert predicted(table)[4][-1] in "abc", "the target's own cell is not asked for"
+
+
+def test_the_example_is_predicted_as_the_score_says(desk: Desk) -> None:
+    for name in ("acs_ma2018.csv", "domain.toml"):
+        shutil.copyfile(ACS / name, desk.folder / f"acs-{name}")
+    asked = ("--target", "OWN_RENT", "--features", "HOUSING_TYPE, MSP, POVPIP", "--model", "logistic")
+    paid = ("--epsilon", "4", "--delta", "1e-6", "--ledger", "acs.ledger", "--budget", "9,1e-5", "--out", "model.json")
+    assert desk.gaugedp("fit", "acs-acs_ma2018.csv", "--domain", "acs-domain.toml", *asked, *paid).code == 0
+    spent = desk.ledger("acs.ledger").spent
+    assert predict(desk, "acs-acs_ma2018.csv", "--out", "out.csv", domain="acs-domain.toml").code == 0
+    assert desk.ledger("acs.ledger").spent == spent, "nothing is paid"
+    with (desk.folder / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (desk.folder / "acs-acs_ma2018.csv").open(encoding="utf-8", newline="") as file:
+        assert [list(row.values())[:-1] for row in rows] == list(csv.reader(file))[1:]
+    right = sum(row["OWN_RENT"] == row["predicted_OWN_RENT"] for row in rows) / len(rows)
+    assert 0.8 < right < 0.85, "without privacy 0.82; the most frequent class is right for 0.74"
+
+
+def test_parquet_lines_too(table: Desk) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    model(table, "linear", "PAY", "SEX, WORTH")
+    expected = predicted(table)
+    lines = (table.folder / "lines.csv").as_posix()
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (FROM read_csv('{lines}', all_varchar=true)) TO '{lines[:-4]}.parquet'")
+    assert predicted(table, "lines.parquet") == expected
+
+
+def test_lines_that_are_not_well_formed_are_left_out(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX")
+    with (table.folder / "lines.csv").open("ab") as file:
+        file.write(b"1,a\n2,a,1,1,1,\xff\n2,a,1,1,1,kept\n")
+    assert [row[5] for row in predicted(table)[1:]] == [*(line[5] for line in LINES), "kept"]
+
+
+def test_long_files_keep_their_order(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX")
+    with (table.folder / "long.csv").open("w", encoding="utf-8") as file:
+        file.write("SEX,AT\n" + "".join(f"{1 + i % 2},{i}\n" for i in range(40_000)))
+    rows = predicted(table, "long.csv")[1:]
+    assert [int(row[1]) for row in rows] == list(range(40_000))
+    assert len({(row[0], row[2]) for row in rows}) == 2
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda f: (f / "model.json").unlink(), ("The model 'model.json' cannot be read.",)),
+        (lambda f: (f / "model.json").write_text("{}"), ("'model.json' is no model.", "gaugedp fit --out")),
+        (lambda f: (f / "model.json").write_text("[" * 10_000), ("'model.json' is no model.",)),
+        (lambda f: _change(f, lambda one: one["coefficients"].pop("SEX=2")), ("'model.json' is no model.",)),
+        (lambda f: _change(f, lambda one: one.update(intercept="no")), ("'model.json' is no model.",)),
+        (lambda f: _change(f, lambda one: one.update(facts="design")), ("'model.json' is no model.",)),
+        (lambda f: _change(f, lambda one: one.update(model="forest")), ("model is 'forest'.",)),
+        (lambda f: _replace(f, "step = 0.5", "step = 1"), ("The domain file says other things",)),
+        (lambda f: _replace(f, '["1", "2"]', '["2", "1"]'), ("The domain file says other things",)),
+        (lambda f: _replace(f, "WORTH =", "WEALTH ="), ("The domain file says other things",)),
+        (lambda f: (f / "lines.csv").write_text("SEX,NOTE\n1,x\n"), ("There is no column 'WORTH'.",)),
+        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,predicted_PAY\n"), ("has a column 'predicted_PAY'",)),
+        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,gaugedp_0\n"), ("name begins with 'gaugedp_'",)),
+        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,A,A\n"), ("The column names 'A' clash.",)),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(table: Desk, spoil, words: tuple[str, ...]) -> None:
+    model(table, "linear", "PAY", "SEX, WORTH")
+    spoil(table.folder)
+    before = table.files()
+    for asked in ((), ("--out", "out.csv")):
+        check_sentence(predict(table, "lines.csv", *asked), 2, *words)
+    assert table.files() == before
+
+
+def test_it_does_not_write_over_what_it_reads(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX")
+    for name in ("lines.csv", "model.json", "facts.toml"):
+        check_sentence(predict(table, "lines.csv", "--out", name), 2, f"--out {name!r} is also the ")
+
+
+def test_an_engine_that_fails_says_nothing_of_the_rows(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX")
+    packed = gzip.compress(b"SEX,AT\n" + b"".join(b"1,%d\n" % i for i in range(400_000)))
+    (table.folder / "cut.csv.gz").write_bytes(packed[: len(packed) - 6000])
+    done = predict(table, "cut.csv.gz", "--out", "out.csv")
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith("The engine could not finish reading the table. ")
+    assert UNTOUCHED not in done.err
+    assert not (table.folder / "out.csv").exists()
+
+
+def _change(folder: Path, how) -> None:
+    found = json.loads((folder / "model.json").read_text("utf-8"))
+    how(found)
+    (folder / "model.json").write_text(json.dumps(found), "utf-8")
+
+
+def _replace(folder: Path, old: str, new: str) -> None:
+    text = (folder / "facts.toml").read_text("utf-8")
+    assert old in text
+    (folder / "facts.toml").write_text(text.replace(old, new), "utf-8")
