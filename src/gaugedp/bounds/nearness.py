@@ -12,6 +12,7 @@ from gaugedp.errors import InvalidRequest
 
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
 _TELLING = 10.0  # ratios to a bound beyond this say nothing
+_TRIALS = 0.98  # an error from trial draws may be so much below what is proved
 _FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
 
 
@@ -36,9 +37,9 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
     """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
     words = f"For data in real numbers no {epsilon:g}-DP mechanism has an expected error below {real:.4g}"
-    if error < real:
+    if error < _TRIALS * real:
         return f"{words}. Counts are whole numbers, for which less noise is enough{_for_counts(error, whole)}."
-    near = f"{words}; this one is at {error / real:.3g} times that."
+    near = f"{words}; this one is at {max(error / real, 1.0):.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."
     return (

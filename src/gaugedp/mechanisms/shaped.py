@@ -209,6 +209,8 @@ def _kind_and_size(body: Body) -> tuple[Body, float]:
 
 def _gauge_of_cube(shape: Body) -> float:
     """Return at least max ‖e‖_S over the cube [−1, 1]^d: Σ‖e_i‖_S, for a polytope by coordinates in its basis."""
+    if isinstance(shape, LpBall):
+        return shape.ambient_dim / shape.size
     axes = np.eye(shape.ambient_dim)
     if isinstance(shape, Polytope):
         return float(np.abs(shape.prepared.frame.coordinates(axes)[0]).sum()) / shape.factor
