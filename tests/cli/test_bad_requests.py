@@ -139,6 +139,13 @@ def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> Non
     check_refused(desk, "cannot be written", "Give a file in a folder", **{name: path})
 
 
+@pytest.mark.parametrize("name", ["out", "report", "save"])
+@pytest.mark.parametrize("ending", [".xlsx", ".XLS", ".parquet"])
+def test_a_file_of_a_format_that_is_not_written(desk: Desk, name: str, ending: str) -> None:
+    words = f"'new{ending}' would be no {ending.lower()} file", "Give a name that ends in .csv"
+    check_refused(desk, *words, **{name: f"new{ending}"})
+
+
 @pytest.mark.parametrize("name", ["out", "table", "domain", "ledger"])
 def test_a_name_that_is_too_long(desk: Desk, name: str) -> None:
     before = desk.files()

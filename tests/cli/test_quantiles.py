@@ -43,6 +43,14 @@ def test_a_release_into_every_file(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
+def test_the_ledger_shows_the_promise_that_was_asked_for(desk: Desk) -> None:
+    desk.released(query="median(PAY)", ledger="new.ledger", budget="2")
+    shown, stored = (desk.gaugedp("ledger", "show", "new.ledger", *words).out for words in ((), ("--json",)))
+    assert "PureDP(0.5)  median(PAY)" in shown
+    assert "ExponentialLoss" not in shown
+    assert "ExponentialLoss(0.25)" in stored, "the exact one, for programs"
+
+
 def test_the_key_and_the_flags(desk: Desk) -> None:
     first = desk.released(query="median(PAY)", key="m")
     done = desk.release("people.csv", "--json", "--round", query="median(PAY)", key="m")

@@ -10,6 +10,7 @@ from gaugedp.cli.elsewhere import LedgerCommands, without_password
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
 from gaugedp.ledger import Entry, Ledger, Report
+from gaugedp.report.words import plain
 
 _REFUSED = 3
 _DELTA = 1e-6
@@ -56,7 +57,11 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
     for line in _odometer(account, delta, given is not None):
         click.echo(f"{line}\n")
     entries = account.entries()
-    lines = [line for line in _lines(entries) if line.pop("kind") == "reserve"]
+    lines = [
+        line | {"promise": repr(plain(entry.promise) or entry.promise)}
+        for line, entry in zip(_lines(entries), entries, strict=True)
+        if line.pop("kind") == "reserve" and entry.promise is not None
+    ]
     show_table(lines, "Releases" if lines else "Releases: none")
     if any(line["state"].startswith(_UNANSWERED) for line in lines):
         click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")

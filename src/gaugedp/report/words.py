@@ -43,8 +43,8 @@ def symbol(promise: Guarantee) -> str:
             return f"ρ = {_small(rho)}"
         case GaussianDP(mu=mu):
             return f"μ = {_small(mu)}"
-        case Composed() | ExponentialLoss() if _plain(promise) is not None:
-            return symbol(_plain(promise) or promise)
+        case Composed() | ExponentialLoss() if plain(promise) is not None:
+            return symbol(plain(promise) or promise)
     return repr(promise)
 
 
@@ -68,15 +68,15 @@ def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
                 f"Whatever the data: {change}, the outputs stay close in the sense of concentrated differential "
                 f"privacy.{_as_epsilon(promise)}"
             )
-    plain = _plain(promise)
-    if plain is None:
+    simpler = plain(promise)
+    if simpler is None:
         return escape(f"{promise!r}.{_as_epsilon(promise)}")
-    return promised(plain, unit)
+    return promised(simpler, unit)
 
 
 def in_detail(promise: Guarantee) -> str:
     """Return what is known beyond the sentence of `promised`; nothing where that says it all."""
-    is_simpler = isinstance(promise, Composed | ExponentialLoss) and _plain(promise) is not None
+    is_simpler = isinstance(promise, Composed | ExponentialLoss) and plain(promise) is not None
     return f"More exactly, it is {promise!r}.{_as_epsilon(promise)}" if is_simpler else ""
 
 
@@ -127,7 +127,7 @@ def _single(found: re.Match[str]) -> Guarantee:
     return _KINDS[found[2]](*(float(number) for number in found.groups()[2:] if number is not None))
 
 
-def _plain(promise: Guarantee) -> PureDP | None:
+def plain(promise: Guarantee) -> PureDP | None:
     """Return the pure promise that a composition of the exponential mechanism's makes, None for what has none."""
     if any(not isinstance(part, ExponentialLoss) for part, _ in promise.leaves()):
         return None
