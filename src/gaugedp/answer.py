@@ -15,13 +15,15 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.processing import STEPS, check, process
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import Estimate, all_answers, split
+from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
 _LARGEST = 1e250  # of what is released, of widths and their ends, and of one over what is released
+
+_MOST_PLACES = 16  # of a curve of widths, for each released number
 
 Runs = list[list[Any]]
 
@@ -84,9 +86,10 @@ class Release:
 
         The probability is over the noise. They are the intervals of the raw answers, also where `values` are processed,
         and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that hold all at
-        once use 0.6 of the misses it allows. A mean's interval follows from those of its sum and its count. Those of
-        quantiles were released, to hold all at once, at a level of their own; a higher one is refused. Rows that the
-        rules leave out are not part of the true answer.
+        once use 0.6 of the misses it allows. A mean's interval holds the m for which sum − m·count is no more than its
+        noise may be; all at once, it follows from the intervals of its sum and its count. Those of quantiles were
+        released, to hold all at once, at a level of their own; a higher one is refused. Rows that the rules leave out
+        are not part of the true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for one in self.estimates:
@@ -100,11 +103,12 @@ class Release:
             split(self.estimates, self._released),
             split(self.estimates, self._widths(level, simultaneous)),
             split(self.estimates, self._widths((1 + level) / 2, simultaneous=False)),
+            curves_of(self.estimates, None if simultaneous else self._curves(level)),
             strict=True,
         )
         ends = [
-            one.intervals(values, wide if simultaneous or one.ratio is None else halved)
-            for one, values, wide, halved in parts
+            one.intervals(values, wide if simultaneous or one.ratio is None else halved, curves)
+            for one, values, wide, halved, curves in parts
         ]
         return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
 
@@ -234,13 +238,23 @@ class Release:
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
         if all(one.ends for one in self.estimates):
             return np.zeros(len(self.numbers))
-        stored = next((str(one) for one in LEVELS if one >= level - 1e-12), str(LEVELS[-1]))
-        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][stored])
+        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
+
+    def _curves(self, level: float) -> np.ndarray | None:
+        """Return the widths of the means' quotients; None without means, and for a release of before there were any."""
+        levels = (self.facts["widths"] or {}).get("quotients")
+        n_means = sum(one.n_answers for one in self.estimates if one.ratio)
+        return None if levels is None else unfold(levels[_stored(level)]).reshape(-1, n_means).T
 
     def __repr__(self) -> str:
         processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
         count = len(self.labels)
         return f"Release({self.facts['query']!r}, {count} answers, {self.guarantee!r}, {self.exactness}{processed})"
+
+
+def _stored(level: float) -> str:
+    """Return the next of LEVELS."""
+    return next((str(one) for one in LEVELS if one >= level - 1e-12), str(LEVELS[-1]))
 
 
 def _check_lengths(facts: Mapping[str, Any]) -> None:
@@ -249,7 +263,7 @@ def _check_lengths(facts: Mapping[str, Any]) -> None:
     runs = [facts["steps"], *(levels for kind in widths.values() for levels in kind.values())]
     if any(count < 0 for each in runs for count, _ in each):
         raise ValueError
-    if any(sum(count for count, _ in each) > len(facts["numbers"]) for each in runs):
+    if any(sum(count for count, _ in each) > _MOST_PLACES * len(facts["numbers"]) for each in runs):
         raise ValueError
 
 

@@ -21,7 +21,9 @@ from gaugedp.mechanisms.choose import candidates, choose, left_out
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.quantiles import RankExponential
+from gaugedp.mechanisms.quotients import quotients
 from gaugedp.queries.base import Query
+from gaugedp.queries.estimates import curves_of, quotient_terms
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import Quantiles
 
@@ -172,10 +174,22 @@ class Plan:
                 "interval_95": _widest(single[start:end], one.n_answers),
                 "simultaneous_95": _widest(all_at_once[start:end], one.n_answers),
                 "of_1000_rows": one.ratio
-                and [one.half_length(widths[start:end], _MEAN_ROWS) for widths in (halved, all_at_once)],
+                and [
+                    one.half_length(halved[start:end], _MEAN_ROWS, curve),
+                    one.half_length(all_at_once[start:end], _MEAN_ROWS),
+                ],
             }
-            for text, one, start, end in zip(texts, self.query.estimates, ends[:-1], ends[1:], strict=True)
+            for text, one, start, end, curve in zip(
+                texts, self.query.estimates, ends[:-1], ends[1:], self._curves(), strict=True
+            )
         ]
+
+    def _curves(self) -> list[np.ndarray | None]:
+        """Return the widths of the quotients that means are, for each term."""
+        noise, steps = self.mechanism, np.array([float(step) for step in self.query.steps])
+        terms = quotient_terms(self.query.estimates)
+        found = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
+        return curves_of(self.query.estimates, None if found is None else found.widths(_LEVEL))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""

@@ -14,9 +14,11 @@ from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
+from gaugedp.mechanisms.quotients import quotients
 from gaugedp.plan import Plan, fits, misfit, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
+from gaugedp.queries.estimates import quotient_terms
 from gaugedp.tables.table import Table, can_resume, reporting, source_rules
 
 __all__ = ["LEVELS", "Release", "release"]
@@ -188,4 +190,7 @@ def _spread(made: Plan) -> dict[str, Any]:
     single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}
     at_once = {str(level): fold(noise.half_widths(together(level), True) * steps) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
+    ratios = quotients(noise, steps, quotient_terms(made.query.estimates))
+    if ratios is not None:
+        widths["quotients"] = {str(level): fold(ratios.widths(level).T.ravel()) for level in LEVELS[:-1]}
     return {"widths": widths, "deviations": fold(np.sqrt(noise.variances) * steps)}

@@ -114,3 +114,30 @@ def test_all_terms_of_a_stack_speak_of_the_same_rows() -> None:
     rows = [{"s": None, "v": Fraction(1), "z": None}, {"s": 0, "v": None, "z": None}]
     assert raw(gd.query(DOMAIN, "count"), rows).tolist() == [2]
     assert raw(gd.query(DOMAIN, "count; s"), rows).tolist() == [1, 1, 0]  # the row without s is left out of both
+
+
+@given(
+    st.lists(st.integers(-(10**4), 10**4), min_size=2, max_size=2),
+    st.lists(st.integers(0, 10**4), min_size=5, max_size=5),
+)
+@examples(200)
+def test_the_interval_of_a_quotient_is_where_the_gap_is_within_the_curve(values, curve) -> None:
+    estimate, places = Estimate(1, (3.0, 5.0)), np.linspace(-5, 5, 4001)
+    (total, count), widths = values, np.interp(places, np.linspace(-5, 5, 5), curve)
+    inside = places[np.abs(total - places * count) <= widths]
+    low, high = estimate.intervals(np.array(values, dtype=float), np.zeros(2), np.array([curve], dtype=float))
+    answer = estimate.answers(np.array(values, dtype=float))[0]
+    expected = np.append(inside + 3, answer)
+    near = 2 * (places[1] - places[0])
+    assert low[0] <= expected.min() + 1e-9
+    assert high[0] >= expected.max() - 1e-9
+    assert low[0] >= expected.min() - near or abs(count) < 1 or _is_thin(total, count, curve)
+    assert high[0] <= expected.max() + near or abs(count) < 1 or _is_thin(total, count, curve)
+    assert -2 <= low[0] <= answer <= high[0] <= 8
+
+
+def _is_thin(total: int, count: int, curve: list[int]) -> bool:
+    """Whether all that is within lies between two of the 4,001 places: then only more of them would show it."""
+    places = np.linspace(-5, 5, 400_001)
+    inside = np.abs(total - places * count) <= np.interp(places, np.linspace(-5, 5, 5), curve)
+    return np.diff(np.flatnonzero(np.diff(inside.astype(int)))).min(initial=10**6) < 300

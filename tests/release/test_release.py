@@ -379,13 +379,34 @@ def test_an_unknown_level_is_refused(table: Table, level: Any) -> None:
         released(table).interval(level)
 
 
-def test_the_interval_of_a_mean_holds_at_the_highest_level(table: Table) -> None:
+def test_the_interval_of_a_mean_is_within_those_of_its_sum_and_count(table: Table) -> None:
     answer = released(table, gd.query(DOMAIN, "mean(PAY)"))
     mechanism = gd.plan(gd.query(DOMAIN, "mean(PAY)"), UNIT, epsilon=0.5).mechanism
-    sum_width, count_width = mechanism.half_widths(0.9995)
     (sum_,), (count,) = answer.numbers[:1].astype(float), answer.numbers[1:].astype(float)
-    highest = 500 + (sum_ + sum_width) / 2 / (count - count_width)
-    assert answer.interval(0.999)[1][0] >= min(highest, 1000) - 1e-6
+    before = 0.0
+    for level in (0.5, 0.95, 0.999):
+        sum_width, count_width = mechanism.half_widths((1 + level) / 2)
+        corners = [(sum_ + a * sum_width) / 2 / (count + b * count_width) for a in (-1, 1) for b in (-1, 1)]
+        low, high = answer.interval(level)
+        assert max(0, 500 + min(corners)) - 1e-6 <= low[0] < high[0] <= min(1000, 500 + max(corners)) + 1e-6
+        assert high[0] - low[0] > before
+        before = high[0] - low[0]
+
+
+def test_a_release_of_before_there_were_quotients_shows_wider_means(table: Table) -> None:
+    answer = released(table, gd.query(DOMAIN, "mean(PAY); SEX"))
+    facts = json.loads(answer.to_json())
+    again = Release.from_json(answer.to_json())
+    assert [end.tolist() for end in again.interval(0.9)] == [end.tolist() for end in answer.interval(0.9)]
+    for spoilt in ({"0.95": [[1, 2.0]]}, {"0.95": [[10**9, 2.0]]}, {"0.95": [[9, float("nan")]]}, 7):
+        with pytest.raises(InvalidRequest, match="not a release"):
+            Release.from_json(json.dumps({**facts, "widths": {**facts["widths"], "quotients": spoilt}}))
+    del facts["widths"]["quotients"]
+    older = Release.from_json(json.dumps(facts))
+    assert (
+        older.interval(0.9)[1][0] - older.interval(0.9)[0][0] > answer.interval(0.9)[1][0] - answer.interval(0.9)[0][0]
+    )
+    assert older.interval(0.9)[0][1:].tolist() == answer.interval(0.9)[0][1:].tolist()
 
 
 # -- nothing is shown by accident ------------------------------------------------------------------

@@ -43,10 +43,14 @@ class Estimate:
         distance = _divided(sums, counts, counts > 0)
         return middle + np.clip(distance, -half_range, half_range)
 
-    def intervals(self, values: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def intervals(
+        self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest answers when each true value is within its width of the released one.
 
-        Ends that were released are returned as they are.
+        Ends that were released are returned as they are. With `curves` (n_answers, k), for means: the least and the
+        largest m in [−half_range, half_range] with |sum − m·count| ≤ q(m), and the estimate; q runs straight between
+        its k values, at equal distances from −half_range to half_range.
         """
         if self.ends:
             return values[self.n_answers : 2 * self.n_answers], values[2 * self.n_answers :]
@@ -54,6 +58,10 @@ class Estimate:
             return values - widths, values + widths
         middle, half_range = self.ratio
         n = self.n_answers
+        if curves is not None:
+            low, high = _within(values[:n], values[n:], curves, half_range)
+            answers = self.answers(values)
+            return np.minimum(middle + low, answers), np.maximum(middle + high, answers)
         fewest, most = values[n:] - widths[n:], values[n:] + widths[n:]
         known = fewest > 0
         ends = [_divided(values[:n] + side * widths[:n], count, known) for side in (-1, 1) for count in (fewest, most)]
@@ -61,12 +69,13 @@ class Estimate:
         high = np.where(known, np.maximum.reduce(ends), half_range)
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
 
-    def half_length(self, widths: np.ndarray, count: float) -> float:
+    def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval of means of `count` rows without noise, wherever in the bounds they lie."""
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
         counts = np.full(self.n_answers, count)
-        ends = [self.intervals(np.concatenate([np.full(self.n_answers, one), counts]), widths) for one in sums]
+        values = [np.concatenate([np.full(self.n_answers, one), counts]) for one in sums]
+        ends = [self.intervals(one, widths, curves) for one in values]
         return max(float((high - low).max()) for low, high in ends) / 2
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +102,48 @@ def all_answers(estimates: Sequence[Estimate], values: np.ndarray) -> np.ndarray
 def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]:
     """Cut what was released for all terms into the parts of each term."""
     return np.split(values, np.cumsum([one.n_rows for one in estimates])[:-1])
+
+
+def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
+    """Return (where it starts among the released values, n_answers, half_range) for each mean."""
+    starts = np.cumsum([0, *(one.n_rows for one in estimates)])[:-1].tolist()
+    return [
+        (start, one.n_answers, one.ratio[1])
+        for start, one in zip(starts, estimates, strict=True)
+        if one.ratio is not None
+    ]
+
+
+def curves_of(estimates: Sequence[Estimate], curves: np.ndarray | None) -> list[np.ndarray | None]:
+    """Cut curves (answers of all means, k) into those of each term; None for what is no mean."""
+    if curves is None:
+        return [None] * len(estimates)
+    ends = np.cumsum([one.n_answers if one.ratio else 0 for one in estimates])
+    return [curves[end - one.n_answers : end] if one.ratio else None for one, end in zip(estimates, ends, strict=True)]
+
+
+def _within(
+    sums: np.ndarray, counts: np.ndarray, curves: np.ndarray, half_range: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest m with |sum − m·count| ≤ q(m), shapes (n,); ∞ and −∞ where there is none.
+
+    Between two places both sides are straight, so that what is within is an interval.
+    """
+    places = half_range * np.linspace(-1, 1, curves.shape[1])
+    gaps = sums[:, None] - counts[:, None] * places
+    low, high = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
+    for i in range(len(places) - 1):
+        start, end = np.zeros(len(sums)), np.ones(len(sums))
+        for side in (-1, 1):
+            at, then = side * gaps[:, i] - curves[:, i], side * gaps[:, i + 1] - curves[:, i + 1]
+            crossed = np.divide(at, at - then, out=np.zeros(len(sums)), where=(at > 0) != (then > 0))
+            start = np.where(at > 0, np.where(then > 0, 2.0, np.maximum(start, crossed)), start)
+            end = np.where((then > 0) & (at <= 0), np.minimum(end, crossed), end)
+        inside = start <= end
+        span = places[i + 1] - places[i]
+        low = np.where(inside, np.minimum(low, places[i] + span * start), low)
+        high = np.where(inside, np.maximum(high, places[i] + span * end), high)
+    return low, high
 
 
 def _divided(sums: np.ndarray, counts: np.ndarray, where: np.ndarray) -> np.ndarray:

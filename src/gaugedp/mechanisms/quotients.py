@@ -1,0 +1,91 @@
+"""By how much noise can move one answer less a multiple of another: what an interval of their quotient is made of.
+
+For released S = s + a and N = n + b with s = m·n, S − m·N = a − m·b. So the m with |S − m·N| ≤ q(m) hold the true
+quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) where the noise is
+log-concave and symmetric (Meyer and Reisner 1991), so that chords between places lie above it. docs/theory/ratios.md
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gaugedp.entropy import research_rng
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.spread import safe_rank
+
+PLACES = 9  # of m, from −1 to 1
+_MOST_TRIALS, _FEWEST_TRIALS = 20_000, 2000
+_NUMBERS, _MOST_NUMBERS = 4 * 10**6, 2 * 10**7  # sorted, with more and with the fewest trials
+_DIGITS = 4  # of a width, rounded up
+_PUBLIC_SEED = 1954
+
+
+class Quotients:
+    """Widths for the quotients of answers `first` by answers `second`, index arrays, in units in which |m| ≤ 1.
+
+    `units` (d,) are what the noise of each answer is counted in: one of an answer of `second` is as much as |m| may be
+    of one of `first`.
+    """
+
+    def __init__(self, noise: AdditiveNoise, units: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+        self._noise, self._units, self._first, self._second = noise, units, first, second
+        self._trials = self._sorted_trials()
+
+    def widths(self, level: float) -> np.ndarray:
+        """Return q at PLACES from −1 to 1, shape (pairs, PLACES): each |a − m·b| is within it with chance `level`.
+
+        An order statistic of trial draws with a public seed, three standard errors above the quantile; where less, or
+        where there are too few draws, the widths of both at (1 + level)/2 together. Pairs whose own widths are the same
+        get the larger.
+        """
+        each = self._noise.half_widths((1 + level) / 2) * self._units
+        places = np.linspace(-1, 1, PLACES)
+        both = each[self._first, None] + each[self._second, None] * np.abs(places)
+        rank = None if self._trials is None else safe_rank(len(self._trials), level)
+        if self._trials is None or rank is None:
+            return both
+        found = np.minimum(_rounded_up(_raised(self._trials[rank])), both)
+        _, alike = np.unique(np.column_stack([each[self._first], each[self._second]]), axis=0, return_inverse=True)
+        most = np.zeros((alike.max() + 1, PLACES))
+        np.maximum.at(most, alike.ravel(), found)
+        return most[alike.ravel()]
+
+    def _sorted_trials(self) -> np.ndarray | None:
+        """Return |a − m·b| in order, shape (draws, pairs, 2·PLACES − 1), or None: for a walk, draws are not apart."""
+        numbers = max(len(self._units), (2 * PLACES - 1) * len(self._first))
+        size = min(_MOST_TRIALS, max(_NUMBERS // numbers, _FEWEST_TRIALS))
+        if size * numbers > _MOST_NUMBERS or self._noise.exactness == "mixing":
+            return None
+        rows = self._noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * self._units
+        top, bottom = rows[:, self._first], rows[:, self._second]
+        places = np.linspace(-1, 1, 2 * PLACES - 1)
+        return np.sort(np.abs(top[:, :, None] - bottom[:, :, None] * places), axis=0)
+
+
+def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int, int, float]]) -> Quotients | None:
+    """Return the quotients of terms (start, n, reach): of answers start … start + n − 1 by the n after them.
+
+    |quotients| are at most `reach`, in the units (d,) of both. None without terms.
+    """
+    if not terms:
+        return None
+    first = np.concatenate([np.arange(start, start + n) for start, n, _ in terms])
+    second = np.concatenate([np.arange(start + n, start + 2 * n) for start, n, _ in terms])
+    scaled = units.copy()
+    scaled[second] *= np.concatenate([np.full(n, reach) for _, n, reach in terms])
+    return Quotients(noise, scaled, first, second)
+
+
+def _rounded_up(sizes: np.ndarray) -> np.ndarray:
+    """Return the sizes with so few digits that a release stays short."""
+    unit = 10.0 ** (np.ceil(np.log10(np.maximum(sizes, 1e-300))) - _DIGITS)
+    rounded: np.ndarray = np.ceil(sizes / unit) * unit
+    return rounded
+
+
+def _raised(quantiles: np.ndarray) -> np.ndarray:
+    """Return the quantiles (pairs, PLACES) at every second place, raised by what chords fall short of between them."""
+    ends, between = quantiles[:, ::2], quantiles[:, 1::2]
+    short = between - (ends[:, :-1] + ends[:, 1:]) / 2
+    raised: np.ndarray = ends + np.maximum(short.max(axis=1, keepdims=True), 0)
+    return raised
