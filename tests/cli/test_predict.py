@@ -135,11 +135,57 @@ def test_parquet_lines_too(table: Desk) -> None:
     assert predicted(table, "lines.parquet") == expected
 
 
-def test_lines_that_are_not_well_formed_are_left_out(table: Desk) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [b"1,a\n", b"2,a,1,1,1,\xff\n", b"2,a,1,1,1,x,more\n", b'2,a,1,1,1,"open\n2,a,1,1,1,x\n', b"2,a,1,50,000,1,x\n"],
+)
+def test_a_line_that_is_not_well_formed_is_refused(table: Desk, line: bytes) -> None:
     model(table, "linear", "PAY", "SEX")
     with (table.folder / "lines.csv").open("ab") as file:
-        file.write(b"1,a\n2,a,1,1,1,\xff\n2,a,1,1,1,kept\n")
-    assert [row[5] for row in predicted(table)[1:]] == [*(line[5] for line in LINES), "kept"]
+        file.write(line + b"2,a,1,1,1,kept\n")
+    done = predict(table, "lines.csv", "--out", "out.csv")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith(
+        "Not every line of the file can be read, and none may be left out here. "
+    )
+    assert not (table.folder / "out.csv").exists()
+
+
+def test_what_is_missing_is_told(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
+    assert predict(table).err.splitlines()[1:] == [
+        "1 of 5 lines have no prediction: no cell in SEX, KIND, AGE.",
+        "WORTH: 1 of 5 lines have no number (1,250 is none) and count as 4.",
+    ]
+    model(table, "svc", "SEX", "PAY")
+    assert predict(table).err.splitlines()[1:] == ["PAY: 1 of 5 lines have no number (1,250 is none) and count as 500."]
+
+
+def test_names_with_commas_stand_in_quotes(table: Desk) -> None:
+    text = (table.folder / "lines.csv").read_text("utf-8").replace("WORTH", '"WORTH, EUR"', 1)
+    (table.folder / "lines.csv").write_text(text, "utf-8")
+    _replace(table.folder, "WORTH", '"WORTH, EUR"')
+    found = model(table, "linear", "PAY", 'SEX, "WORTH, EUR"')
+    assert set(found["coefficients"]) == {"SEX=1", "SEX=2", "SEX=other", "WORTH, EUR"}
+    assert len(predicted(table)) == 6
+    words = (
+        "--domain",
+        "facts.toml",
+        "--model",
+        "linear",
+        "--target",
+        "PAY",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "l",
+        "--budget",
+        "9",
+    )
+    done = table.gaugedp("fit", "lines.csv", "--features", "SEX, WORTH, EUR", *words)
+    check_sentence(
+        done, 2, "There is no attribute or bounded column 'WORTH'.", 'Perhaps it is "WORTH, EUR": a name with'
+    )
 
 
 def test_long_files_keep_their_order(table: Desk) -> None:
@@ -191,7 +237,9 @@ def test_an_engine_that_fails_says_nothing_of_the_rows(table: Desk) -> None:
     (table.folder / "cut.csv.gz").write_bytes(packed[: len(packed) - 6000])
     done = predict(table, "cut.csv.gz", "--out", "out.csv")
     assert done.code == 2
-    assert done.err.splitlines()[-1].startswith("The engine could not finish reading the table. ")
+    assert done.err.splitlines()[-1].startswith(
+        "Not every line of the file can be read, and none may be left out here. "
+    )
     assert UNTOUCHED not in done.err
     assert not (table.folder / "out.csv").exists()
 

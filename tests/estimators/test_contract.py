@@ -11,6 +11,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.pca import PCA
+from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.svc import LinearSVC
 
 KINDS = [LogisticRegression, LinearSVC]
@@ -82,3 +84,18 @@ def test_fits_differ_without_a_seed_and_are_stamped_with_one(kind) -> None:
     assert model.release_.facts["research_seed"] == 0
     other = [clone(model).set_params(random_state=None).fit(rows, labels).coef_ for _ in range(2)]
     assert (other[0] != other[1]).any()
+
+
+def test_rows_are_clipped_at_prediction_as_in_the_fit() -> None:
+    draw = np.random.default_rng(5)
+    rows, far = draw.uniform(-1, 1, (400, 2)), np.array([[50.0, -0.5], [-7.0, np.nan], [0.5, np.inf]])
+    inside = np.array([[1.0, -0.5], [-1.0, 0.0], [0.5, 1.0]])
+    given = {"bounds": (-1, 1), "random_state": 1}
+    labels = np.where(rows[:, 0] > 0, 1, 0)
+    classifier = LogisticRegression(5, 1e-5, classes=[0, 1], **given).fit(rows, labels)
+    regression = LinearRegression(5, 1e-5, target_bounds=(-1, 1), **given).fit(rows, rows[:, 0])
+    components = PCA(1, 5, 1e-5, **given).fit(rows)
+    for ask in (classifier.decision_function, regression.predict, components.transform):
+        assert ask(far) == pytest.approx(ask(inside))
+    free = LogisticRegression(5, 1e-5, classes=[0, 1], row_norm=2, random_state=1).fit(rows, labels)
+    assert free.decision_function(far[:1]) == pytest.approx(far[:1] @ free.coef_[0] + free.intercept_), "no bounds"

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaugedp._names import parts, plain
 from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
     budget_option,
+    cell,
     check_apart,
     check_price,
     check_writable,
@@ -40,7 +42,12 @@ _SHOWN = 60
 @click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
 @click.option("--model", required=True, metavar="NAME", help="logistic, svc or linear.")
 @click.option("--target", required=True, metavar="NAME", help="An attribute; for linear, a bounded column.")
-@click.option("--features", required=True, metavar="NAMES", help='Attributes and bounded columns: "SEX, AGEP, PINCP".')
+@click.option(
+    "--features",
+    required=True,
+    metavar="NAMES",
+    help='Attributes and bounded columns: "SEX, AGEP, PINCP".',
+)
 @click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
 @click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
@@ -113,7 +120,8 @@ def _use_in_words(found: dict[str, Any]) -> str:
     then = " The class with the largest sum is predicted." if isinstance(found["intercept"], dict) else ""
     return (
         "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
-        f"coefficient; a missing number is the domain's own for it, else the middle of its bounds.{then} "
+        f"coefficient; a number beyond its bounds is the bound, a missing one the domain's own for it, else the middle "
+        f"of its bounds.{then} "
         "`gaugedp predict` does so for each line of a file, with the model that --out wrote."
     )
 
@@ -124,11 +132,19 @@ def _score_in_words(score: dict[str, Any] | None) -> str:
             "No score was asked for, and none was computed: how far noise moved the coefficients is not known. Where "
             "the categories of the domain are not written as in the table, nothing was learnt; only a score shows it."
         )
-    value, low, high = (f"{score[name]:.4g}" for name in ("value", "lower", "upper"))
+    value, low, high = (cell(float(score[name])) for name in ("value", "lower", "upper"))
     sure = f"{score['level']:.0%} sure"
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
     told = " That says nothing: few rows were held out, or none; are the categories written as in the table?" * is_blind
-    return f"Held-out {score['name']}: {value}, with noise; without it, it is between {low} and {high} ({sure}).{told}"
+    return (
+        f"Held-out {score['name']}: {value}, with noise; without it, on these very rows, between {low} and {high} "
+        f"({sure}). For other rows it may be further off; compare it with {_baseline(score)}.{told}"
+    )
+
+
+def _baseline(score: dict[str, Any]) -> str:
+    """Return what a model must beat."""
+    return "the share of the commonest class" if score["name"] == "accuracy" else "what one number for all rows misses"
 
 
 def _planned(
@@ -140,8 +156,8 @@ def _planned(
 
     model, target, features = names
     *asked, score, radius = promise
-    chosen = [name.strip() for name in features.split(",") if name.strip()]
-    design = TableDesign.of(domain, chosen, target, is_classifier(model))
+    chosen = [plain(name) for name in parts(features, ",") if name]
+    design = TableDesign.of(domain, chosen, plain(target), is_classifier(model))
     return TableFit.plan(design, model, unit, promise_asked(*asked), score, radius)
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def predict(table: str, model_path: str, domain_path: str, out: str | None) -> None:
     """Predict for each line of TABLE (a .csv, .tsv or .parquet file). It needs no ledger: nothing is spent.
 
-    A line without a cell in one of the model's attributes gets no prediction. What is written is as private as TABLE.
+    A line without a cell in one of the model's attributes gets no prediction; numbers beyond their bounds count as the
+    bounds. What is written is as private as TABLE.
     """
     from gaugedp.estimators.table_model import TableModel
     from gaugedp.tables.lines import FileLines
@@ -39,25 +40,56 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
     if name in lines.names:
         raise UnreadableTable(f"The table has a column {name!r}.", "Rename it, or leave it out.")
     click.echo("Predicting: reading the lines ...", err=True)
+    made = _Predictions(model, lines)
     if out is None:
-        _write(sys.stdout, name, model, lines)
+        _write(sys.stdout, name, made)
+        _say(made)
         return
 
     def save(path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
-            _write(file, name, model, lines)
+            _write(file, name, made)
 
     write_beside(Path(out), save)
+    _say(made)
     click.echo(f"{out} has the lines of {table} and their predictions: it is as private as they are.")
 
 
-def _write(file: Any, name: str, model: "TableModel", lines: "FileLines") -> None:
+class _Predictions:
+    """The lines with what is predicted for each; afterwards, how many had no cell or no number where one is needed."""
+
+    def __init__(self, model: "TableModel", lines: "FileLines") -> None:
+        self.model, self.lines = model, lines
+        self.n_lines, self.n_predicted = 0, 0
+        self.n_missing = dict.fromkeys(model.design.columns, 0)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for batch in self.lines.batches():
+            found = self.model.predict(batch.cells, batch.steps)
+            self.n_lines += len(found)
+            self.n_predicted += sum(one is not None for one in found)
+            for name, count in zip(self.n_missing, (batch.steps < 0).sum(axis=0).tolist(), strict=True):
+                self.n_missing[name] += count
+            for fields, one in zip(batch.fields, found, strict=True):
+                yield (*fields, one)
+
+
+def _write(file: Any, name: str, made: _Predictions) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*lines.names, name])
-    writer.writerows(_predicted(model, lines))
+    writer.writerow([*made.lines.names, name])
+    writer.writerows(made)
 
 
-def _predicted(model: "TableModel", lines: "FileLines") -> Iterator[tuple[Any, ...]]:
-    for batch in lines.batches():
-        for fields, one in zip(batch.fields, model.predict(batch.cells, batch.steps), strict=True):
-            yield (*fields, one)
+def _say(made: _Predictions) -> None:
+    """Say on standard error what stood in for what was missing."""
+    without = made.n_lines - made.n_predicted
+    if without:
+        names = ", ".join(made.model.design.attributes)
+        click.echo(f"{without:,} of {made.n_lines:,} lines have no prediction: no cell in {names}.", err=True)
+    for name, count in made.n_missing.items():
+        if count:
+            stand_in = f"{made.model.stand_in(name):g}"
+            click.echo(
+                f"{name}: {count:,} of {made.n_lines:,} lines have no number (1,250 is none) and count as {stand_in}.",
+                err=True,
+            )

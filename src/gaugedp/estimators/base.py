@@ -136,7 +136,7 @@ class PrivateEstimator(BaseEstimator):
     def _like_fitted(self, X: Any) -> np.ndarray:
         """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any.
 
-        What is not finite counts as it did in the fit.
+        Numbers beyond the bounds, and what is missing, count as they did in the fit.
         """
         check_is_fitted(self, "n_features_in_")
         name = type(self).__name__

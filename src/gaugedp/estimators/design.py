@@ -55,13 +55,13 @@ class Scaling:
         return np.clip(np.nan_to_num(scaled, nan=0.0), -1, 1)
 
 
-def room(faintness: float) -> float:
+def room(faintness: float, enough: float = _ROOM) -> float:
     """Return how many times their typical length rows may have, from the length of the noise over the number of rows.
 
     Pulled back, a row keeps its direction: where noise is loud, short rows and less noise tell classes apart better;
-    where it is faint, rows should stay as they are.
+    where it is faint, rows should stay as they are. At noise `enough` they have twice the room.
     """
-    return 1 + _ROOM / faintness
+    return 1 + enough / faintness
 
 
 def read_scaling(bounds: Any, row_norm: Any, n_columns: int, slack: float = 1.0) -> Scaling:

@@ -37,7 +37,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     privacy, and nothing here hides that: give `bounds` instead.
 
     After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
-    "oja"), or the variance along the released component with noise; mean_ (d,), n_rows_, solver_, reason_,
+    "oja"), or the variance along the released component with noise: of rows pulled back to a ball around the mean of
+    radius release_.facts["radius"], so too small where rows have long tails; mean_ (d,), n_rows_, solver_, reason_,
     guarantee_, release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
 

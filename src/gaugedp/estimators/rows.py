@@ -222,17 +222,17 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
 
 
 def as_read(rows: np.ndarray, box: tuple[np.ndarray, np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """Return the rows with what is not finite as a fit reads it.
+    """Return the rows as a fit reads them.
 
-    In a box (low, high, middle) at its ends or its middle; without a box a row with such an entry counts as 0.
+    In a box (low, high, middle) clipped to it, what is not a number at its middle; without a box a row with an entry
+    that is not finite counts as 0.
     """
-    finite = np.isfinite(rows)
-    if finite.all():
-        return rows
     if box is None:
-        return np.where(finite.all(axis=1, keepdims=True), rows, 0.0)
+        finite = np.isfinite(rows)
+        return rows if finite.all() else np.where(finite.all(axis=1, keepdims=True), rows, 0.0)
     low, high, middle = box
-    return np.where(finite, rows, np.where(np.isnan(rows), middle, np.clip(rows, low, high)))
+    read: np.ndarray = np.clip(np.where(np.isnan(rows), middle, rows), low, high)
+    return read
 
 
 def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:

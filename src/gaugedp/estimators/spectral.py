@@ -25,6 +25,7 @@ from gaugedp.optimization.eigen_oja import Oja
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
+_ROOM = 0.015  # noise at which rows have twice the room: a variance loses more by rows pulled back than a direction
 _PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
@@ -124,10 +125,13 @@ class SpectralEstimator(PrivateEstimator):
         shift, spread = middle.release(blocks(unit), n_rows, stream)
         size = 1.0
         if middle.noise is not None:
-            size = min(1 + float(np.linalg.norm(shift)), spread * room(_faintness(rest, shape[0], n_rows)))
+            size = min(1 + float(np.linalg.norm(shift)), spread * room(_faintness(rest, shape[0], n_rows), _ROOM))
             unit = into_ball(unit - shift, 2, size)
         pairs = method.solve(unit, stream)
-        facts = {"solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None}
+        facts = {
+            "solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None,
+            "radius": size * frame.size,
+        }  # fmt: skip
         mean, scale = frame.origin + shift * frame.size, (size * frame.size) ** 2
         return Found(pairs, mean, scale, n_rows, guarantee, method.exactness, facts, paid)
 

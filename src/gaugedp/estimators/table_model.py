@@ -18,9 +18,10 @@ from gaugedp.estimators.table_rows import TableDesign
 class TableModel:
     """Coefficients (k, d) for the d features of `design`, in the units of the table, and intercepts (k,).
 
-    k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, where a missing
-    number counts as the middle of its bounds. Predicted is the second of two classes where the sum is above 0, else the
-    class of the largest sum, or the sum itself, clipped to the target's bounds.
+    k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, its numbers clipped
+    to their bounds; a missing one counts as what the domain says, else as the middle. Predicted is the second of two
+    classes where the sum is above 0, else the class of the largest sum, or the sum itself, clipped to the target's
+    bounds.
     """
 
     design: TableDesign
@@ -60,11 +61,15 @@ class TableModel:
             start += size
         for name, column in zip(self.design.columns, steps.T, strict=True):
             fact = domain.column(name)
-            middle = float(fact.low + fact.high) / 2
-            values = np.where(column < 0, middle, (column + fact.low_steps) * float(fact.step))
+            values = np.where(column < 0, self.stand_in(name), (column + fact.low_steps) * float(fact.step))
             found += np.clip(values, float(fact.low), float(fact.high))[:, None] * self.coefficients[:, start]
             start += 1
         return found
+
+    def stand_in(self, name: str) -> float:
+        """Return what a missing number of a bounded column counts as."""
+        fact = self.design.domain.column(name)
+        return float(fact.low + fact.high) / 2 if fact.missing is None else float(fact.missing)
 
     def predict(self, cells: np.ndarray, steps: np.ndarray) -> list[str | float | None]:
         """Return what is predicted for each line; None for one without a cell in an attribute."""

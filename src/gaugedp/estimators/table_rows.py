@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._names import written_in_list
 from gaugedp.attributes import NO_NUMBER
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
@@ -167,5 +168,8 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownName:
         return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")
     longer = [one for one in known if name.casefold() in one.casefold()]
     if len(longer) == 1:
-        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {longer[0]!r}.")
+        is_parted = "," in longer[0]
+        meant = written_in_list(longer[0]) if is_parted else repr(longer[0])
+        told = ": a name with a comma stands in double quotes." if is_parted else "."
+        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {meant}{told}")
     return UnknownName.among(kind, name, known)

@@ -10,6 +10,7 @@ import numpy as np
 from gaugedp._validate import whole
 from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import up
 
@@ -58,9 +59,12 @@ class Composed(Guarantee):
         return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
-        """Return the composition of the parts' promises to a group of `size`."""
+        """Return the composition of the parts' promises to a group of `size`, or that of the whole along a chain."""
         whole(minimum=1, size=size)
-        return compose([(part.group(size), count) for part, count in self.parts])
+        parts = [(part.group(size), count) for part, count in self.parts]
+        if all(isinstance(part, Grouped) for part, _ in parts):
+            return Grouped(self, int(size))
+        return compose(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Composed", "parts": [[part, count], …]}."""

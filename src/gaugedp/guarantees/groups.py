@@ -2,12 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 from gaugedp._validate import one_of, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
-from gaugedp.guarantees.rounding import up
+from gaugedp.guarantees.rounding import up, up_decimal
+
+_TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
+_ROUNDS = 60  # steps to the ε of a chain that is looked for
+_SMALL, _LARGEST = 1e-12, 700.0  # e^ε beyond is no float
 
 
 def doublings(size: int) -> int:
@@ -60,6 +65,39 @@ class Grouped(Guarantee):
         """Return nothing: the curve alone names no pair."""
         return
 
+    def chain_delta(self, epsilon: float) -> float:
+        """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
+        most = epsilon / self.size
+        price = self.promise.price("approx")
+        own = [] if price is None else [up_decimal(min(price[0], Fraction(2) ** 1000))]
+        tried = [0.0, most, *(each for each in (*own, *_TRIED) if each < most)]
+        return min(1.0, *(up(float(self.promise.delta(each)) * self._factor(each)) for each in tried))
+
+    def chain_epsilon(self, delta: float) -> float:
+        """Return an ε with `chain_delta` at most `delta`, infinity where none is found."""
+        each, last = 0.0, -1.0
+        for _ in range(_ROUNDS):
+            if not math.isfinite(each) or each <= last * (1 + 1e-9):
+                break
+            last, each = each, float(self.promise.epsilon(delta / self._factor(each)))
+        each *= 1 + 1e-6
+        for _ in range(_ROUNDS):
+            if not each * self.size < _LARGEST:
+                return math.inf
+            if up(float(self.promise.delta(each)) * self._factor(each)) <= delta:
+                return up(each * self.size)
+            each = max(each * (1 + 1e-3), 1e-9)
+        return math.inf
+
+    def _factor(self, each: float) -> float:
+        """Return 1 + e^ε + … + e^{(k − 1)ε}, ε = `each`, rounded up."""
+        total = self.size * each
+        if total > _LARGEST:
+            return math.inf
+        if each < _SMALL:
+            return up(self.size * math.exp(total))
+        return up(math.expm1(total) / math.expm1(each), relative=2.0**-40)
+
     def price(self, currency: Currency) -> Price | None:
         """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the promise has such a price; None for δ > 0."""
         price = self.promise.price(currency)
@@ -78,4 +116,6 @@ class Grouped(Guarantee):
         return {"kind": "Grouped", "promise": self.promise.to_dict(), "size": self.size}
 
     def __repr__(self) -> str:
-        return f"{self.promise!r}.group({self.size})"
+        shown = repr(self.promise)
+        is_sum = " * " in shown or " + " in shown
+        return f"({shown}).group({self.size})" if is_sum else f"{shown}.group({self.size})"

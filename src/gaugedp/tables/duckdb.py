@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,15 +53,16 @@ PLAIN_WORDS = {
     "timestamp with time zone": "points in time with a time zone", "blob": "bytes", "list": "lists", "array": "lists",
     "struct": "records", "map": "records", "union": "values of several types", "interval": "lengths of time",
 }  # fmt: skip
-# one line of header, then rows that cannot make the reader fail
-TEXT_RULE = (
-    "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', "
-    "strict_mode = false, ignore_errors = true, hive_partitioning = false, "
+_TEXT = (
+    "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
 )
+TEXT_RULE = f"{_TEXT}, strict_mode = false, ignore_errors = true"  # rows that cannot make the reader fail
+_FAILING_RULE, _STRICT_RULE = (f"{_TEXT}, strict_mode = {mode}, ignore_errors = false" for mode in ("false", "true"))
 BROKEN_LINES = (
     "Lines of the file that are not well-formed are left out of every question: those with fewer fields than the "
-    "header, with bytes that are not UTF-8, or of some megabytes."
+    "header, with bytes that are not UTF-8, or of some megabytes. Of those with more fields, the last are ignored: "
+    "1,250 without quotes is two."
 )
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 BATCH, FETCHED = 2**17, 2**14  # rows
@@ -161,6 +162,21 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     columns = {name: Column(name, Kind.TEXT, "text") for name in needed}
     text = _text_file(file, header, needed)
     return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text), (BROKEN_LINES,))
+
+
+def open_whole(path: str, names: Sequence[str]) -> tuple[DuckDBEngine, DuckDBEngine]:
+    """Return the file twice, with all its columns: reading fails at a line that is not well-formed.
+
+    The second counts lines: of one with a quote that is not closed, or with more fields than the header, the first
+    makes nothing or fails.
+    """
+    file, engine = File.find(path), open_source(path, names)
+    assert isinstance(engine, DuckDBEngine)
+    if file.format == "Parquet":
+        return engine, engine
+    texts = (_text_file(file, names, names, rule) for rule in (_STRICT_RULE, _FAILING_RULE))
+    strict, failing = (replace(engine, _attach=partial(_view_of, text)) for text in texts)
+    return strict, failing
 
 
 def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
@@ -269,7 +285,11 @@ def _parquet(file: File) -> str:
     return f"SELECT * FROM read_parquet({_path(file)}, hive_partitioning = false)"
 
 
-def _text_file(file: File, header: Sequence[str], needed: Sequence[str]) -> str:
+def _view_of(rows: str, connection: "duckdb.DuckDBPyConnection") -> None:
+    _view(connection, rows)
+
+
+def _text_file(file: File, header: Sequence[str], needed: Sequence[str], rule: str = TEXT_RULE) -> str:
     """The needed columns of a text file. The engine knows its columns by number, so no name in a header can matter.
 
     The condition, which always holds, names every column: the engine checks the bytes of those alone that it reads, and
@@ -282,7 +302,7 @@ def _text_file(file: File, header: Sequence[str], needed: Sequence[str]) -> str:
     types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
     packing = "gzip" if file.is_packed else "none"
     return (
-        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({_path(file)}, columns = {{{types}}}, {TEXT_RULE}, "
+        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({_path(file)}, columns = {{{types}}}, {rule}, "
         f"delim = '{file.delimiter}', compression = '{packing}') "
         f"WHERE f0 IS NULL OR COALESCE({', '.join(fields)}) = f0"
     )

@@ -13,8 +13,9 @@ from sqlglot import exp
 from gaugedp.domain import Domain
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables import duckdb
-from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_steps
+from gaugedp.tables.cells import Reading, other_cell, read_attribute, read_steps
 from gaugedp.tables.engine import SOURCE, Sql
+from gaugedp.tables.refusals import stopped
 from gaugedp.tables.sources import file_columns
 
 _ALIAS = "gaugedp_"  # no column of the file may begin with it
@@ -31,10 +32,10 @@ class Lines:
 
 @dataclass(frozen=True)
 class FileLines:
-    """All well-formed lines of a file, in its order; `names` are its columns."""
+    """All lines of a file, in its order; `names` are its columns."""
 
     names: list[str]
-    _engine: duckdb.DuckDBEngine
+    _engines: tuple[duckdb.DuckDBEngine, duckdb.DuckDBEngine]
     _statement: Sql
     _n_attributes: int
 
@@ -42,32 +43,33 @@ class FileLines:
     def open(cls, path: str, domain: Domain, attributes: Sequence[str], columns: Sequence[str]) -> "FileLines":
         """Return the lines, having looked at the names and types of the columns only.
 
-        Cells and steps are as in `Table.rows`; every line is kept, whatever is in it.
+        Cells and steps are as in `Table.rows`, but a missing number is −1 whatever the domain says.
         """
         names = file_columns(path)
         if any(name.lower().startswith(_ALIAS) for name in names):
             raise UnreadableTable(f"A column's name begins with {_ALIAS!r}.", "Rename the column.")
         for name in (*attributes, *columns):
             duckdb.check_names(names, [name])
-        engine = duckdb.open_source(path, names)
-        assert isinstance(engine, duckdb.DuckDBEngine)
-        read: list[tuple[Reading, int | None]] = []
+        engines = duckdb.open_whole(path, names)
+        types, read = engines[0].columns, list[tuple[Reading, int | None]]()
         for name in attributes:
             attribute = domain.attribute(name)
-            alias = f"{_ALIAS}{len(read)}"
-            read.append((read_attribute(attribute, engine.columns[name], alias), other_cell(attribute)))
+            read.append((read_attribute(attribute, types[name], f"{_ALIAS}{len(read)}"), other_cell(attribute)))
         for name in columns:
-            bounded = domain.column(name)
-            alias = f"{_ALIAS}{len(read)}"
-            read.append((read_steps(bounded, engine.columns[name], alias), missing_steps(bounded)))
-        return cls(names, engine, _statement(names, read), len(attributes))
+            read.append((read_steps(domain.column(name), types[name], f"{_ALIAS}{len(read)}"), None))
+        return cls(names, engines, _statement(names, read), len(attributes))
 
     def batches(self) -> Iterator[Lines]:
-        """Yield the lines, in the order of the file. Raises UnreadableTable where the file cannot be read on."""
-        for rows in self._engine.fetched(self._statement):
+        """Yield the lines, in the order of the file. Raises UnreadableTable where one of them cannot be read."""
+        strict, failing = self._engines
+        ((n_lines,),) = next(failing.fetched(exp.select(exp.Count(this=exp.Star())).from_(SOURCE)))
+        for rows in strict.fetched(self._statement):
             codes = np.array([row[len(self.names) :] for row in rows], dtype=np.int64)
             fields = [row[: len(self.names)] for row in rows]
+            n_lines -= len(rows)
             yield Lines(fields, codes[:, : self._n_attributes], codes[:, self._n_attributes :])
+        if n_lines:
+            raise stopped()
 
 
 def _statement(names: Sequence[str], read: Sequence[tuple[Reading, int | None]]) -> Sql:

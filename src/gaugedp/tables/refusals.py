@@ -67,10 +67,10 @@ def unfinished() -> UnreadableTable:
 
 
 def stopped() -> UnreadableTable:
-    """Return the refusal of a reading that failed and that nobody paid for."""
+    """Return the refusal of a file of which every line is needed, and that nobody paid for."""
     return UnreadableTable(
-        "The engine could not finish reading the table.",
-        "Check that the file is whole and stays where it is, and that memory and disk suffice.",
+        "Not every line of the file can be read, and none may be left out here.",
+        "Check that each has as many fields as the header, all in UTF-8, that quotes are closed, and that it is whole.",
         "Nothing was spent.",
     )
 

@@ -9,6 +9,7 @@ from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import METHODS, Guarantee, Method, Price
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
+from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.rounding import LARGEST, LEAST_SURE, above, up, up_decimal
 
 _MOST = 10**150
@@ -163,7 +164,9 @@ def _sums(priced: list[tuple[Price, int]]) -> tuple[Fraction, Fraction]:
 
 
 def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
-    """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly."""
+    """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly. Groups: along a chain."""
+    if isinstance(promise, Grouped):
+        return Bound(promise.chain_epsilon(delta), "basic")
     priced, others = _split(promise)
     epsilon, spent = _sums(priced)
     left = delta - up_decimal(spent) if spent < 1 else -1.0
@@ -177,7 +180,9 @@ def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
 
 
 def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
-    """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the ε that is left evenly."""
+    """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the rest evenly. Groups: along a chain."""
+    if isinstance(promise, Grouped):
+        return Bound(promise.chain_delta(epsilon), "basic")
     priced, others = _split(promise)
     loss, delta = _sums(priced)
     left = epsilon - up_decimal(min(loss, LARGEST))
