@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.answer import FORMAT, LEVELS, Release, fold
+from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ApproxDP
+from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
@@ -122,6 +122,7 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
     mechanism = given.mechanism if isinstance(given, Plan) else given
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
+    _check_facts(mechanism)
     if not isinstance(given, Plan):
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if given.query.digest() != query.digest() or given.unit != table.unit:
@@ -151,6 +152,25 @@ def _request(made: Plan, seed: int | None) -> dict[str, Any]:
         "mechanism": made.mechanism.name,
         "research_seed": seed,
     }
+
+
+def _check_facts(mechanism: Mechanism) -> None:
+    """Refuse what a release could not say of a mechanism of somebody's own."""
+    if not isinstance(mechanism.guarantee, Guarantee):
+        raise InvalidRequest("The mechanism's guarantee is none.", "Set it to one, such as gd.PureDP(1.0).")
+    if mechanism.exactness not in EXACTNESS:
+        raise InvalidRequest(
+            f"The mechanism's exactness is {mechanism.exactness!r}.", f"Say one of {', '.join(EXACTNESS)}."
+        )
+    if not isinstance(mechanism, AdditiveNoise):
+        return
+    told = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
+    for name, numbers in told.items():
+        shape = (mechanism.body.ambient_dim,)
+        if np.shape(numbers) != shape or not (np.isfinite(numbers) & (np.asarray(numbers) >= 0)).all():
+            raise InvalidRequest(
+                f"The mechanism's {name} are not {shape[0]} finite numbers of at least 0.", f"Mend {name}."
+            )
 
 
 def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:

@@ -397,6 +397,29 @@ def test_low_digits_are_told_apart_from_noise_that_is_too_small() -> None:
     assert by_size.remarks == ()
 
 
+def test_rounded_noise_that_is_too_small_is_not_blamed_on_digits() -> None:
+    """Of numbers with two decimals, "off the grid" says little more than "below 1/4", and that says all."""
+    noise = coins(8)
+    found = audited(lambda x: round(x + noise.normal(scale=0.3), 2), claim=gd.ApproxDP(1, 1e-5), runs=20_000)
+    assert found.violated
+    assert found.remarks == ()
+
+
+def test_answers_that_are_too_near_are_told() -> None:
+    body = gd.query(gd.Domain.of(a=["x", "y"]), "a").sensitivity(gd.PrivacyUnit())
+    mechanism, zero = gd.Laplace.calibrate(LpBall(2, 1), gd.PureDP(2.0)), np.zeros(2)
+    near = gd.audit.audit(mechanism, zero, [0.125, 0], runs=500, rng=gd.research_rng(1))
+    assert near.reach == 0.125
+    assert "The two answers are 0.125 as far apart as neighbours' can be" in repr(near)
+    whole = gd.audit.audit(mechanism, *neighbours(mechanism), runs=500, rng=gd.research_rng(1))
+    assert (whole.reach, whole.remarks) == (1.0, ())
+    counts = gd.Laplace.calibrate(body, gd.PureDP(2.0))
+    with pytest.raises(InvalidRequest, match="equal on the mechanism's lattice, whose step is 1"):
+        gd.audit.audit(counts, zero, [0.4, 0], runs=500)
+    with pytest.raises(InvalidRequest, match="The answers are no numbers"):
+        gd.audit.audit(counts, "a", "b", runs=500)
+
+
 NEEDED = 3.73  # σ for (1, 1e-5) at a distance of 1
 
 

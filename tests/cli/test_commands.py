@@ -348,12 +348,12 @@ def test_show_tells_what_was_never_answered_and_what_was_fitted(desk: Desk) -> N
     ledger = gd.Ledger.open(desk.folder / "fits.ledger", gd.ApproxDP(5, 1e-4))
     paid = [gd.ApproxDP(1, 1e-6)]
     for number in range(3):
-        request = {"fit": "logistic", "target": "SEX"}
+        request = {"fit": "logistic", "target": "SEX", "features": ["AGE", "Pay, EUR"]}
         place = ledger.reserve(paid, table="people", unit=gd.PrivacyUnit(), request=request, key=f"fit {number}")
         if number != 1:
             ledger.settle(place, b"{}")
     shown = desk.gaugedp("ledger", "show", "fits.ledger")
-    lines = [line for line in shown.out.splitlines() if "fit logistic of SEX" in line]
+    lines = [line for line in shown.out.splitlines() if 'fit logistic of SEX by AGE, "Pay, EUR"' in line]
     assert [("paid, never answered" in line, " answered " in line) for line in lines] == [
         (False, True),
         (True, True),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.budget import UNITS
 from gaugedp.ledger import Entry, Ledger, Reservation, Stored, chain
@@ -237,3 +237,14 @@ def test_a_clock_that_runs_backwards_changes_nothing(ledger: Ledger, monkeypatch
     with refused("is left"):
         ask(ledger, 1.6)
     assert ledger.verify().ok
+
+
+def test_a_delta_that_does_not_fit_is_named() -> None:
+    ledger = Ledger.in_memory(ApproxDP(3, 1e-5))
+    given = {"table": "people", "unit": UNIT, "request": {"query": "SEX"}}
+    ledger.reserve([ApproxDP(1, 1e-5)], **given)
+    with pytest.raises(LedgerRefused, match="Ask for a smaller delta, or for none: the epsilon would fit"):
+        ledger.reserve([ApproxDP(1, 1e-6)], **given)
+    with pytest.raises(LedgerRefused, match="Ask for less, or use the answers"):
+        ledger.reserve([ApproxDP(2.5, 0)], **given)
+    ledger.reserve([PureDP(1)], **given)

@@ -191,6 +191,31 @@ def test_draws_of_another_shape_or_type_are_refused_before_anything_is_paid(wron
     assert {entry.kind for entry in ledger.entries()} <= {"open", "bind"}
 
 
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"exactness": "perfect"}, "exactness is 'perfect'"),
+        ({"guarantee": "epsilon 1"}, "guarantee is none"),
+        ({"half_widths": lambda _self, _level, _all=False: np.array([np.nan, 1.0])}, "half_widths are not 2 finite"),
+        ({"half_widths": lambda _self, _level, _all=False: np.array([-1.0, 1.0])}, "half_widths are not 2 finite"),
+        ({"half_widths": lambda _self, _level, _all=False: 3.0}, "half_widths are not 2 finite"),
+        ({"variances": np.array([-1.0, 1.0])}, "variances are not 2 finite"),
+    ],
+)
+def test_what_a_mechanism_says_of_itself_is_looked_at_before_anything_is_paid(facts, words) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = gd.Table.scan(pandas.DataFrame({"a": [1, 2, 2]}), domain=gd.Domain.of(a=gd.integers(1, 2)), name="t")
+    ledger = gd.Ledger.in_memory(gd.PureDP(3.0), table="t")
+    query = gd.query(table.domain, "a")
+    made = gd.Laplace.calibrate(query.sensitivity(table.unit), gd.PureDP(1.0))
+    boastful = type("Boastful", (gd.Laplace,), {name: fact for name, fact in facts.items() if name != "guarantee"})
+    mechanism = object.__new__(boastful)
+    mechanism.__dict__.update(made.__dict__ | {"guarantee": facts.get("guarantee", made.guarantee)})
+    with pytest.raises(InvalidRequest, match=words):
+        gd.release(query, table, ledger=ledger, mechanism=mechanism)
+    assert {entry.kind for entry in ledger.entries()} <= {"open", "bind"}
+
+
 def test_noise_is_drawn_from_our_streams_alone() -> None:
     mechanism = gd.Laplace.calibrate(LpBall(2, 1), gd.PureDP(1.0))
     for use in (mechanism.sample_noise, mechanism.pool):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gaugedp._validate import between, whole
@@ -9,7 +10,7 @@ from gaugedp.audit.black_box import black_box
 from gaugedp.audit.claim import points
 from gaugedp.audit.noise import expected, white_box
 from gaugedp.audit.result import Audit, Test
-from gaugedp.audit.sources import runs_of
+from gaugedp.audit.sources import reach, runs_of
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
@@ -61,7 +62,8 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
         tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream, told), miss)
     on_progress(1.0)
     called = _name(mechanism) if name is None else name
-    return _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
+    found = _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
+    return replace(found, reach=reach(mechanism, (answer_a, answer_b)))
 
 
 def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:

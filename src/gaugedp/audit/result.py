@@ -14,6 +14,11 @@ _SHOWN = 8
 _LEGEND = "Below, ! is a test that alarms, * one that may alarm and does not; nothing is concluded from the others."
 _GUESSES = "In brackets: which answer, a or b, is guessed from the score of an output, and how many guesses are right."
 _DIGITS_TELL = "The outputs' low digits tell the answers apart: round the outputs to audit the calibration alone."
+_NEAR = (
+    "The two answers are {:.3g} as far apart as neighbours' can be, and an audit sees that much less: "
+    "give two that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds."
+)
+_FAR, _FAR_MORE = 0.5, 2.0  # a reach that goes without a word; times the logarithm of a p-value
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
@@ -52,7 +57,8 @@ class Audit:
     `epsilon_lower` is a bound from below, valid with probability `confidence`, on the ε of the mechanism at `delta`;
     `epsilon_claimed` is the ε that the claim has there. `violated`: the bound is above it, or the noise does not
     follow the law that is claimed (a white-box test, which also finds noise that is too large). Both together alarm
-    falsely with probability at most 1 − `confidence`. `method` is the test that decided.
+    falsely with probability at most 1 − `confidence`. `method` is the test that decided. `reach` is how far apart the
+    two answers are, 1 being the farthest that neighbours' can be: of additive noise such an audit sees that share of ε.
     """
 
     mechanism: str
@@ -66,6 +72,7 @@ class Audit:
     confidence: float
     seconds: float
     tests: tuple[Test, ...]
+    reach: float = 1.0
 
     def table(self) -> list[dict[str, Any]]:
         """Return the tests as rows: those that count first, then by p-value."""
@@ -94,16 +101,20 @@ class Audit:
         """What to know about the finding: sentences, mostly none."""
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
+        near = (_NEAR.format(self.reach),) if self.reach < _FAR else ()
         is_blind = isinstance(self.guarantee, ApproxDP) and self.guarantee.delta_value > 0
         is_blind &= all(test.kind == "black-box" for test in self.tests)
-        return (_ONE_POINT,) if is_blind else ()
+        return (*near, _ONE_POINT) if is_blind else near
 
     @property
     def _is_by_low_digits(self) -> bool:
-        """Whether low digits have a p-value as small as that of the test that decided."""
+        """Whether low digits decided, or have as small a p-value, and say far more than all other scores do."""
         decided = next(test for test in self.tests if self.method == f"{test.kind}: {test.name}")
-        digits = min((test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)), default=2.0)
-        return decided.kind == "black-box" and digits <= decided.p_value
+        digits = [test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)]
+        ordinary = [test for test in self.tests if test.kind == "black-box" and not test.name.startswith(LOW_DIGITS)]
+        if decided.kind != "black-box" or not digits or min(digits) > decided.p_value:
+            return False
+        return bool(min(digits) <= min((test.p_value for test in ordinary), default=1.0) ** _FAR_MORE)
 
     @property
     def verdict(self) -> str:

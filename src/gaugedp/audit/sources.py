@@ -77,6 +77,11 @@ def _numbers(answer: Any) -> np.ndarray | None:
 
 def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return neighbours' answers on the mechanism's lattice, in steps; refuse answers that are no neighbours'."""
+    if any(_numbers(answer) is None for answer in answers):
+        raise InvalidRequest(
+            "The answers are no numbers.",
+            f"Give {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",
+        )
     rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
     if rows[0].shape != (mechanism.body.ambient_dim,) or not np.isfinite(rows).all():
         raise InvalidRequest(
@@ -85,7 +90,21 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
         )
     low, high = (np.rint(row / float(mechanism.lattice_step)).astype(np.int64) for row in rows)
     check_neighbours(mechanism.body, high - low if is_integer(mechanism.body) else rows[1] - rows[0])
+    if np.array_equal(low, high):
+        raise InvalidRequest(
+            f"The two answers are equal on the mechanism's lattice, whose step is {mechanism.lattice_step}.",
+            "Give answers that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds.",
+        )
     return low, high
+
+
+def reach(mechanism: Any, answers: tuple[Any, Any]) -> float:
+    """Return how far apart answers are, over the farthest that neighbours' can be; 1 where no body says it."""
+    body = getattr(mechanism, "body", None)
+    if not isinstance(mechanism, AdditiveNoise | Selection) or not isinstance(body, Body):
+        return 1.0
+    difference = np.subtract(*(np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers))
+    return min(1.0, float(body.gauge(difference[None])[0]))
 
 
 def check_neighbours(body: Body, difference: np.ndarray) -> None:
@@ -106,7 +125,7 @@ def _with_noise(
         raise InvalidRequest(
             f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller question."
         )
-    noise = mechanism.releasable(len(is_a), rng, progress)
+    noise = mechanism.checked(mechanism.releasable(len(is_a), rng, progress), len(is_a))
     values = np.where(is_a[:, None], low, high) + noise
     return Runs(is_a, of_array(values * float(mechanism.lattice_step)), noise)
 

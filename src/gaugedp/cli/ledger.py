@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gaugedp._names import written_in_list
 from gaugedp.cli.elsewhere import LedgerCommands, without_password
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
@@ -150,4 +151,7 @@ def _asked(request: Mapping[str, Any]) -> str:
     if "fit" not in request:
         return str(request.get("query", ""))
     target = request.get("target")
-    return f"fit {request['fit']}" if target is None else f"fit {request['fit']} of {target}"
+    if target is None:
+        return f"fit {request['fit']}"
+    names = ", ".join(map(written_in_list, request.get("features", ())))
+    return f"fit {request['fit']} of {target}" + (f" by {names}" if names else "")

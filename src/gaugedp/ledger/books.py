@@ -107,7 +107,9 @@ class Books:
             raise LedgerRefused(
                 f"This release costs {_words(budget, charge, act)}; {budget.left(spent)!r} of "
                 f"{budget.total!r} is left in {self.name}.",
-                "Ask for less, or use the answers already released.",
+                "Ask for a smaller delta, or for none: the epsilon would fit."
+                if budget.currency == "approx" and budget.admits(spent, (charge[0], 0))
+                else "Ask for less, or use the answers already released.",
             )
 
     def _bind(self, account: Account, asked: Account) -> None:

@@ -102,19 +102,22 @@ class AdditiveNoise(Mechanism, ABC):
         """The variance of each coordinate of the noise, shape (d,)."""
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
-        """Return `size` draws of the noise, shape (size, d), dtype float."""
+        """Return `size` draws of the noise, shape (size, d), dtype float.
+
+        Of a walk ("mixing") they hang together, and so do less for a sample covariance than independent draws would.
+        """
         whole(minimum=1, size=size)
-        return self._checked(self.draw(size, _stream(rng)), size) * float(self.lattice_step)
+        return self.checked(self.draw(size, _stream(rng)), size) * float(self.lattice_step)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
         return self.draw(size, rng)
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
-        noises = self._checked(self.releasable(size, rng, progress), size)
+        noises = self.checked(self.releasable(size, rng, progress), size)
         return [partial(np.add, noise) for noise in noises]
 
-    def _checked(self, steps: np.ndarray, size: int) -> np.ndarray:
+    def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
         """Refuse draws of another shape or type: spread over the answers, one draw would tell their differences."""
         shape, wanted = np.shape(steps), (size, self.body.ambient_dim)
         kind = getattr(steps, "dtype", None)

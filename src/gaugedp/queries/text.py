@@ -66,7 +66,13 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         return _CELLS[word](domain, plain(name))
     if word in _CELLS:
         raise InvalidRequest(f"{word}(…) does not take by.", f"Ask for {word}({name}) alone.")
-    raise UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
+    raise _unknown(word)
+
+
+def _unknown(word: str) -> UnknownName:
+    if word.lower() in ("average", "avg"):
+        return UnknownName(f"There is no question {word!r}.", "Write mean.")
+    return UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
 
 
 def _check_alone(terms: list[str]) -> None:

@@ -64,7 +64,7 @@ class File:
             names = []
         if not names:
             raise UnreadableTable(f"{str(self.path)!r} has no header.", "Write the column names in its first line.")
-        if len(names) == 1 and ";" in names[0]:
+        if sum(name.count(";") for name in names) >= len(names):
             raise UnreadableTable(
                 f"Semicolons separate the values of {str(self.path)!r}.",
                 "Save it with commas between values and a point in decimal numbers.",
