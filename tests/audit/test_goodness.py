@@ -11,7 +11,7 @@ from gaugedp.audit import goodness
 from gaugedp.audit.noise import expected
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.laws import DiscreteLaplace
+from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace
 
 LAW = DiscreteLaplace(Fraction(5))
 DRAWS = LAW.draw(40_000, gd.research_rng(1))
@@ -107,3 +107,23 @@ def test_the_law_is_computed_anew_from_the_claim() -> None:
     assert expected(strategy, gd.GaussianDP(0.5)).scale == pytest.approx(strategy.scale, rel=1e-9)
     assert expected(strategy, gd.GaussianDP(1.0)).scale == pytest.approx(strategy.scale / 2, rel=1e-9)
     assert expected(lambda answer: answer, gd.PureDP(1.0)) is None
+
+
+@pytest.mark.parametrize(("kind", "power"), [(DiscreteLaplace, 1), (DiscreteGaussian, 2)])
+def test_wide_laws_are_looked_at_in_strides(kind: type, power: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law with 2^30 steps, which no list holds; and one that is looked at both ways."""
+    wide = kind(Fraction(2**30) ** power)
+    draws = wide.draw(20_000, gd.research_rng(4))
+    assert goodness.fit(draws, wide) > 1e-4
+    assert goodness.size(draws, wide) > 1e-4
+    assert goodness.fit(draws // 2, wide) < 1e-9
+    assert goodness.size(draws * 9 // 10, wide) < 1e-9
+    assert 0 < goodness.chance_of_equals(wide) < 2.0**-30
+    near = kind(Fraction(300) ** power)
+    found = near.draw(5000, gd.research_rng(5))
+    plainly = [test(found, near) for test in (goodness.fit, goodness.size)] + [goodness.chance_of_equals(near)]
+    monkeypatch.setattr(goodness, "_MOST_PLACES", 2000)
+    coarsely = [test(found, near) for test in (goodness.fit, goodness.size)] + [goodness.chance_of_equals(near)]
+    assert coarsely[0] > 1e-4
+    assert coarsely[1] == pytest.approx(plainly[1], rel=0.03)
+    assert plainly[2] <= coarsely[2] <= 1.1 * plainly[2], "a bound"

@@ -14,6 +14,7 @@ import scipy
 from gaugedp.samplers.laws import Law, Spread
 
 _IN_A_BIN = 50  # draws expected
+_MOST_PLACES = 2**20  # on one side of 0, at which a law is looked at
 _LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square
 _RARE = 500.0  # coincidences of rare values, below which they are counted and not correlated
 _LAGS = (1, 2, 7)
@@ -39,17 +40,25 @@ def some(n: int, most: int = _MOST_COLUMNS) -> np.ndarray:
 # -- one law -----------------------------------------------------------------------------------------
 
 
-def probabilities(law: Spread, width: int) -> np.ndarray:
-    """Return P(N = k), k = −width … width, from the law's coverage."""
-    inside = law.coverage(np.arange(width + 1))
+def probabilities(law: Spread, width: int, stride: int = 1) -> np.ndarray:
+    """Return P(⌈|N|/stride⌉·sign N = k), k = −⌊width/stride⌋ …, from the law's coverage."""
+    inside = law.coverage(np.arange(width // stride + 1) * stride)
     upper = np.diff(inside) / 2
     return np.concatenate([upper[::-1], inside[:1], upper])
 
 
+def _grid(law: Spread) -> tuple[int, int]:
+    """Return how far a law reaches, and the stride at which it is looked at: 1 where that is not too many places."""
+    width = int(12 * law.variance**0.5) + 12
+    stride = max(1, width // _MOST_PLACES)
+    return width - width % stride, stride
+
+
 def fit(draws: np.ndarray, law: Spread) -> float:
     """Chi-square (CLT): the counts of the values (n,) against their probabilities, in bins that expect 50 or more."""
-    width = int(12 * law.variance**0.5) + 12
-    expected = probabilities(law, width) * len(draws)
+    reach, stride = _grid(law)
+    expected, width = probabilities(law, reach, stride) * len(draws), reach // stride
+    draws = np.sign(draws) * -(-np.abs(draws) // stride)
     most = max(_IN_A_BIN, len(draws) / 60)
     edges = np.searchsorted(np.cumsum(expected), np.arange(_IN_A_BIN, len(draws) - _IN_A_BIN + 1, most))
     edges = np.unique(np.concatenate([[0], edges + 1]))
@@ -95,7 +104,9 @@ def _joined(observed: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.nd
 def size(draws: np.ndarray, law: Spread) -> float:
     """Return the p-value (CLT) of the mean of |N| against E|N|."""
     width = int(40 * law.variance**0.5) + 40
-    mean = float((1 - law.coverage(np.arange(width))).sum())
+    stride = max(1, width // _MOST_PLACES)
+    beyond = 1 - law.coverage(np.arange(0, width, stride))
+    mean = float(stride * beyond.sum() - (stride - 1) * beyond[0] / 2)  # Euler and Maclaurin; exact for a stride of 1
     spread = math.sqrt(max(law.variance - mean**2, 1e-30) / len(draws))
     gap = float(np.abs(draws).mean()) - mean
     return two_sided(gap / spread) if law.variance * len(draws) > _IN_A_BIN else _rare(draws, law)
@@ -228,6 +239,14 @@ def repeats(draws: np.ndarray, chance: float) -> float:
 
 
 def chance_of_equals(law: Law) -> float:
-    """Return P(N = N′) for two independent draws of a law."""
-    found = probabilities(law, int(12 * law.variance**0.5) + 12)
-    return min(1.0, float((found**2).sum()) * (1 + 1e-9))
+    """Return P(N = N′) for two independent draws of a law that falls on both sides of 0; with strides, a bound.
+
+    In a block of `stride` places no probability is above the mean of the block before it.
+    """
+    reach, stride = _grid(law)
+    found = probabilities(law, reach, stride)
+    middle = len(found) // 2
+    upper = found[middle + 1 :]
+    highest = np.concatenate([found[middle : middle + 1], upper[:-1] / stride])
+    exact = (found**2).sum() if stride == 1 else found[middle] ** 2 + 2 * (upper * highest).sum()
+    return min(1.0, float(exact) * (1 + 1e-9))

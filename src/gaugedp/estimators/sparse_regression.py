@@ -148,7 +148,10 @@ class SparseRegression(LinearRegressor):
         whole(minimum=1, sparsity=self.sparsity, rounds=self.rounds)
         one_of(SOLVERS, solver=self.solver)
         if self.sparsity >= n_columns:
-            raise InvalidRequest(f"sparsity is {self.sparsity} and there are {n_columns} columns.", "Give fewer.")
+            raise InvalidRequest(
+                f"sparsity is {self.sparsity} and there are {n_columns} columns.",
+                "Give fewer; LinearRegression takes all of them, and pays for no choice.",
+            )
 
     def _budget(self, asked: Guarantee, solver: str, n_columns: int) -> Budget:
         k = min(2 * self.sparsity, n_columns - 1) + self.fit_intercept
