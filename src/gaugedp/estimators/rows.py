@@ -154,7 +154,8 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
         where = "" if n_columns is None else f" in column {int(np.argmin(low < high))} (columns are counted from 0)"
         raise InvalidRequest(
             f"{name} has a low end that is not below its high end{where}.",
-            f"Give {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}.",
+            f"Give {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}; "
+            "a column of one value tells nothing: leave it out, or widen its bounds.",
         )
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
