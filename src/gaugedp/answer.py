@@ -244,7 +244,12 @@ class Release:
         """Return the widths of the means' quotients; None without means, and for a release of before there were any."""
         levels = (self.facts["widths"] or {}).get("quotients")
         n_means = sum(one.n_answers for one in self.estimates if one.ratio)
-        return None if levels is None else unfold(levels[_stored(level)]).reshape(-1, n_means).T
+        if levels is None:
+            return None
+        curves: np.ndarray = unfold(levels[_stored(level)]).reshape(-1, n_means).T
+        if curves.shape[1] < 2 or (curves < 0).any():
+            raise ValueError
+        return curves
 
     def __repr__(self) -> str:
         processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""

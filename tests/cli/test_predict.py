@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gaugedp.errors import UNTOUCHED
+import gaugedp as gd
+from gaugedp.errors import UNTOUCHED, InvalidRequest
 from tests.cli.kit import Desk, check_sentence
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from gaugedp.estimators.table_rows import TableDesign
 
 ACS = Path(__file__).resolve().parents[2] / "examples" / "acs"
 DOMAIN = """
@@ -151,6 +153,35 @@ def test_a_line_that_is_not_well_formed_is_refused(table: Desk, line: bytes) -> 
     assert not (table.folder / "out.csv").exists()
 
 
+def test_names_of_other_columns_do_not_matter(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX")
+    (table.folder / "odd.csv").write_text(",SEX,A,A,a,f0\n0,1,x,y,z,w\n", "utf-8")
+    header, line = predicted(table, "odd.csv")
+    assert header == ["", "SEX", "A", "A", "a", "f0", "predicted_PAY"]
+    assert line[:-1] == ["0", "1", "x", "y", "z", "w"]
+
+
+def test_parquet_columns_that_no_fit_would_read_are_refused(table: Desk) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    model(table, "linear", "PAY", "SEX, WORTH")
+    place = (table.folder / "typed.parquet").as_posix()
+    for kind, worth in (("true or false", "true"), ("dates", "DATE '2020-01-01'"), ("lists", "[1, 2]")):
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY (SELECT '1' AS SEX, {worth} AS WORTH) TO '{place}'")
+        check_sentence(predict(table, "typed.parquet"), 2, f"Column 'WORTH' holds {kind}", "cannot be read as numbers")
+    with duckdb.connect() as connection:
+        odd = "0.1::FLOAT AS A, '2020-01-01 00:00:00+00'::TIMESTAMPTZ AS B"
+        connection.execute(f"COPY (SELECT '1' AS SEX, 2 AS WORTH, {odd}) TO '{place}'")
+    assert predicted(table, "typed.parquet")[1][:3] == ["1", "2", "0.1"]
+
+
+def test_features_of_one_name_are_refused() -> None:
+    domain = gd.Domain.of(**{"a": ["b=c", "d"], "a=b": ["c", "e"]}, PAY=gd.bounded(0, 1))
+    assert TableDesign.of(domain, ["a"], "PAY", by_class=False).n_features == 2
+    with pytest.raises(InvalidRequest, match="Two features have one name"):
+        TableDesign.of(domain, ["a", "a=b"], "PAY", by_class=False)
+
+
 def test_what_is_missing_is_told(table: Desk) -> None:
     model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
     assert predict(table).err.splitlines()[1:] == [
@@ -212,8 +243,10 @@ def test_long_files_keep_their_order(table: Desk) -> None:
         (lambda f: _replace(f, "WORTH =", "WEALTH ="), ("The domain file says other things",)),
         (lambda f: (f / "lines.csv").write_text("SEX,NOTE\n1,x\n"), ("There is no column 'WORTH'.",)),
         (lambda f: (f / "lines.csv").write_text("SEX,WORTH,predicted_PAY\n"), ("has a column 'predicted_PAY'",)),
-        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,gaugedp_0\n"), ("name begins with 'gaugedp_'",)),
-        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,A,A\n"), ("The column names 'A' clash.",)),
+        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,worth\n"), ("The column names 'WORTH', 'worth' clash.",)),
+        (lambda f: _change(f, lambda one: one["facts"].update(features=[["SEX"]])), ("The domain file says other",)),
+        (lambda f: _change(f, lambda one: one.update(intercept=10**400)), ("'model.json' is no model.",)),
+        (lambda f: _change(f, lambda one: one.update(intercept=float("nan"))), ("'model.json' is no model.",)),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(table: Desk, spoil, words: tuple[str, ...]) -> None:

@@ -114,7 +114,8 @@ class Audit:
         ordinary = [test for test in self.tests if test.kind == "black-box" and not test.name.startswith(LOW_DIGITS)]
         if decided.kind != "black-box" or not digits or min(digits) > decided.p_value:
             return False
-        return bool(min(digits) <= min((test.p_value for test in ordinary), default=1.0) ** _FAR_MORE)
+        least = min((test.p_value for test in ordinary), default=1.0)
+        return bool(least > 0 and min(digits) <= least**_FAR_MORE)
 
     @property
     def verdict(self) -> str:

@@ -1,8 +1,9 @@
 """`gaugedp predict`: what a model says of each line of a file."""
 
 import csv
+import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 
 from gaugedp.cli.shared import check_apart, check_writable, load
 from gaugedp.cli.write import write_beside
-from gaugedp.errors import UnreadableTable
+from gaugedp.errors import GaugedpError, UnreadableTable
 
 if TYPE_CHECKING:
     from gaugedp.estimators.table_model import TableModel
@@ -42,7 +43,9 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
     click.echo("Predicting: reading the lines ...", err=True)
     made = _Predictions(model, lines)
     if out is None:
-        _write(sys.stdout, name, made)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
+        _kept(lambda: _write(sys.stdout, name, made))
         _say(made)
         return
 
@@ -50,9 +53,21 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
         with path.open("w", newline="", encoding="utf-8") as file:
             _write(file, name, made)
 
-    write_beside(Path(out), save)
+    _kept(lambda: write_beside(Path(out), save))
     _say(made)
     click.echo(f"{out} has the lines of {table} and their predictions: it is as private as they are.")
+
+
+def _kept(write: Callable[[], None]) -> None:
+    """Write, or say in a sentence that it could not be done."""
+    try:
+        write()
+    except BrokenPipeError:  # whoever reads has enough
+        raise
+    except OSError:
+        raise GaugedpError(
+            "The predictions could not be written.", "Make room for them.", "Nothing was spent."
+        ) from None
 
 
 class _Predictions:

@@ -38,7 +38,7 @@ class TableModel:
         try:
             design = TableDesign.of(domain, found["facts"]["features"], found["target"], is_classifier(found["model"]))
             same = found["facts"]["design"] == design.digest()
-        except (LookupError, TypeError):
+        except (AttributeError, LookupError, TypeError):
             same = False
         if not same:
             raise InvalidRequest(
@@ -49,7 +49,7 @@ class TableModel:
         try:
             slopes = [_numbers(found["coefficients"][name], labels) for name in design.names]
             return cls(design, np.array(slopes).T, np.array(_numbers(found["intercept"], labels)))
-        except (LookupError, TypeError, ValueError):
+        except (LookupError, OverflowError, TypeError, ValueError):
             raise _no_model(path) from None
 
     def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -101,4 +101,7 @@ def _no_model(path: str) -> InvalidRequest:
 
 
 def _numbers(given: Any, labels: Sequence[str] | None) -> list[float]:
-    return [float(given)] if labels is None else [float(given[label]) for label in labels]
+    found = [float(given)] if labels is None else [float(given[label]) for label in labels]
+    if not np.isfinite(found).all():
+        raise ValueError
+    return found

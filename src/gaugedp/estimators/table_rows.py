@@ -48,6 +48,8 @@ class TableDesign:
         if target in features:
             raise InvalidRequest(f"The target {target} is among the features.", "Leave it out of them.")
         made = cls(domain, tuple(features), target, by_class)
+        if len(set(made.names)) < len(made.names):
+            raise InvalidRequest("Two features have one name, of an attribute and its cell.", "Rename one of them.")
         if made.n_features > MOST_FEATURES:
             raise InvalidRequest(
                 f"The model would have {made.n_features:,} features.",

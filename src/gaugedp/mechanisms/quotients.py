@@ -2,7 +2,8 @@
 
 For released S = s + a and N = n + b with s = m·n, S − m·N = a − m·b. So the m with |S − m·N| ≤ q(m) hold the true
 quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) where the noise is
-log-concave and symmetric (Meyer and Reisner 1991), so that chords between places lie above it. docs/theory/ratios.md
+log-concave, symmetric and continuous (Meyer and Reisner 1991), so that chords between places lie above it; on a
+lattice they do with a step more. docs/theory/ratios.md
 """
 
 from collections.abc import Sequence
@@ -34,32 +35,35 @@ class Quotients:
     def widths(self, level: float) -> np.ndarray:
         """Return q at PLACES from −1 to 1, shape (pairs, PLACES): each |a − m·b| is within it with chance `level`.
 
-        An order statistic of trial draws with a public seed, three standard errors above the quantile; where less, or
-        where there are too few draws, the widths of both at (1 + level)/2 together. Pairs whose own widths are the same
-        get the larger.
+        An order statistic of trial draws with a public seed, three standard errors above the quantile, and a step of
+        the lattice of both, for what chords fall short of; or the widths of both at (1 + level)/2 together, where there
+        are too few draws or that is less. Pairs whose own widths are the same get the larger.
         """
         each = self._noise.half_widths((1 + level) / 2) * self._units
-        places = np.linspace(-1, 1, PLACES)
-        both = each[self._first, None] + each[self._second, None] * np.abs(places)
+        both = self._along(each)
         rank = None if self._trials is None else safe_rank(len(self._trials), level)
         if self._trials is None or rank is None:
             return both
-        found = np.minimum(_rounded_up(_raised(self._trials[rank])), both)
+        found = _rounded_up(self._trials[rank] + self._along(float(self._noise.lattice_step) * self._units))
         _, alike = np.unique(np.column_stack([each[self._first], each[self._second]]), axis=0, return_inverse=True)
         most = np.zeros((alike.max() + 1, PLACES))
         np.maximum.at(most, alike.ravel(), found)
-        return most[alike.ravel()]
+        chosen = most[alike.ravel()]
+        return np.where(chosen.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True), chosen, both)
+
+    def _along(self, sizes: np.ndarray) -> np.ndarray:
+        """Return size of the first + |m|·size of the second, at PLACES: straight on both sides of m = 0, a place."""
+        return sizes[self._first, None] + sizes[self._second, None] * np.abs(np.linspace(-1, 1, PLACES))
 
     def _sorted_trials(self) -> np.ndarray | None:
-        """Return |a − m·b| in order, shape (draws, pairs, 2·PLACES − 1), or None: for a walk, draws are not apart."""
-        numbers = max(len(self._units), (2 * PLACES - 1) * len(self._first))
+        """Return |a − m·b| in order, shape (draws, pairs, PLACES), or None: for a walk, draws are not apart."""
+        numbers = max(len(self._units), PLACES * len(self._first))
         size = min(_MOST_TRIALS, max(_NUMBERS // numbers, _FEWEST_TRIALS))
         if size * numbers > _MOST_NUMBERS or self._noise.exactness == "mixing":
             return None
         rows = self._noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * self._units
         top, bottom = rows[:, self._first], rows[:, self._second]
-        places = np.linspace(-1, 1, 2 * PLACES - 1)
-        return np.sort(np.abs(top[:, :, None] - bottom[:, :, None] * places), axis=0)
+        return np.sort(np.abs(top[:, :, None] - bottom[:, :, None] * np.linspace(-1, 1, PLACES)), axis=0)
 
 
 def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int, int, float]]) -> Quotients | None:
@@ -81,11 +85,3 @@ def _rounded_up(sizes: np.ndarray) -> np.ndarray:
     unit = 10.0 ** (np.ceil(np.log10(np.maximum(sizes, 1e-300))) - _DIGITS)
     rounded: np.ndarray = np.ceil(sizes / unit) * unit
     return rounded
-
-
-def _raised(quantiles: np.ndarray) -> np.ndarray:
-    """Return the quantiles (pairs, PLACES) at every second place, raised by what chords fall short of between them."""
-    ends, between = quantiles[:, ::2], quantiles[:, 1::2]
-    short = between - (ends[:, :-1] + ends[:, 1:]) / 2
-    raised: np.ndarray = ends + np.maximum(short.max(axis=1, keepdims=True), 0)
-    return raised

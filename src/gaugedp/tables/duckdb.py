@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -164,19 +164,23 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text), (BROKEN_LINES,))
 
 
-def open_whole(path: str, names: Sequence[str]) -> tuple[DuckDBEngine, DuckDBEngine]:
-    """Return the file twice, with all its columns: reading fails at a line that is not well-formed.
+def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
+    """Return the file twice, with all its columns as f0, f1, …, and what they are: reading fails at a broken line.
 
     The second counts lines: of one with a quote that is not closed, or with more fields than the header, the first
     makes nothing or fails.
     """
-    file, engine = File.find(path), open_source(path, names)
-    assert isinstance(engine, DuckDBEngine)
+    file = File.find(path)
     if file.format == "Parquet":
-        return engine, engine
-    texts = (_text_file(file, names, names, rule) for rule in (_STRICT_RULE, _FAILING_RULE))
-    strict, failing = (replace(engine, _attach=partial(_view_of, text)) for text in texts)
-    return strict, failing
+        types = _or_refuse(lambda: _types(lambda connection: _view(connection, _parquet(file))), unreadable())
+        kinds = [_column(f"f{i}", types[name].id.lower(), str(types[name])) for i, name in enumerate(names)]
+        quoted = ", ".join(f"{_quoted(name)} AS f{i}" for i, name in enumerate(names))
+        texts = [f"SELECT {quoted} FROM ({_parquet(file)})"] * 2
+    else:
+        kinds = [Column(f"f{i}", Kind.TEXT, "text") for i in range(len(names))]
+        texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
+    strict, failing = (DuckDBEngine(f"a {file.format} file", {}, partial(_view_of, text)) for text in texts)
+    return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
 def _open_frame(frame: Any, needed: Sequence[str]) -> DuckDBEngine:
@@ -289,16 +293,20 @@ def _view_of(rows: str, connection: "duckdb.DuckDBPyConnection") -> None:
     _view(connection, rows)
 
 
-def _text_file(file: File, header: Sequence[str], needed: Sequence[str], rule: str = TEXT_RULE) -> str:
-    """The needed columns of a text file. The engine knows its columns by number, so no name in a header can matter.
+def _quoted(name: str) -> str:
+    from sqlglot import exp
+
+    return str(exp.to_identifier(name, quoted=True).sql("duckdb"))
+
+
+def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, rule: str = TEXT_RULE) -> str:
+    """The needed columns of a text file, or all as f0, f1, … The engine knows columns by number, so no name matters.
 
     The condition, which always holds, names every column: the engine checks the bytes of those alone that it reads, and
     a broken line is to be left out whatever is asked.
     """
-    from sqlglot import exp
-
-    places = [f"f{header.index(name)} AS {exp.to_identifier(name, quoted=True).sql('duckdb')}" for name in needed]
     fields = [f"f{i}" for i in range(len(header))]
+    places = fields if needed is None else [f"f{header.index(name)} AS {_quoted(name)}" for name in needed]
     types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
     packing = "gzip" if file.is_packed else "none"
     return (

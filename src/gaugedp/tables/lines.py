@@ -4,21 +4,19 @@ Nothing here is private: this is for rows that the caller may see, and pays for 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain
-from gaugedp.errors import UnreadableTable
 from gaugedp.tables import duckdb
 from gaugedp.tables.cells import Reading, other_cell, read_attribute, read_steps
 from gaugedp.tables.engine import SOURCE, Sql
-from gaugedp.tables.refusals import stopped
+from gaugedp.tables.refusals import check_names, stopped
 from gaugedp.tables.sources import file_columns
-
-_ALIAS = "gaugedp_"  # no column of the file may begin with it
+from gaugedp.tables.table import check_type
 
 
 @dataclass(frozen=True)
@@ -46,18 +44,18 @@ class FileLines:
         Cells and steps are as in `Table.rows`, but a missing number is −1 whatever the domain says.
         """
         names = file_columns(path)
-        if any(name.lower().startswith(_ALIAS) for name in names):
-            raise UnreadableTable(f"A column's name begins with {_ALIAS!r}.", "Rename the column.")
         for name in (*attributes, *columns):
-            duckdb.check_names(names, [name])
-        engines = duckdb.open_whole(path, names)
-        types, read = engines[0].columns, list[tuple[Reading, int | None]]()
+            check_names(names, [name])
+        engines, types = duckdb.open_whole(path, names)
+        read = list[tuple[Reading, int | None]]()
         for name in attributes:
             attribute = domain.attribute(name)
-            read.append((read_attribute(attribute, types[name], f"{_ALIAS}{len(read)}"), other_cell(attribute)))
+            check_type(replace(types[name], name=name), attribute)
+            read.append((read_attribute(attribute, types[name], f"x{len(read)}"), other_cell(attribute)))
         for name in columns:
-            read.append((read_steps(domain.column(name), types[name], f"{_ALIAS}{len(read)}"), None))
-        return cls(names, engines, _statement(names, read), len(attributes))
+            check_type(replace(types[name], name=name), domain.column(name))
+            read.append((read_steps(domain.column(name), types[name], f"x{len(read)}"), None))
+        return cls(names, engines, _statement(len(names), read), len(attributes))
 
     def batches(self) -> Iterator[Lines]:
         """Yield the lines, in the order of the file. Raises UnreadableTable where one of them cannot be read."""
@@ -72,10 +70,11 @@ class FileLines:
             raise stopped()
 
 
-def _statement(names: Sequence[str], read: Sequence[tuple[Reading, int | None]]) -> Sql:
+def _statement(n_fields: int, read: Sequence[tuple[Reading, int | None]]) -> Sql:
+    """Return the statement over columns f0, f1, …: the fields as text, then cells and steps."""
     aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
-    fields = [exp.column(name, quoted=True) for name in names]
+    fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
     inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)
     codes = [reading.otherwise(-1 if other is None else other) for reading, other in read]
-    outer = [exp.column(name, quoted=True) for name in names]
-    return exp.select(*outer, *codes, copy=False).from_(inner.subquery("lines", copy=False), copy=False)
+    texts = [exp.column(f"t{i}") for i in range(n_fields)]
+    return exp.select(*texts, *codes, copy=False).from_(inner.subquery("lines", copy=False), copy=False)

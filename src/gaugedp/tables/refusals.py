@@ -70,7 +70,8 @@ def stopped() -> UnreadableTable:
     """Return the refusal of a file of which every line is needed, and that nobody paid for."""
     return UnreadableTable(
         "Not every line of the file can be read, and none may be left out here.",
-        "Check that each has as many fields as the header, all in UTF-8, that quotes are closed, and that it is whole.",
+        "Check that each has as many fields as the header, all in UTF-8, that quotes are closed, that lines end alike, "
+        "and that the file is whole.",
         "Nothing was spent.",
     )
 

@@ -63,7 +63,7 @@ class Table:
             raise _named_by(unit, refusal) from None
         facts: dict[str, Attribute | BoundedColumn] = {**domain.attributes, **domain.columns}
         for fact_name, fact in facts.items():
-            _check_type(engine.columns[fact_name], fact)
+            check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
             _check_person(engine.columns[unit.column])
         buckets = Buckets.of(source)
@@ -244,7 +244,7 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
     )
 
 
-def _check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
+def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
     accepted = {Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL, Kind.TEXT}
     if isinstance(fact, Categories):
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
