@@ -418,6 +418,8 @@ def test_answers_that_are_too_near_are_told() -> None:
         gd.audit.audit(counts, zero, [0.4, 0], runs=500)
     with pytest.raises(InvalidRequest, match="The answers are no numbers"):
         gd.audit.audit(counts, "a", "b", runs=500)
+    with pytest.raises(InvalidRequest, match="too large: beyond 2"):
+        gd.audit.audit(mechanism, [1e300, 0], [0, 0], runs=500)
 
 
 NEEDED = 3.73  # σ for (1, 1e-5) at a distance of 1

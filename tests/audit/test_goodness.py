@@ -11,7 +11,7 @@ from gaugedp.audit import goodness
 from gaugedp.audit.noise import expected
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace
+from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace, LaplaceSum
 
 LAW = DiscreteLaplace(Fraction(5))
 DRAWS = LAW.draw(40_000, gd.research_rng(1))
@@ -119,6 +119,7 @@ def test_wide_laws_are_looked_at_in_strides(kind: type, power: int, monkeypatch:
     assert goodness.fit(draws // 2, wide) < 1e-9
     assert goodness.size(draws * 9 // 10, wide) < 1e-9
     assert 0 < goodness.chance_of_equals(wide) < 2.0**-30
+    monkeypatch.setattr(goodness, "_MOST_PLACES", 2**20)
     near = kind(Fraction(300) ** power)
     found = near.draw(5000, gd.research_rng(5))
     plainly = [test(found, near) for test in (goodness.fit, goodness.size)] + [goodness.chance_of_equals(near)]
@@ -127,3 +128,14 @@ def test_wide_laws_are_looked_at_in_strides(kind: type, power: int, monkeypatch:
     assert coarsely[0] > 1e-4
     assert coarsely[1] == pytest.approx(plainly[1], rel=0.03)
     assert plainly[2] <= coarsely[2] <= 1.1 * plainly[2], "a bound"
+
+
+def test_wide_sums_of_laplace_noise_are_looked_at_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their law is an integral, which a list of all places of would not fit memory."""
+    monkeypatch.setattr(goodness, "_MOST_PLACES", 300)
+    single, wide = DiscreteLaplace(Fraction(10**6)), LaplaceSum(Fraction(10**6), 3)
+    draws = single.draw(60_000, gd.research_rng(6)).reshape(-1, 3).sum(axis=1)
+    assert goodness.fit(draws, wide) > 1e-4
+    assert goodness.size(draws, wide) > 1e-4
+    assert goodness.fit(draws * 9 // 10, wide) < 1e-9
+    assert goodness.size(draws * 9 // 10, wide) < 1e-9

@@ -327,16 +327,16 @@ def check_free_again(desk: Desk, done: Done) -> dict[str, Any]:
     return first
 
 
-@pytest.mark.parametrize("name", ["out", "save"])
-def test_a_full_disk_at_the_answers_names_the_key(forks: Nursery, desk: Desk, name: str) -> None:
-    done = limited(forks, desk.folder, size=10, at="write", **{name: "answers.csv"})
+@pytest.mark.parametrize(("name", "path"), [("out", "answers.csv"), ("save", "release.json")])
+def test_a_full_disk_at_the_answers_names_the_key(forks: Nursery, desk: Desk, name: str, path: str) -> None:
+    done = limited(forks, desk.folder, size=10, at="write", **{name: path})
     assert (done.code, done.out) == (1, "")
     assert "could not be written" in done.last
     check_free_again(desk, done)
 
 
 def test_a_full_disk_at_the_answers_keeps_a_key_of_ones_own(forks: Nursery, desk: Desk) -> None:
-    done = limited(forks, desk.folder, size=10, at="write", key="my-key", save="answers.csv")
+    done = limited(forks, desk.folder, size=10, at="write", key="my-key", save="release.json")
     assert _key(done) == "my-key"
     check_free_again(desk, done)
 
@@ -357,5 +357,6 @@ def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk
 
 def test_a_full_disk_leaves_the_answers_of_an_earlier_run(forks: Nursery, desk: Desk) -> None:
     before = (desk.folder / "answers.csv").read_bytes()
-    limited(forks, desk.folder, size=10, at="write", save="answers.csv")
+    done = limited(forks, desk.folder, size=10, at="write", out="answers.csv")
+    assert "could not be written" in done.last
     assert (desk.folder / "answers.csv").read_bytes() == before

@@ -13,6 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.shaped import ShapedNoise
+from gaugedp.samplers import gauge_noise
 from tests.mechanisms.registry import DOMAIN, REPLACED, ROW
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
 
@@ -310,3 +311,15 @@ def test_a_pure_strategy_holds_every_generator() -> None:
         for column in (body.columns() / query.reach[:, None]).T:
             least = scipy.optimize.linprog(sums, A_eq=np.hstack([ways, -ways]), b_eq=column, method="highs")
             assert least.fun <= mechanism.strategy.radius * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_balls_of_many_dimensions_fit_memory(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix of all pairs of coordinates would have 80 GB."""
+    monkeypatch.setattr(gauge_noise, "_MOST_HELD", 10**6)
+    d = 100_000
+    mechanism = gd.KNorm.calibrate(LpBall(d, p), ONE)
+    assert mechanism.sample_noise(1).shape == (1, d)
+    lengths = {1: math.sqrt(2 * d), 2: float(d)}  # of d Laplace variables; of Gamma(d)
+    assert mechanism.error() == pytest.approx(lengths[p], rel=0.02)
+    assert mechanism.variances.sum() == pytest.approx(mechanism.error() ** 2, rel=0.05)

@@ -1,5 +1,6 @@
 """Answers are exact integers; maps and their adjoints are transposes; matrices are rounded once."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -129,14 +130,44 @@ def test_a_real_matrix_is_rounded_once_and_then_exact(matrix, counts) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1e-9, 0.1, 1, 1e9, 1e15, 1e200])
-def test_the_step_of_a_matrix_is_a_power_of_two_below_its_largest_entry(scale: float) -> None:
-    query = workload([[scale * 0.7, scale / 3, -scale]])
+def test_the_step_of_an_odd_matrix_is_a_power_of_two_below_its_largest_entry(scale: float) -> None:
+    query = workload([[scale * 0.7, scale / math.pi, -scale]])
     step = query.steps[0]
     assert step > 0
     assert max(step.numerator, step.denominator).bit_count() == 1
     assert min(step.numerator, step.denominator) == 1
     assert 2**29 <= Fraction(scale) / step <= 2**30
     assert query.reach[0] * float(step) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "parts"),
+    [
+        ([0.5, 0.25, 3], 4),
+        ([0.1, 0.2, 0.7], 10),
+        ([1 / 3, 1 / 3, 1 / 3], 3),
+        ([1 / 2, -1 / 3, 1 / 7], 42),
+        ([1 / 999, 1, 0], 999),
+        ([1e6, 0.125, 0.001], 1000),
+        ([2**29, 1, 0], 1),
+    ],
+)
+def test_a_matrix_of_fractions_has_their_common_denominator(row: list[float], parts: int) -> None:
+    query = workload([row])
+    assert query.steps == [Fraction(1, parts)]
+    whole = query.sensitivity(ROW).generators.pieces[0].cells.matrix[0].tolist()
+    assert whole == [round(entry * parts) for entry in row]
+
+
+def test_fractions_whose_denominators_have_nothing_in_common_are_rounded() -> None:
+    step = workload([[1 / 997, 1 / 991, 1 / 983], [1 / 977, 2, 0]]).steps[0]
+    assert step == Fraction(1, 2**29)
+
+
+def test_fractions_are_answered_by_noise_on_the_cells() -> None:
+    query = workload([[0.1, 0.2, 0.7], [1 / 2, 1 / 2, 0], [1, 0, 0]])
+    plan = gd.plan(query, ROW, epsilon=1)
+    assert plan.mechanism.name == "Identity"
 
 
 @pytest.mark.parametrize(

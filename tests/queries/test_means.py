@@ -140,4 +140,4 @@ def _is_thin(total: int, count: int, curve: list[int]) -> bool:
     """Whether all that is within lies between two of the 4,001 places: then only more of them would show it."""
     places = np.linspace(-5, 5, 400_001)
     inside = np.abs(total - places * count) <= np.interp(places, np.linspace(-5, 5, 5), curve)
-    return np.diff(np.flatnonzero(np.diff(inside.astype(int)))).min(initial=10**6) < 300
+    return not inside.any() or np.diff(np.flatnonzero(np.diff(inside.astype(int)))).min(initial=10**6) < 300

@@ -14,7 +14,7 @@ import scipy
 from gaugedp.samplers.laws import Law, Spread
 
 _IN_A_BIN = 50  # draws expected
-_MOST_PLACES = 2**20  # on one side of 0, at which a law is looked at
+_MOST_PLACES = 2**11  # on one side of 0, at which a law is looked at: bins are far wider
 _LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square
 _RARE = 500.0  # coincidences of rare values, below which they are counted and not correlated
 _LAGS = (1, 2, 7)

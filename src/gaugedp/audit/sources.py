@@ -16,6 +16,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Progress, is_integ
 from gaugedp.mechanisms.selection import Selection
 
 _MOST_NUMBERS = 5 * 10**7
+_LARGEST = 2.0**62
 _SLACK = 1e-6  # relative, of a gauge by a linear program
 _FAILURES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, OSError, RuntimeError,
@@ -88,7 +89,13 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
             f"The answers have shape {rows[0].shape}, or are not finite.",
             f"Give {mechanism.body.ambient_dim} numbers each.",
         )
-    low, high = (np.rint(row / float(mechanism.lattice_step)).astype(np.int64) for row in rows)
+    steps = [np.rint(row / float(mechanism.lattice_step)) for row in rows]
+    if not max(np.abs(row).max() for row in steps) < _LARGEST:
+        raise InvalidRequest(
+            "The answers are too large: beyond 2^62 lattice steps.",
+            "Give answers nearer to 0: only their difference matters.",
+        )
+    low, high = (row.astype(np.int64) for row in steps)
     check_neighbours(mechanism.body, high - low if is_integer(mechanism.body) else rows[1] - rows[0])
     if np.array_equal(low, high):
         raise InvalidRequest(

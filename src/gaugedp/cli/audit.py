@@ -113,7 +113,7 @@ def _about(planned: Plan) -> dict[str, str]:
 def _check_report(report: str | None, domain_path: str) -> None:
     if report:
         check_apart({"domain file": domain_path}, {"report": report})
-        check_writable(report)
+        check_writable(report, ".html")
 
 
 def _named(planned: Plan, name: str | None) -> Mechanism:

@@ -41,7 +41,7 @@ def domain(table: str, out: str | None) -> None:
     check_apart({"table": table}, {"out": out})
     if Path(out).is_file():
         raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
-    check_writable(out)
+    check_writable(out, ".toml")
 
     def write(path: Path) -> None:
         path.write_text(text, encoding="utf-8")

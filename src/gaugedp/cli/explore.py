@@ -40,7 +40,7 @@ def explore(
     if not limit >= 0:
         raise InvalidRequest(f"seconds is {seconds!r}.", "Give seconds as a number of at least 0.")
     check_apart({"domain file": domain_path, **({"release": released} if released else {})}, {"out": out})
-    check_writable(out)
+    check_writable(out, ".html")
     found = _write(Path(out), (question, unit, start, limit), _read(released, question))
     if as_json:
         click.echo(json.dumps(found.to_dict()))

@@ -193,7 +193,7 @@ def _check_files(read: dict[str, str], out: str | None) -> None:
     if read["ledger"] == ":memory:":
         raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
     check_apart(read, {"out": out})
-    check_writable(out)
+    check_writable(out, ".json")
 
 
 def _write(found: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:

@@ -34,7 +34,7 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
 
     domain, _ = load(domain_path)
     check_apart({"table": table, "domain file": domain_path, "model": model_path}, {"out": out})
-    check_writable(out)
+    check_writable(out, ".csv")
     model = TableModel.load(model_path, domain)
     lines = FileLines.open(table, domain, model.design.attributes, model.design.columns)
     name = f"predicted_{model.design.target}"

@@ -35,6 +35,7 @@ from gaugedp.release import release as make_release
 from gaugedp.tables.table import Table
 
 _SHOWN = 60
+_KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
 @click.command()
@@ -143,8 +144,8 @@ def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
     if read["ledger"] == ":memory:":
         raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
     check_apart(read, written)
-    for path in written.values():
-        check_writable(path)
+    for role, path in written.items():
+        check_writable(path, _KINDS[role])
     if written["report"]:
         from gaugedp.report.plots import check_installed
 

@@ -27,7 +27,10 @@ _WORDS = {
 _SHARES = {"look": "Counting the rows", "audit": "Auditing"}
 _FOLDED = ("query", "cell", "guarantee")  # columns of text that a narrow screen breaks, so that no number is cut
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
-_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".parquet", ".feather", ".sav", ".dta", ".pdf", ".docx")
+_ENDINGS = {
+    ".csv", ".tsv", ".json", ".jsonl", ".html", ".toml", ".yaml", ".pdf", ".png", ".docx", ".pkl", ".joblib",
+    ".xlsx", ".xls", ".ods", ".parquet", ".feather", ".arrow", ".sav", ".dta", ".zip", ".gz", ".bz2", ".xz", ".zst",
+}  # fmt: skip
 _DELTA = 1e-6  # at which ρ and μ are read as ε
 
 
@@ -263,21 +266,22 @@ def check_price(total: Guarantee | None, promises: Sequence[Guarantee]) -> None:
         Budget(total).charge(*promises)
 
 
-def check_writable(path: str | None) -> None:
+def check_writable(path: str | None, kind: str) -> None:
     """Refuse, before anything is spent, a file that could not be written, or whose name promises another format."""
     if path is None:
         return
-    ending = Path(path).suffix.lower()
-    if ending in _NOT_WRITTEN:
-        raise InvalidRequest(
-            f"{path!r} would be no {ending} file: none is written.", "Give a name that ends in .csv, .json or .html."
-        )
     try:
         fit = _is_writable(Path(path).resolve())
     except OSError:  # such as a name that is too long
         fit = False
     if not fit:
         raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in a folder that exists and is yours.")
+    ending = Path(path).suffix.lower()
+    if ending in _ENDINGS and ending != kind:
+        raise InvalidRequest(
+            f"{path!r} would be no {ending} file: what is written there is {kind.removeprefix('.').upper()}.",
+            f"Give a name that ends in {kind}.",
+        )
 
 
 def _is_writable(place: Path) -> bool:

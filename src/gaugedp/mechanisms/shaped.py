@@ -90,10 +90,10 @@ class ShapedNoise(AdditiveNoise, ABC):
     @cached_property
     def variances(self) -> np.ndarray:
         """From the second moment of the body where that is known and rounding is small beside it, else from trials."""
-        known = self.noise.second_moment
+        known = self.noise.squares
         if known is not None:
             rank = self.noise.rank
-            found = (rank + 1) * (rank + 2) * np.diag(known) * self._scale**2
+            found = (rank + 1) * (rank + 2) * known * self._scale**2
             if found.min() > 1 or self.step != 1:
                 return (found + 1 / 12) * float(self.step) ** 2
         return (self._trials**2).mean(axis=(0, 1)) * float(self.step) ** 2

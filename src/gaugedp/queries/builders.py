@@ -42,7 +42,8 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """Return matrix @ cells, one answer a row; the cells are the joint table of all attributes of the domain.
 
-    A matrix that is not of whole numbers is rounded, before any data, to 2^30 steps of its largest entry.
+    An entry that is no fraction with a denominator up to 1000 is rounded, before any data: all answers are then whole
+    multiples of some 2^−30 of the largest entry.
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(

@@ -1,5 +1,6 @@
 """Linear maps from the cells of one contingency table to answers, in integers, never larger than they must be."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +13,7 @@ from gaugedp.errors import InvalidRequest
 
 MAX_ANSWERS = 10**7
 _MATRIX_BITS = 30
+_MOST_PARTS = 1000  # of denominators that are looked for
 
 
 class CellMap(ABC):
@@ -179,9 +181,10 @@ class Ranges(CellMap):
 
 
 class MatrixMap(CellMap):
-    """A given real matrix, rounded once to multiples of a power of two, 2^30 steps to its largest entry.
+    """A given real matrix in whole steps, each entry moved by 2^−31 of the largest at most.
 
-    An integer matrix with entries below 2^30 stays as it is, with step 1.
+    The step is 1/m where fractions with denominators up to 1000 come that near all entries: 1 for whole numbers, 1/6
+    for halves and thirds, 1/10 for tenths. Else it is a power of two, 2^30 steps to the largest entry.
     """
 
     injective = False
@@ -243,6 +246,22 @@ class MatrixMap(CellMap):
 
 
 def _matrix_step(matrix: np.ndarray, largest: float) -> Fraction:
-    if largest < 2**_MATRIX_BITS and (matrix == np.round(matrix)).all():
-        return Fraction(1)
+    denominator = _common_denominator(matrix.ravel(), largest / 2 ** (_MATRIX_BITS + 1))
+    if denominator is not None and denominator * largest < 2**_MATRIX_BITS:
+        return Fraction(1, denominator)
     return Fraction(2) ** (int(np.ceil(np.log2(largest))) - _MATRIX_BITS)
+
+
+def _common_denominator(entries: np.ndarray, allowed: float) -> int | None:
+    """Return the least m with all entries within `allowed` of multiples of 1/m; None where none is found."""
+    denominator = 1
+    while denominator < 2**_MATRIX_BITS:
+        entries = entries[np.abs(entries - np.round(entries * denominator) / denominator) > allowed]
+        if not len(entries):
+            return denominator
+        nearest = Fraction(float(entries[0])).limit_denominator(_MOST_PARTS)
+        finer = math.lcm(denominator, nearest.denominator)
+        if abs(float(nearest) - entries[0]) > allowed or finer == denominator:
+            break
+        denominator = finer
+    return None

@@ -22,6 +22,7 @@ from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
 
 GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
+_MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
 _PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
 _PRECISE = 0.005  # relative standard error of the mean length that trials are drawn for
@@ -74,9 +75,14 @@ class GaugeNoise(ABC):
         """E zzᵀ, z uniform on K, where it is known exactly; shape (d, d)."""
         return None
 
+    @property
+    def squares(self) -> np.ndarray | None:
+        """The diagonal of `second_moment`, shape (d,)."""
+        return None if self.second_moment is None else np.diag(self.second_moment)
+
     def _trials(self, rng: Entropy) -> np.ndarray:
-        first = self.draw(1, rng)
-        size = max(50, min(2000, _MOST_TRIALS // (GROUPS * first.shape[1])))
+        width = GROUPS * self.draw(1, rng).shape[1]
+        size = max(min(50, _MOST_HELD // width), min(2000, _MOST_TRIALS // width), 4)
         return self.draw(GROUPS * size, rng).reshape(GROUPS, size, -1)
 
 
@@ -116,6 +122,26 @@ class ByCoordinates(GaugeNoise):
     def second_moment(self) -> np.ndarray:
         """2·BBᵀ/((r + 1)(r + 2))."""
         return 2 * self.columns @ self.columns.T / ((self.rank + 1) * (self.rank + 2))
+
+
+class ByAxes(ByCoordinates):
+    """Independent Laplace variables: the body is the cross-polytope of `size` in d dimensions."""
+
+    def __init__(self, d: int, size: float) -> None:
+        self.size, self.rank = size, d
+
+    def _signed(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
+        return weights * signs(weights.size, rng).reshape(weights.shape) * self.size
+
+    @property
+    def second_moment(self) -> np.ndarray:
+        """2·size²/((d + 1)(d + 2)) on the diagonal."""
+        return np.diag(self.squares)
+
+    @property
+    def squares(self) -> np.ndarray:
+        """2·size²/((d + 1)(d + 2))."""
+        return np.full(self.rank, 2 * self.size**2 / ((self.rank + 1) * (self.rank + 2)))
 
 
 class ByFacets(GaugeNoise):
@@ -261,7 +287,7 @@ def gauge_noise(body: Body) -> GaugeNoise:
 
 def _made(body: Body) -> GaugeNoise:
     if isinstance(body, LpBall) and body.p == 1:
-        return ByCoordinates(body.size * np.eye(body.d))
+        return ByAxes(body.d, body.size)
     if isinstance(body, Polytope):
         return _of_polytope(body)
     if has_direct(body):
