@@ -25,7 +25,7 @@ from gaugedp.optimization.eigen_oja import Oja
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
-_ROOM = 0.015  # noise at which rows have twice the room: a variance loses more by rows pulled back than a direction
+_ROOM = 0.0015  # noise at which rows have twice the room: more keeps variances of long tails, less keeps directions
 _PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
