@@ -237,9 +237,13 @@ class Plan:
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
-        """Return the bound, its kind and the ratio as JSON can hold them; None without a bound."""
+        """Return the bound, its kind and the ratio as JSON can hold them; None without a bound.
+
+        Kind "gaussian" has no value: its ratio is that to the best Gaussian noise.
+        """
         if not self.candidates or not self.real_lower_bound > 0:
-            return None
+            ratio = self._gaussian_ratio()
+            return {"kind": "gaussian", "ratio": ratio, "words": floor_in_words(ratio)} if ratio >= 1 else None
         values = {"value": float(self.lower_bound), "real_data": float(self.real_lower_bound)}
         kind = self.real_lower_bound.kind if isinstance(self.real_lower_bound, VolumeBound) else "lower"
         ratio = self.ratio if math.isfinite(self.ratio) else None

@@ -346,6 +346,9 @@ def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: flo
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
     assert "Of all Gaussian noise that keeps this promise, the best has" in found.bound_in_words()
     assert found.ratio == math.inf
+    told = found.to_dict()["lower_bound"]
+    assert (told["kind"], told["words"]) == ("gaussian", found.bound_in_words())
+    assert told["ratio"] == pytest.approx(own / floor)
 
 
 def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
