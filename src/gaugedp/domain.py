@@ -88,6 +88,14 @@ class Domain:
     unit: PrivacyUnit | None = field(default=None, compare=False)
     file: str | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        for facts, kind in ((self.attributes, Attribute), (self.columns, BoundedColumn)):
+            if not isinstance(facts, Mapping) or not all(isinstance(fact, kind) for fact in facts.values()):
+                raise InvalidRequest(
+                    "The domain is not made of attributes and bounded columns.",
+                    "Use gd.Domain.of(name=[...], other=gd.bins(...), amount=gd.bounded(...)), or gd.Domain.load(path).",
+                )
+
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Sequence[str]) -> "Domain":
         """Return a domain from names: a list of categories, `bins`, `integers` or `bounded` for each."""
