@@ -1,6 +1,6 @@
 """One page of all tables that compare with peers, out of the pages that the other benchmarks wrote.
 
-Nothing is typed in: tables and the words about versions and medians are copied.
+Nothing is typed in: tables and the words about versions and medians are copied, and so are the README's three figures.
 
     python benchmarks/summary.py                      from the pages as they are, a second
     python benchmarks/summary.py measure [FOLDER]     runs their scripts first, an hour; `make bench` is this
@@ -17,6 +17,7 @@ from pathlib import Path
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 RESULT = PAGES / "summary.md"
+README = PAGES.parents[1] / "README.md"
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,36 @@ def page() -> str:
     return "\n\n".join([head, *map(section, PARTS), "Written by `python benchmarks/summary.py`.\n"])
 
 
+def cells(page: str, *start: str) -> list[str]:
+    """The cells of the first row of a page's tables that begins with those of `start`."""
+    text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
+    rows = [[cell.strip(" *`") for cell in line.strip("| ").split("|")] for line in text.splitlines()]
+    return next(row for row in rows if row[: len(start)] == list(start))
+
+
+def figures() -> list[str]:
+    """The rows of the README's table of figures."""
+    laws = [cells("noise", f"discrete_{law}", "10") for law in ("laplace", "gaussian")]
+    laplace, gaussian = (f"{int(law[2]) / 1000:.2g} µs" for law in laws)
+    ours, theirs = (cells("accountant", "1,000", name) for name in ("gaugedp", "dp-accounting PLD"))
+    fit = cells("linear_regression", "10,000", "10", "1")
+    return [
+        f"| exact noise, a draw at scale 10 | {laplace} Laplace, {gaussian} Gaussian | "
+        f"opendp: {laws[0][4]} and {laws[1][4]} times slower |",
+        f"| tight (ε, δ) of 1,000 different releases | {float(ours[2]):.2g} s | "
+        f"dp-accounting: {theirs[4]} times slower |",
+        f"| linear regression, 10,000 × 10, ε = 1: excess error | {fit[3]} | AdaSSP: {fit[6]} |",
+    ]
+
+
+def write_readme() -> None:
+    """Put the figures into the README's table."""
+    before, rest = README.read_text(encoding="utf-8").split("## In figures\n\n")
+    old, after = rest.split("\n\n", 1)
+    head = old.splitlines()[:2]
+    README.write_text(f"{before}## In figures\n\n{chr(10).join([*head, *figures()])}\n\n{after}", encoding="utf-8")
+
+
 def measure(folder: Path | None) -> None:
     """Run the script of every page, one after another."""
     for name, data in dict.fromkeys((part.page, part.data) for part in PARTS):
@@ -103,4 +134,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         measure(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
     RESULT.write_text(page(), encoding="utf-8")
+    write_readme()
     sys.stdout.write(f"{RESULT.name}: {len(PARTS)} tables\n")

@@ -426,7 +426,7 @@ def test_a_unit_of_many_rows_has_a_rule() -> None:
     assert gd.PrivacyUnit("pid").rules[1] == "Rows whose pid is missing are left out of every question."
 
 
-@pytest.mark.parametrize("facts", [({"a": ["x", "y"]},), (["a", "b"],), ({}, {"v": (0, 1)}), ({"v": gd.bounded(0, 1)},)])
+@pytest.mark.parametrize("facts", [({"a": ["x"]},), (["a", "b"],), ({}, {"v": (0, 1)}), ({"v": gd.bounded(0, 1)},)])
 def test_a_domain_by_its_parts_takes_facts_alone(facts: tuple) -> None:
-    with pytest.raises(InvalidRequest, match="Use gd.Domain.of"):
+    with pytest.raises(InvalidRequest, match=r"Use gd\.Domain\.of"):
         gd.Domain(*facts)

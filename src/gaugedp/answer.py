@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._files import check_ending
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
@@ -169,16 +170,19 @@ class Release:
         """Write the report: one page that needs no network."""
         from gaugedp.report.html import render
 
+        check_ending(path, ".html")
         Path(path).write_text(render(self), encoding="utf-8")
 
     def save_json(self, path: str | Path) -> None:
         """Write `to_json` to a file."""
+        check_ending(path, ".json")
         Path(path).write_text(self.to_json(), encoding="utf-8")
 
     def save_csv(self, path: str | Path) -> None:
         """Write the answers with 95 % intervals: query, cell, estimate, lower, upper; see `columns`."""
         import csv
 
+        check_ending(path, ".csv")
         columns = self.columns()
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)

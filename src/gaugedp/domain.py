@@ -93,7 +93,7 @@ class Domain:
             if not isinstance(facts, Mapping) or not all(isinstance(fact, kind) for fact in facts.values()):
                 raise InvalidRequest(
                     "The domain is not made of attributes and bounded columns.",
-                    "Use gd.Domain.of(name=[...], other=gd.bins(...), amount=gd.bounded(...)), or gd.Domain.load(path).",
+                    "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
 
     @classmethod
@@ -190,6 +190,8 @@ def _as_fact(name: str, value: object) -> Attribute | BoundedColumn:
 def _read_toml(path: str | Path) -> dict[str, Any]:
     import tomllib
 
+    if not isinstance(path, str | Path):
+        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Give its path.")
     try:
         return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
@@ -240,6 +242,7 @@ def _attribute(name: str, value: object) -> Attribute:
             return _named(place, lambda: bins(**facts, outside=outside))
         case ["from", "to"]:
             _check_no_dates(place, facts)
+            _named(place, lambda: whole(minimum=-(2**53), **facts))
             return _named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
         f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",

@@ -242,8 +242,8 @@ class Plan:
         Kind "gaussian" has no value: its ratio is that to the best Gaussian noise.
         """
         if not self.candidates or not self.real_lower_bound > 0:
-            ratio = self._gaussian_ratio()
-            return {"kind": "gaussian", "ratio": ratio, "words": floor_in_words(ratio)} if ratio >= 1 else None
+            floor = self._gaussian_ratio()
+            return {"kind": "gaussian", "ratio": floor, "words": floor_in_words(floor)} if floor >= 1 else None
         values = {"value": float(self.lower_bound), "real_data": float(self.real_lower_bound)}
         kind = self.real_lower_bound.kind if isinstance(self.real_lower_bound, VolumeBound) else "lower"
         ratio = self.ratio if math.isfinite(self.ratio) else None

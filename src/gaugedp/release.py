@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
-from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
+from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -101,7 +101,12 @@ def _check_kinds(query: object, table: object, ledger: object) -> None:
 
 def _noise(made: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:
     if noise is None:
-        return made.mechanism.prepare(stream, progress)
+        try:
+            return made.mechanism.prepare(stream, progress)
+        except Exception as error:
+            if not isinstance(error, GaugedpError):  # a mechanism of one's own
+                error.add_note(f"The mechanism failed while its noise was drawn. {UNTOUCHED}")
+            raise
     if noise.mechanism is not made.mechanism:
         raise InvalidRequest(
             "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
@@ -136,7 +141,7 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
 def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
     """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
     try:
-        numbers = {name: repr(getattr(ledger, name)) for name in ("budget", "spent", "remaining")}
+        numbers = ledger.balance
     except LedgerRefused as refused:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
     charged = {"charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}

@@ -132,7 +132,7 @@ def test_any_bytes_as_rows(desk: Desk, rows: bytes) -> None:
     done = desk.release(table_of(desk, HEADER + rows), query="SEX; mean(PAY) by AGE", epsilon="0.0001")
     assert (done.code, done.err.splitlines()) == (0, PROGRESS)
     check_silence(done)
-    assert len(unhinted(done.out)) == 2 + 2 + 10 + 5 + 2
+    assert len(unhinted(done.out)) == 2 + 2 + 10 + 1 + 5 + 2
 
 
 # -- parquet ---------------------------------------------------------------------------------------

@@ -58,5 +58,9 @@ def test_each_page_names_the_script_that_wrote_it(name: str) -> None:
     assert any((ROOT / "benchmarks" / f"{one}.py").exists() for one in named)
 
 
+def test_the_figures_of_the_readme_are_those_of_their_pages() -> None:
+    assert claims() == summary.figures()
+
+
 def test_the_page_of_peers_is_what_its_script_writes() -> None:
     assert PAGES["summary"] == summary.page()

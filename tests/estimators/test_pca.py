@@ -328,3 +328,20 @@ def test_rows_have_no_more_room_than_directions_bear() -> None:
         model = PCA(5, epsilon, 1e-6, bounds=(-5.0, 5.0), random_state=1).fit(draws)
         held = np.trace(model.components_ @ covariance @ model.components_.T)
         assert held > least * np.linalg.eigvalsh(covariance)[-5:].sum()
+
+
+def test_variances_of_few_rows_are_possible_and_never_rise() -> None:
+    """As they come at δ = 0 they are pure noise here, in no order, and far above what the bounds allow."""
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    for seed in range(5):
+        model = PCA(3, 0.01, bounds=(-5.0, 5.0), random_state=seed).fit(rows)
+        assert (np.diff(model.explained_variance_) <= 0).all()
+        assert 0 <= model.explained_variance_.min() <= model.explained_variance_.max() <= 3 * 25 * 50 / 49
+
+
+def test_variances_of_few_columns_are_not_cut_where_noise_is_faint() -> None:
+    """Lengths of rows vary the more, the fewer the columns."""
+    rows = np.random.default_rng(0).normal(size=(5000, 4)) * [2, 1, 1, 1]
+    for seed in range(3):
+        model = PCA(1, 1.0, 1e-6, bounds=(-10.0, 10.0), random_state=seed).fit(rows)
+        assert 0.85 < model.explained_variance_[0] / 4 < 1.1

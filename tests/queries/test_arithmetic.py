@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gaugedp as gd
@@ -96,10 +96,10 @@ def workload(matrix):
     return gd.workload(matrix, gd.Domain.of(x=gd.integers(1, matrix.shape[1])))
 
 
-def rounded(matrix) -> tuple[list[list[int]], Fraction]:
-    """The matrix in steps, rounded entry by entry in exact arithmetic (halves may go either way)."""
-    query = workload(matrix)
-    return [[Fraction(float(entry)) / query.steps[0] for entry in row] for row in np.asarray(matrix)], query.steps[0]
+def in_steps(matrix) -> list[list[Fraction]]:
+    """The matrix over the steps of its rows, in exact arithmetic."""
+    steps = workload(matrix).steps
+    return [[Fraction(float(entry)) / step for entry in row] for row, step in zip(matrix, steps, strict=True)]
 
 
 def test_a_matrix_of_whole_numbers_is_kept() -> None:
@@ -118,13 +118,18 @@ def test_a_matrix_of_whole_numbers_is_kept() -> None:
 )
 def test_a_real_matrix_is_rounded_once_and_then_exact(matrix, counts) -> None:
     matrix = [[0.3, 0.0, 0.0], *matrix]
+    sizes = [max(map(abs, row)) for row in matrix]
+    assume(all(size == 0 or size * 2**20 > max(sizes) for size in sizes))
     query = workload(matrix)
-    step = query.steps[0]
-    assert step == 1 or (step.numerator == 1) == (step <= 1)
-    wished, _ = rounded(matrix)
+    assert all(step == 1 or (step.numerator == 1) == (step <= 1) for step in query.steps)
+    wished = in_steps(matrix)
     entries = query.sensitivity(ROW).generators.pieces[0].cells.matrix.tolist()
     for row, exact in zip(entries, wished, strict=True):
         assert all(abs(entry - wish) <= Fraction(1, 2) for entry, wish in zip(row, exact, strict=True))
+        assert all(
+            abs(entry - wish) <= Fraction(1, 2**24) * max(map(abs, exact))
+            for entry, wish in zip(row, exact, strict=True)
+        )
     answer = query.evaluate(Totals(np.array(counts)), KEY)
     assert answer.tolist() == [sum(e * c for e, c in zip(row, counts, strict=True)) for row in entries]
 
@@ -160,8 +165,29 @@ def test_a_matrix_of_fractions_has_their_common_denominator(row: list[float], pa
 
 
 def test_fractions_whose_denominators_have_nothing_in_common_are_rounded() -> None:
-    step = workload([[1 / 997, 1 / 991, 1 / 983], [1 / 977, 2, 0]]).steps[0]
-    assert step == Fraction(1, 2**29)
+    primes = [9973, 9967, 9949, 9941, 9931, 9929, 9923, 9907]
+    assert workload([[1 / prime, 2, 0] for prime in primes]).steps == [Fraction(1, 2**29)] * 8
+
+
+def test_rows_of_unlike_sizes_have_steps_of_their_own() -> None:
+    """None of their entries becomes 0, and the noise of each is that of the plain question."""
+    for matrix, steps in (
+        ([[2.0**31, 0, 0], [0, 1, 0]], [Fraction(2), Fraction(1)]),
+        ([[1e9, 0, 0], [0, 0.3, 0]], [Fraction(1), Fraction(1, 10)]),
+        ([[1e6, 0, 0], [0, 0.0004, 0]], [Fraction(1), Fraction(1, 2500)]),
+    ):
+        query = workload(matrix)
+        assert query.steps == steps
+        answers = query.evaluate(Totals(np.array([10**6, 10**6, 0])), KEY)
+        worth = [float(answer * step) for answer, step in zip(answers.tolist(), query.steps, strict=True)]
+        assert worth == pytest.approx([matrix[0][0] * 1e6, matrix[1][1] * 1e6])
+    large, small = [math.pi * 1e4, 1, 0], [0, math.e, 1]
+    plan = gd.plan(workload([large, small]), ROW, epsilon=0.5)
+    apart = [gd.plan(workload([row]), ROW, epsilon=0.5).error for row in (large, small)]
+    assert plan.error == pytest.approx(apart[0], rel=0.5)
+    assert plan.query.steps[0] > plan.query.steps[1]
+    with pytest.raises(InvalidRequest, match="The rows of the workload are too unlike"):
+        workload([[math.pi * 1e8, 0, 0], [0, math.e, 1]])
 
 
 def test_fractions_are_answered_by_noise_on_the_cells() -> None:

@@ -49,4 +49,4 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
 
 def _balance(ledger: Ledger) -> dict[str, Any]:
     last = ledger.entries()[-1]
-    return {"spent": repr(ledger.spent), "remaining": repr(ledger.remaining), "entry": last.number, "tip": last.tip}
+    return {**ledger.balance, "entry": last.number, "tip": last.tip}

@@ -38,7 +38,7 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
-    click.echo(f"{without_password(path)}: budget {account.budget!r}, {account.remaining!r} left.")
+    click.echo(f"{without_password(path)}: budget {account.budget!r}, {account.balance['remaining']} left.")
 
 
 @ledger.command()
@@ -54,7 +54,8 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         click.echo(json.dumps(_facts(account, delta)))
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
-    click.echo(f"Budget {account.budget!r}; spent {account.spent!r}; left {account.remaining!r}\n")
+    now = account.balance
+    click.echo(f"Budget {now['budget']}; spent {now['spent']}; left {now['remaining']}\n")
     for line in _odometer(account, delta, given is not None):
         click.echo(f"{line}\n")
     entries = account.entries()

@@ -77,14 +77,16 @@ class _Predictions:
         self.model, self.lines = model, lines
         self.n_lines, self.n_predicted = 0, 0
         self.n_missing = dict.fromkeys(model.design.columns, 0)
+        self.n_without = dict.fromkeys(model.design.attributes, 0)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for batch in self.lines.batches():
             found = self.model.predict(batch.cells, batch.steps)
             self.n_lines += len(found)
             self.n_predicted += sum(one is not None for one in found)
-            for name, count in zip(self.n_missing, (batch.steps < 0).sum(axis=0).tolist(), strict=True):
-                self.n_missing[name] += count
+            for counts, read in ((self.n_missing, batch.steps), (self.n_without, batch.cells)):
+                for name, count in zip(counts, (read < 0).sum(axis=0).tolist(), strict=True):
+                    counts[name] += count
             for fields, one in zip(batch.fields, found, strict=True):
                 yield (*fields, one)
 
@@ -99,7 +101,7 @@ def _say(made: _Predictions) -> None:
     """Say on standard error what stood in for what was missing."""
     without = made.n_lines - made.n_predicted
     if without:
-        names = ", ".join(made.model.design.attributes)
+        names = ", ".join(name for name, count in made.n_without.items() if count)
         click.echo(f"{without:,} of {made.n_lines:,} lines have no prediction: no cell in {names}.", err=True)
     for name, count in made.n_missing.items():
         if count:

@@ -24,17 +24,21 @@ from gaugedp.cli.shared import (
     stage,
 )
 from gaugedp.cli.write import checked_key, write_beside
+from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger import Ledger
 from gaugedp.plan import plan
-from gaugedp.processing import check
+from gaugedp.processing import check, remark
 from gaugedp.queries import Quantiles, Workload, query
 from gaugedp.release import release as make_release
 from gaugedp.tables.table import Table
 
 _SHOWN = 60
+_NO_UNIT = (
+    " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
+)
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -116,7 +120,9 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     show_table(rows[:_SHOWN], title)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    for line in (*answer.facts["rules"], *hints(answer, question)):
+    unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.processing)
+    click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
+    for line in (*answer.facts["rules"], *([undone] if undone else []), *hints(answer, question)):
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:

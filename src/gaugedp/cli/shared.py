@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import click
 
+from gaugedp._files import check_ending
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, BestOrder, Budget, Guarantee, PureDP
@@ -27,10 +28,6 @@ _WORDS = {
 _SHARES = {"look": "Counting the rows", "audit": "Auditing"}
 _FOLDED = ("query", "cell", "guarantee")  # columns of text that a narrow screen breaks, so that no number is cut
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
-_ENDINGS = {
-    ".csv", ".tsv", ".json", ".jsonl", ".html", ".toml", ".yaml", ".pdf", ".png", ".docx", ".pkl", ".joblib",
-    ".xlsx", ".xls", ".ods", ".parquet", ".feather", ".arrow", ".sav", ".dta", ".zip", ".gz", ".bz2", ".xz", ".zst",
-}  # fmt: skip
 _DELTA = 1e-6  # at which ρ and μ are read as ε
 
 
@@ -123,15 +120,15 @@ def question_options(command: Command) -> Command:
 
 def budget_option(command: Command) -> Command:
     """Add --budget."""
-    text = 'Opens the ledger: "3,1e-5" is epsilon, delta; or "2" (delta 0), "rho=0.5", "mu=1".'
+    text = 'Opens the ledger: "3,1e-5" is epsilon, delta; or "2" (delta 0), "best=2,1e-6", "rho=0.5", "mu=1".'
     return click.option("--budget", "budget_text", metavar="B", help=text)(command)
 
 
 def processing_options(command: Command) -> Command:
     """Add --consistent, --non-negative and --round."""
     for name, text in (
-        ("rounded", "Round counts to whole numbers. Free."),
-        ("non_negative", "Set counts below 0 to 0. Free."),
+        ("rounded", "Round counts to whole numbers, each alone. Free."),
+        ("non_negative", "Set counts below 0 to 0, each alone: totals no longer add up quite. Free."),
         ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
@@ -276,12 +273,7 @@ def check_writable(path: str | None, kind: str) -> None:
         fit = False
     if not fit:
         raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in a folder that exists and is yours.")
-    ending = Path(path).suffix.lower()
-    if ending in _ENDINGS and ending != kind:
-        raise InvalidRequest(
-            f"{path!r} would be no {ending} file: what is written there is {kind.removeprefix('.').upper()}.",
-            f"Give a name that ends in {kind}.",
-        )
+    check_ending(path, kind, UNTOUCHED)
 
 
 def _is_writable(place: Path) -> bool:

@@ -1,10 +1,11 @@
 """What private eigenvectors of rows share: rows in the unit ball, which mechanism, and what may be published."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.bodies import LpBall
@@ -25,7 +26,7 @@ from gaugedp.optimization.eigen_oja import Oja
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
-_ROOM = 0.0015  # noise at which rows have twice the room: more keeps variances of long tails, less keeps directions
+_ROOM = 0.005  # more keeps the variances of long tails, less keeps directions
 _PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
@@ -125,9 +126,9 @@ class SpectralEstimator(PrivateEstimator):
         shift, spread = middle.release(blocks(unit), n_rows, stream)
         size = 1.0
         if middle.noise is not None:
-            size = min(1 + float(np.linalg.norm(shift)), spread * room(_faintness(rest, shape[0], n_rows), _ROOM))
+            size = min(1 + float(np.linalg.norm(shift)), spread * _room(rest, shape[0], n_rows))
             unit = into_ball(unit - shift, 2, size)
-        pairs = method.solve(unit, stream)
+        pairs = _possible(method.solve(unit, stream), n_rows)
         facts = {
             "solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None,
             "radius": size * frame.size,
@@ -220,6 +221,17 @@ def _promise(asked: Guarantee) -> Guarantee:
 
 def _purely(asked: Guarantee) -> Guarantee:
     return PureDP(asked.epsilon_value) if isinstance(asked, ApproxDP) else asked
+
+
+def _possible(pairs: Pairs, n_rows: float) -> Pairs:
+    """Return the pairs with values that rows of norm 1 can have and that never rise, as eigenvalues do not."""
+    values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
+    return replace(pairs, values=isotonic_regression(values, increasing=False), held=held)
+
+
+def _room(asked: Guarantee, n_columns: int, n_rows: float) -> float:
+    """Return how many times their typical length rows may have; lengths vary the more, the fewer the columns."""
+    return room(math.sqrt(n_columns) * _faintness(asked, n_columns, n_rows), _ROOM) + 1 / n_columns
 
 
 def _faintness(asked: Guarantee, n_columns: int, n_rows: float) -> float:

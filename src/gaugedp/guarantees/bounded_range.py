@@ -64,7 +64,8 @@ class ExponentialLoss(Guarantee):
         root = math.sqrt(-delta * math.expm1(-self.value))
         if root >= 1:
             return 0.0
-        lost = 2 * math.log((1 + delta * math.expm1(-self.value)) / (1 + root))  # 1 − root, without cancelling
+        near_1 = (1 + delta * math.expm1(-self.value)) / (1 + root)  # 1 − root, without cancelling
+        lost = 2 * (math.log1p(-root) if root < 0.5 else math.log(near_1))
         return min(self.value, max(0.0, up(self.value + lost) + 2.0**-48 * (self.value - lost)))
 
     def price(self, currency: Currency) -> Price | None:

@@ -38,7 +38,8 @@ class Budget:
     def __init__(self, total: Guarantee) -> None:
         if not isinstance(total, Guarantee) or total.currency is None:
             raise InvalidRequest(
-                f"{total!r} is not a budget.", "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or BestOrder."
+                f"{total!r} is not a budget.",
+                "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or BestOrder, such as gd.PureDP(3).",
             )
         self.total = total
         self.currency: Currency = total.currency
@@ -98,6 +99,16 @@ class Budget:
         """Return what is left after `spent`, rounded down."""
         units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
         return self._promise(units, down_decimal, 0.0)
+
+    def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
+        """Return what was spent and what is left, as text; of a best order the ε so far, and its share of the room."""
+        if not isinstance(self.total, BestOrder):
+            return repr(self.promise(spent)), repr(self.left(spent))
+        most = self.total.epsilon_value
+        pairs = [(s / c, most + (s - c) / UNITS) for s, c in zip(spent, self.capacity, strict=True) if c > 0]
+        share, epsilon = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs) if any(spent) else 0.0
+        told = f"epsilon {epsilon:.4g} at delta {self.total.delta_value:g}, by Rényi curves ({share:.3%} of their room)"
+        return told, f"{1 - share:.3%} of their room"
 
     def _promise(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]

@@ -85,6 +85,12 @@ class Ledger:
         return self._total.left(self._read(lambda books: books.spent(self._total)))
 
     @property
+    def balance(self) -> dict[str, str]:
+        """`budget`, `spent` and `remaining` as text; what is left of a best order is a share of its room."""
+        spent, left = self._total.in_words(self._read(lambda books: books.spent(self._total)))
+        return {"budget": repr(self.budget), "spent": spent, "remaining": left}
+
+    @property
     def total(self) -> Guarantee:
         """All promises charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
 
@@ -199,7 +205,7 @@ class Ledger:
 
     def __repr__(self) -> str:
         try:
-            spent = repr(self.spent)
+            spent = self.balance["spent"]
         except LedgerRefused:
             spent = "unreadable"
         return f"Ledger({self._store.name}, budget={self._total.total!r}, spent={spent})"

@@ -105,7 +105,7 @@ class Books:
         spent, charge = self.spent(budget), units(act.charge)
         if not budget.admits(spent, charge):
             raise LedgerRefused(
-                f"This release costs {_words(budget, charge, act)}; {budget.left(spent)!r} of "
+                f"This release costs {_words(budget, charge, act)}; {budget.in_words(spent)[1]} of "
                 f"{budget.total!r} is left in {self.name}.",
                 "Ask for a smaller delta, or for none: the epsilon would fit."
                 if budget.currency == "approx" and budget.admits(spent, (charge[0], 0))

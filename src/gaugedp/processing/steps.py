@@ -19,6 +19,13 @@ WORDS = {
 STEPS = tuple(WORDS)
 
 
+def remark(steps: Sequence[str]) -> str:
+    """Return what the steps undo of one another, as a sentence; empty where they do not."""
+    if "consistent" not in steps or len(steps) < 2:
+        return ""
+    return "Totals and their parts add up before counts are set to 0 or rounded, each alone, and not quite after it."
+
+
 def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCHED) -> tuple[str, ...]:
     """Return the steps in the order in which they are done: that of STEPS, each once.
 
@@ -68,6 +75,6 @@ def _counts(term: Term) -> np.ndarray:
 
 def _rows_are_counts(piece: Piece) -> np.ndarray:
     if isinstance(piece.cells, MatrixMap) and piece.counts:
-        entries = piece.cells.matrix * float(piece.cells.step)
+        entries = piece.cells.matrix * np.array([float(step) for step in piece.cells.steps])[:, None]
         return np.asarray(((entries == 0) | (entries == 1)).all(axis=1))
     return np.full(piece.cells.n_rows, piece.counts)

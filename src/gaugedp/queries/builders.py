@@ -42,8 +42,8 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """Return matrix @ cells, one answer a row; the cells are the joint table of all attributes of the domain.
 
-    An entry that is no fraction with a denominator up to 1000 is rounded, before any data: all answers are then whole
-    multiples of some 2^−30 of the largest entry.
+    Entries are rounded, before any data, to whole steps of their row: not at all where the row's entries are fractions
+    with denominators up to 10,000 of little common denominator, else by 2^−24 of its largest entry at most.
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(

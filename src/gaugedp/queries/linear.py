@@ -104,13 +104,13 @@ class Workload(Query):
     @cached_property
     def steps(self) -> list[Fraction]:
         """The worth of one unit of each released integer."""
-        return [step for piece in self.pieces for step in [piece.step * piece.cells.step] * piece.cells.n_rows]
+        return [piece.step * step for piece in self.pieces for step in piece.cells.steps]
 
     @cached_property
     def reach(self) -> np.ndarray:
         """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
-        scales = [(1 / piece.cells.step if piece.counts else piece.reach, piece.cells.n_rows) for piece in self.pieces]
-        return np.concatenate([np.full(count, float(scale)) for scale, count in scales])
+        scales = [1 / step if piece.counts else piece.reach for piece in self.pieces for step in piece.cells.steps]
+        return np.array([float(scale) for scale in scales])
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
@@ -143,7 +143,8 @@ class Workload(Query):
         state = hashlib.sha256("\n".join(facts).encode())
         for piece in self.pieces:
             if isinstance(piece.cells, MatrixMap):
-                state.update(f"{piece.cells.step} {piece.cells.matrix.shape}".encode() + piece.cells.matrix.tobytes())
+                steps = " ".join(map(str, piece.cells.steps))
+                state.update(f"{steps} {piece.cells.matrix.shape}".encode() + piece.cells.matrix.tobytes())
         return state.hexdigest()
 
     def _row_labels(self, piece: Piece) -> list[str]:

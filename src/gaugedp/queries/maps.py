@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,15 +14,22 @@ from gaugedp.errors import InvalidRequest
 
 MAX_ANSWERS = 10**7
 _MATRIX_BITS = 30
-_MOST_PARTS = 1000  # of denominators that are looked for
+_MOST_PARTS = 10_000  # of denominators that are looked for
+_ALIKE = 16  # sizes of rows for which one power of two will do
+_UNLIKE = 2**20  # sizes of rows that hold whatever noise there is
+_FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, and 2^54 at most
 
 
 class CellMap(ABC):
-    """An integer matrix of shape (n_rows, n_cells), times a `step`. `injective` maps lose nothing."""
+    """An integer matrix of shape (n_rows, n_cells), each row times its step. `injective` maps lose nothing."""
 
     n_cells: int
-    step = Fraction(1)
     injective = True
+
+    @property
+    def steps(self) -> Sequence[Fraction]:
+        """What one unit of each row is worth."""
+        return [Fraction(1)] * self.n_rows
 
     @property
     @abstractmethod
@@ -181,10 +189,11 @@ class Ranges(CellMap):
 
 
 class MatrixMap(CellMap):
-    """A given real matrix in whole steps, each entry moved by 2^−31 of the largest at most.
+    """A given real matrix in whole steps, each entry moved by 2^−31 of its row's top, or 2^−24 where rows are unlike.
 
-    The step is 1/m where fractions with denominators up to 1000 come that near all entries: 1 for whole numbers, 1/6
-    for halves and thirds, 1/10 for tenths. Else it is a power of two, 2^30 steps to the largest entry.
+    The step is 1/m where fractions with denominators up to 10,000 come that near all entries: 1 for whole numbers, 1/6
+    for halves and thirds, 1/10 for tenths. Else it is a power of two, 2^30 steps to the largest entry; rows of sizes
+    that are too unlike for one step have each a step of their own, found likewise.
     """
 
     injective = False
@@ -196,8 +205,8 @@ class MatrixMap(CellMap):
             raise InvalidRequest("The workload matrix is zero.", "Give at least one answer that depends on the data.")
         if not 1e-290 < largest < 1e290:
             raise InvalidRequest(f"The largest entry of the workload is {largest:g}.", "Scale the matrix towards 1.")
-        self.step = _matrix_step(columns, largest)
-        steps = np.round(columns / float(self.step))
+        self._steps = _steps(columns)
+        steps = np.round(columns / np.array([float(step) for step in self._steps])[:, None])
         self.matrix = steps.astype(np.int64)
         self.n_cells = columns.shape[1]
         # below 2^20 a sum over 2^43 people fits 64 bits; above, Python's integers take over
@@ -205,10 +214,17 @@ class MatrixMap(CellMap):
         self._norms = MatrixGenerators(steps)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MatrixMap) and self.step == other.step and np.array_equal(self.matrix, other.matrix)
+        return (
+            isinstance(other, MatrixMap) and self._steps == other._steps and np.array_equal(self.matrix, other.matrix)
+        )
 
     def __hash__(self) -> int:
-        return hash((self.step, self.matrix.shape, self.matrix.tobytes()))
+        return hash((*self._steps, self.matrix.shape, self.matrix.tobytes()))
+
+    @property
+    def steps(self) -> Sequence[Fraction]:
+        """One for all rows, where one is fine enough for all."""
+        return self._steps
 
     @property
     def n_rows(self) -> int:
@@ -245,23 +261,48 @@ class MatrixMap(CellMap):
         return f"row {row}"
 
 
-def _matrix_step(matrix: np.ndarray, largest: float) -> Fraction:
-    denominator = _common_denominator(matrix.ravel(), largest / 2 ** (_MATRIX_BITS + 1))
-    if denominator is not None and denominator * largest < 2**_MATRIX_BITS:
-        return Fraction(1, denominator)
+def _steps(matrix: np.ndarray) -> list[Fraction]:
+    """Return the step of each row."""
+    tops = np.abs(matrix).max(axis=1)
+    largest = float(tops.max())
+    tops = np.where(tops > 0, tops, largest)
+    common = _exact_step(matrix, tops)
+    if common is None and tops.min() >= largest / _ALIKE:
+        common = _fine_step(largest)
+    if common is not None:
+        return [common] * len(matrix)
+    return [_row_step(matrix[row : row + 1], tops[row : row + 1], largest) for row in range(len(matrix))]
+
+
+def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
+    """Return the step of a row beside others of another size; refuse one that noise would have too many of."""
+    step = _exact_step(row, top)
+    if step is None and float(top[0]) >= largest / _UNLIKE:
+        step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / _FINEST)
+    if step is None or largest / float(step) > _FINEST:
+        raise InvalidRequest(
+            f"The rows of the workload are too unlike: one has entries up to {largest:g}, one up to {top[0]:g}.",
+            "Scale the rows to like sizes, or ask for them apart.",
+        )
+    return step
+
+
+def _fine_step(largest: float) -> Fraction:
     return Fraction(2) ** (int(np.ceil(np.log2(largest))) - _MATRIX_BITS)
 
 
-def _common_denominator(entries: np.ndarray, allowed: float) -> int | None:
-    """Return the least m with all entries within `allowed` of multiples of 1/m; None where none is found."""
+def _exact_step(matrix: np.ndarray, tops: np.ndarray) -> Fraction | None:
+    """Return the largest 1/m with all entries within 2^−31 of their rows' `tops` of its multiples; None without one."""
+    entries, allowed, largest = matrix.ravel(), np.repeat(tops / 2 ** (_MATRIX_BITS + 1), matrix.shape[1]), tops.max()
     denominator = 1
-    while denominator < 2**_MATRIX_BITS:
-        entries = entries[np.abs(entries - np.round(entries * denominator) / denominator) > allowed]
-        if not len(entries):
-            return denominator
+    while denominator * largest < 2**_MATRIX_BITS:
+        off = np.abs(entries - np.round(entries * denominator) / denominator) > allowed
+        if not off.any():
+            return Fraction(1, denominator)
+        entries, allowed = entries[off], allowed[off]
         nearest = Fraction(float(entries[0])).limit_denominator(_MOST_PARTS)
         finer = math.lcm(denominator, nearest.denominator)
-        if abs(float(nearest) - entries[0]) > allowed or finer == denominator:
+        if abs(float(nearest) - entries[0]) > allowed[0] or finer == denominator:
             break
         denominator = finer
     return None

@@ -18,6 +18,15 @@ _MEASURES: dict[str, Callable[..., Workload]] = {"sum": bounded_sums, "mean": bo
 
 
 _QUANTILES = ("median", "quantiles")
+_SHARES = "Ask for the counts: shares and differences of answers cost nothing more."
+_EXTREMES = "No noise hides the one row that it is: ask for quantiles(…, 0.05, 0.95)."
+_INSTEAD = {
+    **dict.fromkeys(("average", "avg"), "Write mean."),
+    **dict.fromkeys(("share", "shares", "percent", "percentage", "proportion", "ratio", "rate"), _SHARES),
+    **dict.fromkeys(("min", "max", "minimum", "maximum"), _EXTREMES),
+    **dict.fromkeys(("std", "var", "variance", "sd"), "Ask for quantiles, or for counts of a finer attribute."),
+    **dict.fromkeys(("distinct", "unique", "nunique"), "Ask for count, which counts people where each has one row."),
+}
 
 
 def query(domain: Domain, text: str) -> Workload | Quantiles:
@@ -26,6 +35,11 @@ def query(domain: Domain, text: str) -> Workload | Quantiles:
     Terms are joined by `;`. `median(C)` and `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain;
     one that holds `*`, `;`, `(`, `)` or a quote stands in double quotes.
     """
+    if not isinstance(domain, Domain) or not isinstance(text, str):
+        raise InvalidRequest(
+            f"The domain is of type {type(domain).__name__}, and the question of type {type(text).__name__}.",
+            'Give a domain and a text: gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
+        )
     try:
         return _query(domain, text)
     except (InvalidRequest, UnknownName):
@@ -57,7 +71,9 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     word, name, by = call["word"], call["name"], call["by"]
     names = _by(domain, by)
     if word == "count":
-        raise InvalidRequest("count takes no name.", "Write count.")
+        raise InvalidRequest(
+            "count takes no name.", f"Write count for the number of all rows, or {name or 'A'} for those of each cell."
+        )
     if word in _QUANTILES:
         return _quantiles(domain, word, name, names)
     if word in _MEASURES:
@@ -70,8 +86,8 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
 
 
 def _unknown(word: str) -> UnknownName:
-    if word.lower() in ("average", "avg"):
-        return UnknownName(f"There is no question {word!r}.", "Write mean.")
+    if word.lower() in _INSTEAD:
+        return UnknownName(f"There is no question {word!r}.", _INSTEAD[word.lower()])
     return UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
 
 
@@ -112,6 +128,25 @@ def _check_joined(domain: Domain, text: str) -> None:
     bare = without_quoted(text)
     if not known and (per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)):
         raise InvalidRequest(f"{text!r} is no term.", f"Write by: {per[1]} by {per[2]}.")
+    if not known and re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
+        raise InvalidRequest(
+            f"{text!r} is no term: nothing is filtered here.",
+            "Ask for all cells (A, or mean(C) by A), and take those that you need.",
+        )
+    if not known and re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
+        raise InvalidRequest(
+            f"{text!r} is no term.",
+            "Ask for its parts, joined by ;: shares and differences of answers cost nothing more.",
+        )
+    if not known and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", text)) and " by " in text:
+        raise InvalidRequest(
+            f"{text!r} is no term: by belongs to sums, means and quantiles.",
+            f"For counts write {'*'.join(part for part in cells.groups() if part)}.",
+        )
+    if text.lower() == "count" and "count" not in domain.attributes:
+        raise UnknownName(f"There is no question {text!r}.", "Write count.")
+    if "" in _product(text):
+        raise InvalidRequest(f"{text!r} lacks a name.", "Cross attributes by *, such as A*B.")
     if not known and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
             f"{text!r} is no term.",

@@ -33,7 +33,8 @@ class File:
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
         if suffix not in FORMATS:
             raise UnreadableTable(
-                f"{str(path)!r} is of no known format.", f"Give a file ending in {', '.join(FORMATS)}."
+                f"{str(path)!r} is of no known format.",
+                f"Give a file ending in {', '.join(FORMATS)}; in Excel, save it as CSV UTF-8.",
             )
         if _is(path, Path.is_dir):
             raise UnreadableTable(f"{str(path)!r} is a folder.", "Give one file.")

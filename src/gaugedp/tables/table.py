@@ -53,6 +53,11 @@ class Table:
         """
         from gaugedp.tables.sources import open_source
 
+        if not isinstance(domain, Domain):
+            raise InvalidRequest(
+                f"The domain is of type {type(domain).__name__}.",
+                'Give gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
+            )
         unit = domain.protected(unit)
         needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
         if not needed:

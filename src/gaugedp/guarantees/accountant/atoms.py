@@ -18,11 +18,15 @@ _LONGEST = 200  # releases of one kind: more lose too many digits
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """All `losses`, descending and rounded up, and their `weights`; `lost` bounds relative errors in units."""
+    """All `losses`, descending and rounded up, and their `weights`; `lost` bounds relative errors in units.
+
+    No loss is more than `raised` above the true one.
+    """
 
     losses: Array
     weights: Array
     lost: float
+    raised: float
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return log δ at `epsilon`: Σ w·(1 − e^{ε−x}) over x > ε, with its rounding."""
@@ -31,7 +35,7 @@ class WrittenOut:
         delta = float(weights @ -np.expm1(epsilon - losses))
         moved = (self.largest + epsilon) * float(weights.sum())
         rounding = UNIT * self.lost * (delta + moved)
-        return Bracket(_log(delta - rounding), _log(delta + rounding))
+        return Bracket(_log(delta - rounding - self.raised * float(weights.sum())), _log(delta + rounding))
 
     @property
     def largest(self) -> float:
@@ -61,7 +65,8 @@ def written_out(total: Total) -> WrittenOut | None:
     order = np.argsort(-losses, kind="stable")
     releases = sum(count for _, _, count in rows)
     lost = 3.0 * (releases + 2)
-    return WrittenOut(losses[order] + UNIT * lost / 4 * float(np.abs(losses).max()), weights[order], lost)
+    moved = UNIT * lost / 4 * float(np.abs(losses).max())
+    return WrittenOut(losses[order] + moved, weights[order], lost, 2 * moved)
 
 
 def _rows(total: Total) -> list[tuple[Array, Array, int]]:
