@@ -1,6 +1,7 @@
 """Budgets: charges round up, capacity rounds down, and what has no price is refused."""
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, BestOrder, Budget, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.budget import UNITS
 from tests.guarantees.promises import LEAVES
 from tests.steady import given
@@ -176,3 +177,24 @@ def test_nothing_is_left_after_too_much() -> None:
     budget = Budget(PureDP(1))
     assert budget.left((2 * UNITS,)) == PureDP(0)
     assert math.isclose(Budget(GaussianDP(0.1)).left((0,)).mu, 0.1)
+
+
+def test_a_balance_of_a_best_order_is_told_in_numbers_that_people_read() -> None:
+    """What is left at some orders is nothing from the start, while the budget still pays."""
+    budget = Budget(BestOrder(2, 1e-6))
+    assert budget.in_words(budget.nothing) == (
+        "epsilon 0 at delta 1e-06, by Rényi curves (0.000% of their room)",
+        "100.000% of their room",
+    )
+    spent, shares = budget.nothing, []
+    while budget.admits(spent, charge := budget.charge(PureDP(0.3))):
+        spent = tuple(a + b for a, b in zip(spent, charge, strict=True))
+        epsilon, share = re.findall(
+            r"epsilon ([\d.]+) at delta 1e-06, by Rényi curves \(([\d.]+)%", budget.in_words(spent)[0]
+        )[0]
+        shares.append((float(epsilon), float(share)))
+    assert shares == sorted(shares)
+    assert len(shares) > 5
+    assert 1.5 < shares[-1][0] <= 2
+    assert shares[-1][1] <= 100
+    assert Budget(ApproxDP(1.0, 1e-6)).in_words((0, 0)) == ("ApproxDP(0, 0)", "ApproxDP(1, 1e-06)")

@@ -50,3 +50,13 @@ def test_a_bounded_range_loses_no_digits_where_terms_cancel(loss: float, above: 
         found = ExponentialLoss(loss).renyi(1 + above)
         assert exact <= found or found == loss
         assert found <= exact * (1 + mpmath.mpf(10) ** -13)
+
+
+@pytest.mark.parametrize("value", [10.0**-k for k in range(1, 17)] + [0.5, 2.0, 7.0])
+def test_the_epsilon_of_a_bounded_range_is_never_below_its_closed_form(value: float) -> None:
+    with mpmath.workdps(60):
+        for delta in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16, 1e-20, 0.1, 0.4, 0.9):
+            root = mpmath.sqrt(mpmath.mpf(delta) * -mpmath.expm1(-mpmath.mpf(value)))
+            exact = max(mpmath.mpf(0), value + 2 * mpmath.log(1 - root))
+            found = ExponentialLoss(value).epsilon(delta)
+            assert exact <= found <= exact + 1e-13 * value

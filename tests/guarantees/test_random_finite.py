@@ -2,6 +2,7 @@
 
 import math
 import random
+from fractions import Fraction
 
 import mpmath
 import pytest
@@ -52,3 +53,20 @@ def test_pure_promises_read_off_mechanisms_cover_their_product(chunk: int) -> No
         for epsilon in (0.1, 0.7):
             for method in (None, *METHODS):
                 assert promise.delta(epsilon, method) >= finite.delta(together, epsilon)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_low_end_is_above_the_exact_product(chunk: int) -> None:
+    for laws in cases(chunk):
+        together, promise = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
+        for epsilon in (0.0, 0.3, 1.1):
+            assert promise.delta(epsilon, "tight").low <= finite.delta(together, epsilon)
+
+
+def test_the_low_end_of_rare_outcomes_is_below_the_truth() -> None:
+    """A rare outcome with a large loss beside common ones near 0, whose losses are rounded by the size of the large."""
+    for rare, rarer in ((-9, -12), (-6, -10), (-12, -15)):
+        p, q = (Fraction(10) ** power for power in (rare, rarer))
+        found = FiniteLoss([p, 1 - p], [q, 1 - q]).delta(0)
+        assert found.low <= p - q <= found
+        assert found.low >= (p - q) * Fraction(9, 10)

@@ -12,7 +12,7 @@ import gaugedp as gd
 from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.processing import STEPS, counts
+from gaugedp.processing import STEPS, counts, remark
 from gaugedp.processing.least_squares import MOST_CELLS, consistent
 from gaugedp.queries.linear import Workload
 from gaugedp.release import Release
@@ -335,3 +335,16 @@ def test_csv_and_frame_have_the_raw_answers(ledger: Ledger, tmp_path: Path) -> N
     assert head == "query,cell,estimate,lower,upper,raw"
     assert float(first.split(",")[-1]) == answer.raw[0]
     assert answer.to_frame()["raw"].tolist() == answer.raw.tolist()
+
+
+def test_names_of_other_formats_are_refused(ledger: Ledger, tmp_path: Path) -> None:
+    answer = released(ledger, "A; B; A*B")
+    for save, name, kind in ((answer.save_csv, "a.xlsx", "CSV"), (answer.save_json, "a.csv", "JSON")):
+        with pytest.raises(InvalidRequest, match=f"what is written there is {kind}.*Nothing was written"):
+            save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_setting_to_0_undoes_is_told() -> None:
+    assert remark(("consistent",)) == remark(("non_negative", "rounded")) == ""
+    assert "not quite after it" in remark(("consistent", "non_negative"))
