@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
-from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError, InvalidRequest, LedgerRefused
+from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -101,12 +101,7 @@ def _check_kinds(query: object, table: object, ledger: object) -> None:
 
 def _noise(made: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:
     if noise is None:
-        try:
-            return made.mechanism.prepare(stream, progress)
-        except Exception as error:
-            if not isinstance(error, GaugedpError):  # a mechanism of one's own
-                error.add_note(f"The mechanism failed while its noise was drawn. {UNTOUCHED}")
-            raise
+        return made.mechanism.prepare(stream, progress)
     if noise.mechanism is not made.mechanism:
         raise InvalidRequest(
             "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."

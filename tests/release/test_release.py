@@ -450,19 +450,3 @@ def test_the_rules_are_those_of_the_unit_the_source_and_the_question(path: Path)
     assert rules == [*table.unit.rules, *source_rules(table), *QUERY.rules]
     assert any("Rows whose NOTE is missing are left out" in rule for rule in rules)
     assert any("Lines of the file that are not well-formed are left out" in rule for rule in rules)
-
-
-def test_a_mechanism_that_fails_to_draw_says_that_nothing_was_spent(
-    table: Table, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query = gd.query(DOMAIN, "SEX")
-    mechanism = gd.Laplace.calibrate(query.sensitivity(UNIT), gd.PureDP(0.1))
-
-    def broken(*_: object) -> None:
-        raise RuntimeError("boom")
-
-    monkeypatch.setattr(type(mechanism), "prepare", broken)
-    with pytest.raises(RuntimeError, match="boom") as caught:
-        gd.release(query, table, ledger=ledger, mechanism=mechanism)
-    assert caught.value.__notes__ == [f"The mechanism failed while its noise was drawn. {UNTOUCHED}"]
-    assert ledger.spent == gd.PureDP(0)
