@@ -270,3 +270,15 @@ def test_loose_bounds_and_a_small_ball_do_no_worse_than_a_constant(radius: float
     model = LinearRegression(100.0, 1e-6, bounds=(0, 100), target_bounds=(0, 1), radius=radius, random_state=1)
     explained = model.fit(rows, target).score(rows, target)
     assert explained > (0.6 if radius is None else -1e-3)
+
+
+def test_pure_noise_keeps_a_promise_with_a_delta_where_it_is_the_fainter() -> None:
+    """Of few columns at a small ε; δ is never a reason for more noise."""
+    for shape, epsilon, is_pure in (((400, 2), 0.1, True), ((400, 4), 0.3, True), ((10_000, 11), 1.0, False)):
+        asked = gd.ApproxDP(epsilon, 1e-6)
+        made = LeastSquares.calibrate(shape, asked, None, "replace")
+        assert (made.guarantee.delta(epsilon) == 0) == is_pure
+        assert made.guarantee.delta(epsilon) <= 1e-6
+        if is_pure:
+            pure = LeastSquares.calibrate(shape, gd.PureDP(epsilon), None, "replace")
+            assert made.gradient.variances.max() == pure.gradient.variances.max()

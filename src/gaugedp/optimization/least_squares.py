@@ -20,6 +20,7 @@ _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
 _LEAST_LOG, _HALVINGS = 700.0, 60
+_CLEARLY = 0.9  # pure noise is drawn in floats, Gaussian noise exactly
 _EXPLAINED = 0.15  # a guess at the mean square that is to be explained, of a target in [−1, 1]
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of features and target in whole steps to whole numbers
@@ -55,8 +56,24 @@ class LeastSquares:
     ) -> "LeastSquares":
         """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d.
 
-        `radius` None: √d for "gradient", 8√d for "preconditioned".
+        `radius` None: √d for "gradient", 8√d for "preconditioned". (ε, δ) is kept by pure noise where that is clearly
+        the fainter: few columns at a small ε.
         """
+        made = cls._calibrate(shape, asked, radius, neighbours, solver)
+        if not isinstance(asked, ApproxDP) or asked.epsilon_value == 0:
+            return made
+        pure = cls._calibrate(shape, PureDP(asked.epsilon_value), radius, neighbours, solver)
+        return pure if pure._loudness < _CLEARLY * made._loudness else made
+
+    @property
+    def _loudness(self) -> float:
+        """The deviation of the noise on the mean of all gradients."""
+        return math.sqrt(float(self.gradient.variances.max()) / self.steps)
+
+    @classmethod
+    def _calibrate(
+        cls, shape: tuple[int, int], asked: Guarantee, radius: float | None, neighbours: str, solver: str
+    ) -> "LeastSquares":
         n_rows, d = shape
         longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
         turned, moved = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
