@@ -17,7 +17,7 @@ def about_counts(question: Workload, sides: Sequence[np.ndarray]) -> Iterator[st
     """Yield the sentences; `sides` are for each term the ends (2, n) of intervals that hold all at once."""
     pairs = [(term, ends) for term, ends in zip(question.terms, sides, strict=True) if _counts_rows(term)]
     for term, (low, high) in pairs:
-        if ((low <= 0) & (high >= 0)).all():
+        if ((low <= 0) & (high >= 0)).all() and term.pieces[0].attributes:
             yield f"All counts of {term.text} may be 0. {_COMPARE}"
     above = {name: _above(question, pairs, name) for name in question.attributes}
     for name, sure in above.items():
