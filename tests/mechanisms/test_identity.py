@@ -1,5 +1,6 @@
 """The expected error of noise on cells where hardly a cell has any."""
 
+import numpy as np
 import pytest
 
 import gaugedp as gd
@@ -23,3 +24,13 @@ def test_faint_noise_on_a_histogram_has_the_mean_of_its_sizes() -> None:
     law = noise_on_cells("x*y", 9.0).law
     mean = 2 * sum(k * float(law.coverage(k) - law.coverage(k - 1)) / 2 for k in range(1, 40))
     assert noise_on_cells("x*y", 9.0).error(1) == pytest.approx(40 * mean, rel=0.01)
+
+
+def test_entries_beyond_2_to_the_20_are_drawn_as_plain_numbers() -> None:
+    """Sums of them are made of Python's integers, which no release takes."""
+    query = gd.workload(np.array([[2.0**24, 0, 1], [0, 1, 0]]), gd.Domain.of(a=["x", "y", "z"]))
+    mechanism = gd.Identity.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1))
+    draws = mechanism.sample_noise(50, rng=gd.research_rng(1))
+    assert draws.dtype == np.int64
+    assert mechanism.prepare(gd.research_rng(2)) is not None
+    assert np.abs(draws[:, 0]).max() > 2**24

@@ -76,7 +76,7 @@ class Identity(AdditiveNoise):
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws of F·η."""
         cells = self.law.draw(size * self._n_cells, rng).reshape(size, self._n_cells)
-        return self.body.generators.apply(cells)
+        return self.body.generators.apply(cells).astype(np.int64)  # large entries make sums of Python's integers
 
     @property
     def variances(self) -> np.ndarray:
