@@ -30,7 +30,7 @@ def test_entries_beyond_2_to_the_20_are_drawn_as_plain_numbers() -> None:
     """Sums of them are made of Python's integers, which no release takes."""
     query = gd.workload(np.array([[2.0**24, 0, 1], [0, 1, 0]]), gd.Domain.of(a=["x", "y", "z"]))
     mechanism = gd.Identity.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1))
-    draws = mechanism.sample_noise(50, rng=gd.research_rng(1))
+    draws = mechanism.draw(50, gd.research_rng(1))
     assert draws.dtype == np.int64
     assert mechanism.prepare(gd.research_rng(2)) is not None
     assert np.abs(draws[:, 0]).max() > 2**24
