@@ -10,7 +10,7 @@ from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 
 SUM_BITS, PRODUCT_BITS = 22, 12
-_BLOCK = 2**21  # numbers
+_BLOCK = 2**18  # numbers, with several temporary arrays of that size: below, time is lost; above, memory
 _TIMES = ("m", "M")  # numpy's kinds of durations and dates
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
@@ -237,7 +237,7 @@ def as_read(rows: np.ndarray, box: tuple[np.ndarray, np.ndarray, np.ndarray] | N
 
 
 def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows in blocks of a few million numbers, so that what is computed of them stays small."""
+    """Yield the rows in blocks of some 100,000 numbers, so that what is computed of them stays small."""
     height = max(1, _BLOCK // rows.shape[1])
     for start in range(0, len(rows), height):
         yield rows[start : start + height]
