@@ -100,6 +100,14 @@ class ByRadius(GaugeNoise):
         """Return independent draws."""
         return uniform_direct(self.body, size, rng)
 
+    @property
+    def squares(self) -> np.ndarray | None:
+        """size²/(d + 2) in the Euclidean ball, size²/3 in the cube."""
+        shares = {2.0: 1 / (self.rank + 2), math.inf: 1 / 3}
+        if not isinstance(self.body, LpBall) or self.body.p not in shares:
+            return None
+        return np.full(self.rank, self.body.size**2 * shares[self.body.p])
+
 
 class ByCoordinates(GaugeNoise):
     """B·s, s independent Laplace variables: the body is conv{±b_j}, b_j the independent columns of B (d, r)."""
