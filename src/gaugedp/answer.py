@@ -14,7 +14,7 @@ from gaugedp._files import check_ending
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
-from gaugedp.processing import STEPS, check, process
+from gaugedp.processing import STEPS, check, jointly, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
 
@@ -72,14 +72,18 @@ class Release:
 
         "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
         needs the `query`. "non_negative" and "rounded" change counts alone, never sums or means; after them,
-        consistent answers may disagree a little.
+        consistent answers may disagree a little. "consistent" with "non_negative" moves tables of at most 100,000 joint
+        cells to the nearest answers of one table without negative cells: they add up, no count is below 0, and sums
+        and means lie within their bounds.
 
         Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
         """
         names = check(steps, query)
         facts = {name: fact for name, fact in self.facts.items() if name != "processing"}
         if names:
-            facts["processing"] = {"steps": list(names), "intervals": RAW, "values": self._process(names, query)}
+            values = self._process(names, query)
+            how = {"steps": list(names), "jointly": jointly(names, query)}
+            facts["processing"] = {**how, "intervals": RAW, "values": values}
         return replace(self, facts=facts)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gaugedp as gd
 from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.processing import STEPS, counts, remark
+from gaugedp.processing import STEPS, counts, remark, words
 from gaugedp.processing.least_squares import MOST_CELLS, consistent
+from gaugedp.processing.non_negative import nearest, solvable
+from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
 from gaugedp.release import Release
 from gaugedp.tables.table import Table
@@ -127,6 +132,62 @@ def test_marginals_of_a_table_that_is_never_written_out() -> None:
     assert np.ptp(same, axis=0).max() < 1e-9
 
 
+# -- without negative cells ------------------------------------------------------------------------
+
+TABLES = [text for text in TEXTS if "prefix" not in text and "ranges" not in text]
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_the_nearest_without_negative_cells_is_that_of_dense_least_squares(text: str) -> None:
+    query = gd.query(DOMAIN, text)
+    F, ((noise,), deviations) = columns(query), noisy(query, 8)
+    for values in (noise, noise + F @ np.random.default_rng(9).integers(0, 3, F.shape[1]), -(noise**2)):
+        best = scipy.optimize.nnls(F / deviations[:, None], values / deviations, maxiter=10**5)[0]
+        far = (nearest(query, values, deviations) - F @ best) / deviations
+        assert np.abs(far).max() < 1e-3
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=st.sampled_from(TABLES), seed=st.integers(0, 10**6), scale=st.sampled_from([1e-3, 1.0, 1e6]))
+def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: int, scale: float) -> None:
+    query = gd.query(DOMAIN, text)
+    values, deviations = noisy(query, seed)
+    found = nearest(query, scale * values[0], scale * deviations)
+    assert (found[counts(query)] >= 0).all()
+    assert consistent(query, found, deviations) == pytest.approx(found, rel=1e-6, abs=1e-6 * scale)
+    for term, part in zip(query.estimates, split(query.estimates, found), strict=True):
+        if term.ratio:
+            sums, sizes = part[: term.n_answers], part[term.n_answers :]
+            assert (np.abs(sums) <= term.ratio[1] * sizes + 1e-6 * scale).all()
+
+
+def test_it_errs_less_than_setting_single_counts_to_0() -> None:
+    """Many cells are empty: 40 seeded draws, the mean squares in units of the noise; near 0.3 and 0.6."""
+    query = gd.query(gd.Domain.of(A=gd.integers(1, 20), B=gd.integers(1, 10)), "A; B; A*B; count")
+    F = columns(query)
+    true = F @ np.random.default_rng(12).poisson(0.3, F.shape[1])
+    noise, deviations = noisy(query, 13, size=40)
+    joint = np.array([nearest(query, true + row, deviations) for row in noise])
+    alone = np.array([np.maximum(consistent(query, true + row, deviations), 0) for row in noise])
+    errors = [np.mean(((found - true) / deviations) ** 2) for found in (joint, alone)]
+    assert errors[0] < 0.75 * errors[1]
+
+
+def test_a_total_without_noise_is_kept() -> None:
+    query = gd.query(gd.Domain.of(A=gd.integers(1, 20), B=gd.integers(1, 10)), "A; A*B; count")
+    values, deviations = noisy(query, 14)
+    values[0][-1], deviations[-1] = 60.0, 0.0
+    assert nearest(query, values[0], deviations)[-1] == pytest.approx(60, abs=0.01)
+    assert nearest(query, values[0], np.zeros(len(deviations))).min() >= 0
+
+
+def test_what_is_too_long_to_solve_is_told_beforehand() -> None:
+    wide = gd.Domain.of(A=gd.integers(1, 1000), B=gd.integers(1, 101))
+    assert solvable(gd.query(DOMAIN, "A; A*B; mean(PAY) by C"))
+    for query in (gd.query(DOMAIN, "A; prefix(C)"), gd.query(wide, "A*B; A"), gd.query(DOMAIN, "median(PAY)"), None):
+        assert not solvable(query)
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_cells() -> None:
     domain = gd.Domain.of(A=gd.integers(1, 400), B=gd.integers(1, 250))
@@ -203,6 +264,18 @@ def test_counts_are_clipped_and_rounded_and_nothing_else(ledger: Ledger) -> None
     assert (apart.values[:n] < 0).any()
     assert not np.signbit(answer.values[:n]).any()
     assert answer.values[n] != np.rint(answer.values[n])
+
+
+def test_tables_that_add_up_have_no_count_below_0(ledger: Ledger) -> None:
+    answer = released(ledger, "A; B; A*B; count", "consistent", "non_negative", each=0)
+    a, b, both, total = np.split(answer.values, [2, 5, 11])
+    assert (answer.values >= 0).all()
+    assert (answer.raw < 0).any()
+    assert both.reshape(2, 3).sum(axis=1) == pytest.approx(a, abs=1e-9)
+    assert both.reshape(2, 3).sum(axis=0) == pytest.approx(b, abs=1e-9)
+    assert total[0] == pytest.approx(a.sum(), abs=1e-9)
+    assert remark(answer.facts["processing"]) == ""
+    assert "without negative cells" in words(answer.facts["processing"])
 
 
 def test_only_rows_of_zeros_and_ones_count() -> None:
@@ -345,6 +418,18 @@ def test_names_of_other_formats_are_refused(ledger: Ledger, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_setting_to_0_undoes_is_told() -> None:
-    assert remark(("consistent",)) == remark(("non_negative", "rounded")) == ""
-    assert "not quite after it" in remark(("consistent", "non_negative"))
+@pytest.mark.parametrize(
+    ("text", "steps", "undone"),
+    [
+        ("A; A*B", ("consistent",), ""),
+        ("A; prefix(C)", ("non_negative", "rounded"), ""),
+        ("A; A*B", ("consistent", "non_negative"), ""),
+        ("A; prefix(C)", ("consistent", "non_negative"), "set to 0, each alone"),
+        ("A; A*B", STEPS, "before counts are rounded, each alone"),
+        ("A; prefix(C)", STEPS, "set to 0 or rounded, each alone"),
+    ],
+)
+def test_what_steps_undo_of_one_another_is_told(ledger: Ledger, text: str, steps: Any, undone: str) -> None:
+    said = remark(released(ledger, text, *steps).facts["processing"])
+    assert undone in said
+    assert bool(undone) == bool(said)

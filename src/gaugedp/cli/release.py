@@ -120,7 +120,7 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     show_table(rows[:_SHOWN], title)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.processing)
+    unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
     for line in (*answer.facts["rules"], *([undone] if undone else []), *hints(answer, question)):
         click.echo(line)

@@ -128,7 +128,7 @@ def processing_options(command: Command) -> Command:
     """Add --consistent, --non-negative and --round."""
     for name, text in (
         ("rounded", "Round counts to whole numbers, each alone. Free."),
-        ("non_negative", "Set counts below 0 to 0, each alone: totals no longer add up quite. Free."),
+        ("non_negative", "No count below 0; with --consistent, tables that are not too large still add up. Free."),
         ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"

@@ -20,7 +20,7 @@ def answerable(query: Query, undone: str) -> None:
         raise InvalidRequest(
             "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
         )
-    size = _columns(query).n_generators
+    size = query.operator.n_generators
     if not _marginals_only(query) and size > MOST_CELLS:
         raise InvalidRequest(
             f"Consistency over a joint table of {size:,} cells is not computed.",
@@ -46,7 +46,7 @@ def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> n
         squares = np.split(deviations**2, np.cumsum(sizes)[:-1])
         tables = [piece.attributes for piece in query.pieces]
         return combined(query.domain, tables, values, np.array([part.mean() for part in squares]))
-    columns = _columns(query)
+    columns = query.operator
     if _has_full_rank(columns):
         return values
     return _nearest(columns, np.array([float(step) for step in query.steps]), values, deviations)
@@ -80,7 +80,3 @@ def _has_full_rank(columns: WorkloadColumns) -> bool:
     """Whether every vector of answers is consistent, such as those of prefix sums alone; told without arithmetic."""
     known = columns.counting and all(piece.cells.injective for piece in columns.pieces)
     return known and columns.rank == columns.ambient_dim
-
-
-def _columns(query: Workload) -> WorkloadColumns:
-    return WorkloadColumns(query.domain, query.attributes, query.columns, query.pieces)

@@ -1,11 +1,13 @@
 """The steps of processing by name, and the order in which they are done."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from gaugedp.errors import UNTOUCHED, UnknownName
 from gaugedp.processing.least_squares import answerable, consistent
+from gaugedp.processing.non_negative import nearest, solvable
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term, Workload
 from gaugedp.queries.maps import MatrixMap
@@ -17,13 +19,29 @@ WORDS = {
     "rounded": "counts rounded to whole numbers",
 }
 STEPS = tuple(WORDS)
+_JOINTLY = "moved to the nearest ones of one table without negative cells, so that they add up and no count is below 0"
+_ALONE = {"non_negative": "set to 0", "rounded": "rounded"}
+_UNDONE = "Totals and their parts add up before counts are {done}, each alone, and not quite after it."
 
 
-def remark(steps: Sequence[str]) -> str:
-    """Return what the steps undo of one another, as a sentence; empty where they do not."""
-    if "consistent" not in steps or len(steps) < 2:
-        return ""
-    return "Totals and their parts add up before counts are set to 0 or rounded, each alone, and not quite after it."
+def jointly(steps: Sequence[str], query: Query | None) -> bool:
+    """Return whether "consistent" and "non_negative" are one step, so that the answers are both."""
+    return {"consistent", "non_negative"} <= set(steps) and solvable(query)
+
+
+def words(processing: Mapping[str, Any]) -> str:
+    """Return what was done to a release, from its facts."""
+    told = [WORDS[step] for step in processing["steps"]]
+    return "; then ".join([_JOINTLY, *told[2:]] if processing.get("jointly") else told)
+
+
+def remark(processing: Mapping[str, Any]) -> str:
+    """Return what the steps undo of one another, as a sentence from a release's facts; empty where they do not."""
+    steps = set(processing.get("steps", ()))
+    if processing.get("jointly"):
+        steps.remove("non_negative")
+    done = [word for step, word in _ALONE.items() if step in steps]
+    return _UNDONE.format(done=" or ".join(done)) if done and "consistent" in steps else ""
 
 
 def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCHED) -> tuple[str, ...]:
@@ -48,7 +66,9 @@ def process(
     Theorem. Every step is a function of the released values and of public facts, so the promise stays what it was
     (post-processing). Only "consistent" needs the question, and the deviations of the noise.
     """
-    if "consistent" in steps and isinstance(query, Workload):
+    if isinstance(query, Workload) and jointly(steps, query):
+        values = nearest(query, values, deviations)
+    elif "consistent" in steps and isinstance(query, Workload):
         values = consistent(query, values, deviations)
     if "non_negative" in steps:
         values = np.where(are_counts, np.maximum(values, 0.0), values)

@@ -112,6 +112,11 @@ class Workload(Query):
         scales = [1 / step if piece.counts else piece.reach for piece in self.pieces for step in piece.cells.steps]
         return np.array([float(scale) for scale in scales])
 
+    @property
+    def operator(self) -> WorkloadColumns:
+        """The linear map from joint tables to the released integers."""
+        return WorkloadColumns(self.domain, self.attributes, self.columns, self.pieces)
+
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
 
@@ -120,8 +125,7 @@ class Workload(Query):
         for stacks of marginals; elsewhere they are upper bounds.
         """
         replace = unit.neighbours == "replace"
-        columns = WorkloadColumns(self.domain, self.attributes, self.columns, self.pieces)
-        return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
+        return Polytope(self.operator, unit.max_rows, differences=replace, with_zero=replace)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""

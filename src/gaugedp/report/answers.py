@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gaugedp.domain import PrivacyUnit
-from gaugedp.processing import WORDS, remark
+from gaugedp.processing import remark, words
 from gaugedp.report.figures import answer, plain
 from gaugedp.report.layout import MARKS, Dots, arrange
 from gaugedp.report.markup import Html, table, tag
@@ -60,9 +60,9 @@ def _explained(release: "Release") -> list[str]:
     meaning = " ".join([_MEANING, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
         return [meaning, _DIGITS, *[_NEGATIVE] * _adds_up(release)]
-    words = _PROCESSED.format(steps="; then ".join(WORDS[step] for step in release.processing))
-    undone = remark(release.processing)
-    return [words, *([undone] if undone else []), meaning.replace("Dots are the released answers. ", ""), _DIGITS]
+    done = release.facts["processing"]
+    told, undone = _PROCESSED.format(steps=words(done)), remark(done)
+    return [told, *([undone] if undone else []), meaning.replace("Dots are the released answers. ", ""), _DIGITS]
 
 
 def _adds_up(release: "Release") -> bool:
