@@ -12,11 +12,16 @@ def decimal(value: float | Fraction) -> Fraction:
     return Fraction(value) if isinstance(value, Fraction | int) else Fraction(repr(float(value)))
 
 
+def written(value: object) -> str:
+    """Return a number or a text as it is written, and of anything else its type: an array may hold data."""
+    return repr(value) if isinstance(value, Real | str | None) else f"of type {type(value).__name__}"
+
+
 def finite(**numbers: object) -> None:
     """Refuse anything that is not a finite real number."""
     for name, value in numbers.items():
         if not is_finite(value):
-            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a finite number.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a finite number.")
 
 
 def is_finite(value: object) -> bool:
@@ -32,7 +37,7 @@ def positive(**numbers: object) -> None:
     finite(**numbers)
     for name, value in numbers.items():
         if not value > 0:  # type: ignore[operator]
-            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number above 0.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number above 0.")
 
 
 def moderate(**numbers: object) -> None:
@@ -40,7 +45,9 @@ def moderate(**numbers: object) -> None:
     positive(**numbers)
     for name, value in numbers.items():
         if not 2.0**-200 < value < 2.0**200:  # type: ignore[operator]
-            raise InvalidRequest(f"{name} is {value!r}.", f"Scale the columns, so that {name} is within 1e60 of 1.")
+            raise InvalidRequest(
+                f"{name} is {written(value)}.", f"Scale the columns, so that {name} is within 1e60 of 1."
+            )
 
 
 def non_negative(**numbers: object) -> None:
@@ -48,7 +55,7 @@ def non_negative(**numbers: object) -> None:
     finite(**numbers)
     for name, value in numbers.items():
         if not value >= 0:  # type: ignore[operator]
-            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number of at least 0.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number of at least 0.")
 
 
 def between(low: float, high: float, **numbers: object) -> None:
@@ -56,18 +63,22 @@ def between(low: float, high: float, **numbers: object) -> None:
     finite(**numbers)
     for name, value in numbers.items():
         if not low < value < high:  # type: ignore[operator]
-            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a number between {low:g} and {high:g}.")
+            raise InvalidRequest(
+                f"{name} is {written(value)}.", f"Give {name} as a number between {low:g} and {high:g}."
+            )
 
 
 def whole(minimum: int = 0, **numbers: object) -> None:
     """Refuse anything that is not a whole number of at least `minimum`."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-            raise InvalidRequest(f"{name} is {value!r}.", f"Give {name} as a whole number of at least {minimum}.")
+            raise InvalidRequest(
+                f"{name} is {written(value)}.", f"Give {name} as a whole number of at least {minimum}."
+            )
 
 
 def one_of(choices: tuple[str, ...], **values: object) -> None:
     """Refuse anything that is not one of the `choices`."""
     for name, value in values.items():
         if value not in choices:
-            raise InvalidRequest(f"{name} is {value!r}.", f"Choose one of: {', '.join(map(repr, choices))}.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Choose one of: {', '.join(map(repr, choices))}.")

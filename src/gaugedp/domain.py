@@ -205,7 +205,8 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
         raise InvalidRequest(
             f"The domain file {str(path)!r} is not TOML: {error}.",
-            "Mend that line: texts stand in quotes, and a number takes the place of each ….",
+            "Mend that line: texts stand in quotes, and so do names with a space or a letter beyond A to Z; a number "
+            "takes the place of each ….",
         ) from None
 
 

@@ -422,6 +422,34 @@ def test_answers_that_are_too_near_are_told() -> None:
         gd.audit.audit(mechanism, [1e300, 0], [0, 0], runs=500)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_how_rare_an_output_it_would_see_is_told(epsilon: float) -> None:
+    """With the probability that is told, at least 7 of 10 audits see it; with a tenth of that, at most 2 do."""
+    silent = audited(leaking(epsilon, 0.0, 1), claim=gd.PureDP(epsilon), runs=1000)
+    told = silent.remarks[0]
+    assert told.startswith("An output that gives one answer away is seen where its probability is above some 0.")
+    chance = float(re.findall(r"0\.\d+", told)[0])
+    seen = [
+        sum(
+            audited(leaking(epsilon, share * chance, seed), claim=gd.PureDP(epsilon), runs=1000).violated
+            for seed in SEEDS
+        )
+        for share in (1.0, 0.1)
+    ]
+    assert seen[0] >= 7
+    assert seen[1] <= 2
+    assert audited(leaking(800.0, 0.0, 1), claim=gd.PureDP(800), runs=1000).remarks[0].count("above some 1;") == 1
+
+
+SEEDS = range(1, 11)
+
+
+def leaking(epsilon: float, chance: float, seed: int):
+    """Twice the noise that is needed, but one answer gives itself away with a chance."""
+    toss = coins(seed)
+    return lambda x: 10**6 if x == 1 and toss.random() < chance else round(x + toss.laplace(scale=2 / epsilon))
+
+
 NEEDED = 3.73  # σ for (1, 1e-5) at a distance of 1
 
 

@@ -123,6 +123,9 @@ def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
+AGAIN = "give them again, at no cost."
+
+
 def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> None:
     first = desk.release(key="my-key", epsilon="0.25")
     assert desk.release(epsilon="1").code == 0
@@ -131,7 +134,8 @@ def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> Non
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
     assert answers == first.out.splitlines()[:-2]
-    assert told == said
+    assert told == f"{said} It is raw: where --consistent, --non-negative or --round were given with it, {AGAIN}"
+    assert said == desk.release("people.csv", "--round", key="my-key", epsilon="0.25").out.splitlines()[-2]
     tip = desk.ledger().tip
     assert account == f"Spent PureDP(1.75) of PureDP(2); PureDP(0.25) is left. Tip after entry 8: {tip}"
     assert desk.release("people.csv", "--json", key="my-key", epsilon="0.25").last == said
@@ -216,6 +220,12 @@ def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
     assert f"Remark: delta is 0.002: {why}" in desk.release(**asked).err
     assert "Remark" not in desk.release(**{**asked, "delta": "0.0005"}).err
     assert desk.release(**asked, budget="1,0.01").err.count("Remark: delta is ") == 1
+
+
+def test_a_plan_that_protects_hardly_anybody_is_remarked_on(desk: Desk) -> None:
+    weak = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--epsilon", "30", "--delta", "0.01")
+    assert weak.code == 0
+    assert weak.err.startswith("Remark: a promise of epsilon = 30 protects hardly anybody.\nRemark: delta is 0.01")
 
 
 def test_the_command_in_a_report_brings_the_answer_back(desk: Desk) -> None:

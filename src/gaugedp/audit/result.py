@@ -22,6 +22,8 @@ _FAR, _FAR_MORE = 0.5, 2.0  # a reach that goes without a word; times the logari
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
+_RARE = "An output that gives one answer away is seen where its probability is above some {:.1g}; rarer ones go unseen."
+_FOR_GIVING_AWAY = 12.0  # runs for each right guess that is needed: a quarter of them counts, and luck has its room
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,21 @@ class Audit:
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
         near = (_NEAR.format(self.reach),) if self.reach < _FAR else ()
-        is_blind = isinstance(self.guarantee, ApproxDP) and self.guarantee.delta_value > 0
-        is_blind &= all(test.kind == "black-box" for test in self.tests)
-        return (*near, _ONE_POINT) if is_blind else near
+        if not all(test.kind == "black-box" for test in self.tests):
+            return near
+        if self.delta == 0:
+            return (*near, _RARE.format(self._rarest))
+        is_point = isinstance(self.guarantee, ApproxDP) and self.guarantee.delta_value > 0
+        return (*near, _ONE_POINT) if is_point else near
+
+    @property
+    def _rarest(self) -> float:
+        """Return the probability above which a pure claim's violation by an output of one answer alone is mostly seen.
+
+        k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k where the claim is true.
+        """
+        wanted = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
+        return wanted / max(wanted, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property
     def _is_by_low_digits(self) -> bool:

@@ -11,7 +11,7 @@ from gaugedp.audit.binomial import Guesses, estimated_shares
 _MOST_ENDS = 46  # thresholds that are tried for each end
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
 _MOST_GAPS = 4  # between values, on both sides of which a threshold is tried
-_RARE = 1 / 16  # of the runs: a rule that guesses on no more of them is a rare one
+_RARE = 1 / 4  # of the runs: a rule that guesses on no more of them is a rare one
 
 
 @dataclass(frozen=True)

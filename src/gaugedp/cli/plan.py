@@ -4,7 +4,16 @@ import json
 
 import click
 
-from gaugedp.cli.shared import cell, load, numbers, promise_options, question_options, show_table
+from gaugedp.cli.shared import (
+    cell,
+    load,
+    numbers,
+    promise_options,
+    question_options,
+    remark_on_delta,
+    remark_on_epsilon,
+    show_table,
+)
 from gaugedp.errors import InvalidRequest
 from gaugedp.plan import Plan, worth
 from gaugedp.plan import plan as make_plan
@@ -39,6 +48,8 @@ def plan(
     domain, unit = load(domain_path)
     e, d, r, m, wanted = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
     made = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=wanted)
+    remark_on_epsilon("a promise", made.asked)
+    remark_on_delta(made.asked)
     if as_json:
         click.echo(json.dumps(made.to_dict()))
     else:

@@ -39,6 +39,9 @@ _SHOWN = 60
 _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
+_RAW_AGAIN = (
+    " It is raw: where --consistent, --non-negative or --round were given with it, give them again, at no cost."
+)
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -126,7 +129,9 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:
-        click.echo(stored_before("answer", account))
+        click.echo(
+            stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and isinstance(question, Workload))
+        )
     show_account(account, stored)
 
 

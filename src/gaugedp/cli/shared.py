@@ -169,11 +169,16 @@ def budget(text: str | None) -> Guarantee | None:
     if text is None:
         return None
     found = _budget(text)
-    epsilon = _epsilon(found)
-    if epsilon > _HIGH_EPSILON:
-        click.echo(f"Remark: a budget of epsilon = {epsilon:g} protects hardly anybody.", err=True)
+    remark_on_epsilon("a budget", found)
     remark_on_delta(found)
     return found
+
+
+def remark_on_epsilon(what: str, promise: Guarantee) -> None:
+    """Say on standard error that the ε of a promise is so large that it protects hardly anybody."""
+    epsilon = _epsilon(promise)
+    if epsilon > _HIGH_EPSILON:
+        click.echo(f"Remark: {what} of epsilon = {epsilon:g} protects hardly anybody.", err=True)
 
 
 def remark_on_delta(promise: Guarantee, said: Guarantee | None = None) -> None:

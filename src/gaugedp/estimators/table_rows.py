@@ -15,8 +15,8 @@ from gaugedp.tables.table import Table
 
 MOST_FEATURES = 10_000
 RULES = (
-    "a row that has no cell in one of the attributes, or no target, is left out; a missing number among the features "
-    f"counts as the number that the domain names for it, else as the middle of its bounds; {NO_NUMBER}"
+    "A row that has no cell in one of the attributes, or no target, is left out; a missing number among the features "
+    f"counts as the number that the domain names for it, else as the middle of its bounds; {NO_NUMBER}."
 )
 
 
