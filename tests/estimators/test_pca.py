@@ -57,6 +57,9 @@ def test_without_noise_it_is_plain_pca(given: dict, delta: float, solver: str, n
     assert model.mean_ == pytest.approx(plain.mean_, abs=0.01)
     assert model.explained_variance_ == pytest.approx(plain.explained_variance_, rel=0.02)
     assert model.transform(ROWS) == pytest.approx(plain.transform(ROWS) * signs, abs=0.1)
+    shares = model.explained_variance_ratio_
+    assert (shares is not None) == (model.solver_ == "gaussian")
+    assert shares is None or shares == pytest.approx(plain.explained_variance_ratio_, rel=0.02)
     again = model.inverse_transform(model.transform(ROWS))
     assert again == pytest.approx(plain.inverse_transform(plain.transform(ROWS)), abs=0.1)
 
@@ -110,6 +113,9 @@ def test_explained_variance_is_less_what_noise_adds() -> None:
     fits = [PCA(3, 1.0, 1e-6, row_norm=1.0, centre="public", random_state=key).fit(rows) for key in range(20)]
     found = np.mean([one.explained_variance_ for one in fits], axis=0)
     assert found[:2] == pytest.approx(plain.explained_variance_[:2], rel=0.05)
+    shares = np.mean([one.explained_variance_ratio_ for one in fits], axis=0)
+    assert shares[:2] == pytest.approx(plain.explained_variance_ratio_[:2], rel=0.1)
+    assert all(one.explained_variance_ratio_.sum() <= 1 for one in fits)
     raw = np.sqrt(60) / gaussian_mu(1.0, 1e-6) / 1000  # half the noise's edge
     assert found[2] < plain.explained_variance_[2] + raw / 2
 

@@ -11,6 +11,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
 from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.eigen import Pairs
 
 CENTRES = ("mean", "public")
 
@@ -38,7 +39,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
     After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
     "oja"), or the variance along the released component with noise: of rows pulled back to a ball around the mean of
-    radius release_.facts["radius"], so too small where rows have long tails; mean_ (d,), n_rows_, solver_, reason_,
+    radius release_.facts["radius"], so too small where rows have long tails; explained_variance_ratio_ (k,), its share
+    of all variance, which only "gaussian" knows, else None; mean_ (d,), n_rows_, solver_, reason_,
     guarantee_, release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
@@ -76,6 +78,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         self.explained_variance_ = found.pairs.values * (found.scale / max(found.n_rows - 1, 1))
         self.n_components_ = len(self.components_)
         values = {"components": self.components_, "mean": self.mean_, "explained_variance": self.explained_variance_}
+        self.explained_variance_ratio_ = _shares(found.pairs)
+        if self.explained_variance_ratio_ is not None:
+            values["explained_variance_ratio"] = self.explained_variance_ratio_
         self._record(X, found, values)
         return self
 
@@ -96,6 +101,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def _shares(pairs: Pairs) -> np.ndarray | None:
+    """Return the shares of the trace, where it is known."""
+    return None if pairs.total is None else np.asarray(pairs.values / max(pairs.total, 1e-300))
 
 
 class TopEigenvector(SpectralEstimator):

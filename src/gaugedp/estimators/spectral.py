@@ -226,7 +226,9 @@ def _purely(asked: Guarantee) -> Guarantee:
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:
     """Return the pairs with values that rows of norm 1 can have and that never rise, as eigenvalues do not."""
     values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
-    return replace(pairs, values=isotonic_regression(values, increasing=False), held=held)
+    values = isotonic_regression(values, increasing=False)
+    total = None if pairs.total is None else max(min(pairs.total, n_rows), float(values.sum()))
+    return replace(pairs, values=values, held=held, total=total)
 
 
 def _room(asked: Guarantee, n_columns: int, n_rows: float) -> float:

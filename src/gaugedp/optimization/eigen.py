@@ -73,12 +73,14 @@ def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
 class Pairs:
     """Orthonormal `vectors` (k, d), the first the most important.
 
-    `values` (k,) estimate the eigenvalues of A = Σ xxᵀ, `held` (k,) what these vectors have of it, vᵀAv, which is less.
+    `values` (k,) estimate the eigenvalues of A = Σ xxᵀ, `held` (k,) what these vectors have of it, vᵀAv, which is less;
+    `total` estimates the trace of A, at least the sum of `values`, where that is known.
     """
 
     vectors: np.ndarray
     values: np.ndarray
     held: np.ndarray
+    total: float | None = None
 
 
 def check_components(n_columns: int, n_components: int, name: str = "n_components") -> None:
@@ -123,7 +125,9 @@ class NoisyMoments:
         values, vectors = np.linalg.eigh(self.noise.release(second_moments(rows), rng))
         found, k = vectors[:, ::-1].T[: self.n_components], self.n_components
         values, variance = values[::-1], self.noise.std**2 / 2
-        return Pairs(found, without_noise(values, variance)[:k], without_noise(values, variance, 2)[:k])
+        freed = without_noise(values, variance)[:k]
+        total = max(float(values.sum()), float(freed.sum()))  # noise adds 0 to the trace on average
+        return Pairs(found, freed, without_noise(values, variance, 2)[:k], total)
 
 
 def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.ndarray:
