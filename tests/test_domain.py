@@ -243,6 +243,7 @@ RAC = { values = ["a", "b"], outside = "other" }
 [columns]
 PINCP = { low = 0, high = 200000, step = 1, missing = "drop" }
 WAGE = { low = -1.5, high = 2, step = 0.5, missing = 0 }
+HOURS = { low = 0, high = 98, unknown = [99, -1] }
 """
 
 
@@ -257,11 +258,22 @@ def test_a_file_says_the_same_as_python(tmp_path) -> None:
         RAC=gd.categories(["a", "b"], "other"),
         PINCP=gd.bounded(0, 200_000),
         WAGE=gd.bounded(-1.5, 2, 0.5, 0),
+        HOURS=gd.bounded(0, 98, unknown=[-1, 99, 99.0]),
     )
     domain = gd.Domain.load(path)
     assert domain == gd.Domain(expected.attributes, expected.columns, "people")
     assert isinstance(domain.attribute("INC"), EdgeBins)
     assert gd.PrivacyUnit.load(str(path)) == gd.PrivacyUnit("pid", max_rows=3)
+
+
+def test_codes_for_unknown_numbers_tell_questions_apart() -> None:
+    """A stored answer of before there were codes is still found; one with other codes is another question."""
+    plain, coded = gd.bounded(0, 98), gd.bounded(0, 98, unknown=[99])
+    step = "Fraction(1, 1), missing=None)"
+    assert repr(plain) == f"BoundedColumn(low=Fraction(0, 1), high=Fraction(98, 1), step={step}"
+    questions = [gd.query(gd.Domain.of(HOURS=one), "mean(HOURS)") for one in (plain, coded)]
+    assert questions[0].digest() != questions[1].digest()
+    assert "HOURS = 99 counts as missing." in questions[1].rules[0]
 
 
 def test_a_short_file_has_defaults(tmp_path) -> None:
@@ -317,6 +329,10 @@ BROKEN = [
     ("[columns]\nA = {low = 0}", "Give low and high from public knowledge, never from the data."),
     ("[columns]\nA = {low = 0, high = 1, width = 3}", "In column A: there is no key 'width'."),
     ("[columns]\nA = {low = 0, high = 1, missing = true}", "missing"),
+    ("[columns]\nA = {low = 0, high = 1, unknown = 99}", "In column A: unknown is 99. Give a list of the codes"),
+    ("[columns]\nA = {low = 0, high = 1, unknown = ['99']}", "Give a list of the codes"),
+    ("[columns]\nA = {low = 0, high = 1, unknown = [nan]}", "Give a list of the codes"),
+    ("[columns]\nA = {low = 0, high = 1, unknwon = [9]}", "Did you mean 'unknown'?"),
 ]
 
 

@@ -134,18 +134,26 @@ class Integers(Attribute):
         return str(self.first + code)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BoundedColumn:
     """A number that can be summed: clipped to [low, high], rounded to multiples of `step`.
 
-    `missing` is the rule for NULL, NaN and text that is no number: "drop" leaves the row out of the question,
-    a number takes its place. An infinite value is clipped like any other.
+    `missing` is the rule for NULL, NaN, text that is no number and the codes in `unknown`: "drop" leaves the row out of
+    the question, a number takes its place. An infinite value is clipped like any other.
     """
 
     low: Fraction
     high: Fraction
     step: Fraction
     missing: Fraction | None = None
+    unknown: tuple[Fraction, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return what questions about the column are told apart by; without codes as from before there were any."""
+        codes = f", unknown={self.unknown!r}" * bool(self.unknown)
+        return (
+            f"BoundedColumn(low={self.low!r}, high={self.high!r}, step={self.step!r}, missing={self.missing!r}{codes})"
+        )
 
     @property
     def low_steps(self) -> int:
@@ -200,8 +208,13 @@ def integers(first: int, last: int, outside: str = "drop") -> Integers:
     return Integers(first, last, outside)
 
 
-def bounded(low: float, high: float, step: float = 1, missing: str | float = "drop") -> BoundedColumn:
-    """Return a bounded column: clipped to [low, high], in multiples of `step`, `missing` = "drop" or a number."""
+def bounded(
+    low: float, high: float, step: float = 1, missing: str | float = "drop", unknown: Sequence[float] = ()
+) -> BoundedColumn:
+    """Return a bounded column: clipped to [low, high], in multiples of `step`, `missing` = "drop" or a number.
+
+    `unknown` lists the codes that stand for a missing value, such as 99 or −1.
+    """
     finite(low=low, high=high)
     positive(step=step)
     if not low < high:
@@ -216,7 +229,13 @@ def bounded(low: float, high: float, step: float = 1, missing: str | float = "dr
         )
     if max(abs(bottom), abs(top)) / unit > MAX_STEPS:
         raise InvalidRequest(f"The bounds are more than 2^40 steps of {step!r} away from 0.", "Choose a coarser step.")
-    return BoundedColumn(bottom, top, unit, _replacement(missing, bottom, top, unit))
+    return BoundedColumn(bottom, top, unit, _replacement(missing, bottom, top, unit), _codes(unknown))
+
+
+def _codes(unknown: Sequence[float]) -> tuple[Fraction, ...]:
+    if isinstance(unknown, str) or not isinstance(unknown, Sequence) or not all(map(is_finite, unknown)):
+        raise InvalidRequest(f"unknown is {unknown!r}.", "Give a list of the codes that mean it, such as [99, -1].")
+    return tuple(sorted({decimal(float(code)) for code in unknown}))
 
 
 def _interval(low: Fraction, high: Fraction, closed: bool) -> str:

@@ -252,7 +252,7 @@ def _attribute(name: str, value: object) -> Attribute:
 
 
 def _column(name: str, value: object) -> BoundedColumn:
-    _only_keys(f"column {name}", value, ("low", "high", "step", "missing"))
+    _only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"))
     facts = dict(value)  # type: ignore[call-overload]
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(

@@ -23,13 +23,13 @@ SEX = { values = ["1", "2"], outside = "other" }
 KIND = { values = ["a", "b", "c"], outside = "drop" }
 AGE = { low = 0, high = 100, width = 50, outside = "other" }
 [columns]
-PAY = { low = 0, high = 1000, step = 1, missing = "drop" }
+PAY = { low = 0, high = 1000, step = 1, missing = "drop", unknown = [777] }
 WORTH = { low = -10, high = 30, step = 0.5, missing = 4 }
 """
 LINES = [
     ["1", "a", "49.5", "100", "1.5", 'said "x", y'],
     ["2", "b", "50", "5000", "", ""],
-    ["9", "c", "", "nothing", "-99", "last"],
+    ["9", "c", "", "777.0", "-99", "last"],
     ["1", "z", "3", "1", "1", "no cell"],
     ["2", "a", "100", " 20 ", "29.7", "é"],
 ]

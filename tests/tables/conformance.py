@@ -154,6 +154,28 @@ def types():
     return Case(pa.table(columns), domain, [*totals[1:], Total((), "money", each=True)])
 
 
+def unknown():
+    """Codes for an unknown number, in columns of every kind: as text, as whole, decimal, short and long numbers."""
+    codes, numbers = [99, -1, 0.3, 1e300], [99, -1, 98, 0, 5, 2**53 + 1, None]
+    table = pa.table(
+        {
+            "whole": pa.array(numbers, pa.int64()),
+            "halves": pa.array(numbers, pa.int64()),
+            "tiny": pa.array([99, -1, 98, 0, 5, 100, None], pa.int8()),
+            "exact": pa.array([Decimal(x) for x in ("99.00", "-1", "0.30", "0.31", "5", "98")] + [None]),
+            "short": pa.array([99, -1, 0.3, 0.31, math.inf, math.nan, None], pa.float32()),
+            "long": pa.array([99, -1, 0.3, 1e300, -math.inf, math.nan, None]),
+            "text": pa.array(["99", " 99.0 ", "-1e0", "0.30", "98", "ninety-nine", None]),
+        }
+    )
+    steps = {"whole": 1, "halves": 0.5, "tiny": 1, "exact": 0.01, "short": 0.01, "long": 0.01, "text": 0.5}
+    facts = {name: bounded(-5, 98, step, unknown=codes) for name, step in steps.items()}
+    facts["halves"] = bounded(-5, 98, 0.5, missing=7, unknown=codes)
+    return Case(
+        table, Domain.of(**facts), [Total((), name, **more) for name in steps for more in ({}, {"present": True})]
+    )
+
+
 def large():
     """Sums beyond 2^63, of numbers clipped from near the ends of 64 bits, once the rows are repeated `TIMES`."""
     table = pa.table({"x": pa.array(np.full(1000, 2**62))})
@@ -167,4 +189,5 @@ CASES = {
     **{f"people by {kind}": lambda kind=kind: people(kind) for kind in IDS},
     "texts": texts,
     "types": types,
+    "unknown": unknown,
 }

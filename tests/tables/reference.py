@@ -52,6 +52,7 @@ def _same(text, value):
 
 def measure(column, value):
     x = number(value)
+    x = None if x is not None and x in [float(code) for code in column.unknown] else x
     if x is None and column.missing is None:
         return None
     x = float(column.missing) if x is None else min(max(x, float(column.low)), float(column.high))

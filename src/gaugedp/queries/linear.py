@@ -202,4 +202,6 @@ def column_rule(name: str, facts: BoundedColumn) -> str:
         if facts.missing is None
         else f"Where {name} is missing it counts as {float(facts.missing):g}."
     )
-    return f"{name} is clipped to {bounds}; {NO_NUMBER}. {rule}"
+    listed = " or ".join(f"{float(code):.12g}" for code in facts.unknown)
+    codes = f"{name} = {listed} counts as missing. " if listed else ""
+    return f"{name} is clipped to {bounds}; {NO_NUMBER}. {codes}{rule}"

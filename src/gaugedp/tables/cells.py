@@ -75,7 +75,7 @@ def other_cell(attribute: Attribute) -> int | None:
 def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> Reading:
     """Return the reading of a bounded column; its code is the whole number of steps above the lower bound."""
     value = exp.column(alias)
-    inside = exp.not_(value.is_(exp.null()))
+    inside = _is_known(bounded, column, value)
     if column.kind is Kind.INTEGER and bounded.step == 1:
         clipped = _clip(value, exp.convert(bounded.low_steps), exp.convert(bounded.high_steps))
         steps = exp.cast(clipped, "BIGINT")
@@ -84,6 +84,15 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> Reading:
     steps = exp.cast(exp.func("ROUND", _in_steps(clipped, bounded.step), 0), "BIGINT")
     is_number = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
     return Reading({alias: _number(column)}, is_number, steps - bounded.low_steps)
+
+
+def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
+    """The condition that there is a value and it is no code for an unknown one; `value` as `read_steps` reads it."""
+    whole = column.kind is Kind.INTEGER and bounded.step == 1
+    codes = [code for code in bounded.unknown if not whole or (code.denominator == 1 and abs(code) < 2**63)]
+    there = exp.not_(value.is_(exp.null()))
+    literals = [exp.convert(int(code)) if whole else _float(code) for code in codes]
+    return exp.and_(there, exp.not_(value.isin(*literals))) if codes else there
 
 
 def missing_steps(bounded: BoundedColumn) -> int | None:
