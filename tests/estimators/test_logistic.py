@@ -61,6 +61,17 @@ def test_without_noise_it_is_the_model_without_privacy(n_classes, solver, delta:
     assert np.abs(model.predict_proba(rows) - plain.predict_proba(rows)).max() < 0.03
 
 
+@pytest.mark.parametrize("solver", ["objective", "gradient"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_it_stays_that_model_however_large_epsilon_is(n_classes: int, solver: str) -> None:
+    rows, labels = sphere(2000, 3, 2, n_classes)
+    model = clone(MODEL).set_params(classes=range(n_classes), solver=solver)
+    plain = Plain(C=1e6, max_iter=2000, tol=1e-8).fit(rows, labels)
+    for epsilon in (1e4, 1e8, 1e12, 1e300):
+        found = mean_loss(model.set_params(epsilon=epsilon).fit(rows, labels), rows, labels)
+        assert found == pytest.approx(mean_loss(plain, rows, labels), abs=1e-3)
+
+
 def test_bounds_bring_rows_back_in_their_units() -> None:
     """Columns of other units, one of them centred, one with 0 in its bounds: same predictions as the plain model."""
     rows = ROWS * [1, 10, 100, 1] + [0, 500, 0, 7]

@@ -91,6 +91,29 @@ def test_the_calibrated_noise_keeps_the_promise_and_less_does_not(loss, replaced
         )
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize(
+    "loss", [CappedLogistic(1.0), CappedLogistic(0.7), SmoothHinge(0.5), Softmax(3), Softmax(7)], ids=repr
+)
+def test_more_ridge_never_costs_privacy(loss, replaced: bool) -> None:
+    problem = Problem(loss, 3, 5.0, replaced, 0.1)
+    for noise, epsilon in ((0.5, 3.0), (2.0, 1.0), (30.0, 0.1)):
+        found = [profile(problem, strength, noise, epsilon) for strength in np.geomspace(0.01, 1e4, 30)]
+        assert (np.diff(found) <= 1e-12).all()
+    assert 0 < found[-1] < found[0] == 1
+    pure = [pure_epsilon(problem, strength, 2.0) for strength in np.geomspace(0.01, 1e4, 30)]
+    assert (np.diff(pure) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("asked", [gd.ApproxDP(1e8, 1e-6), gd.ApproxDP(1e300, 1e-6), gd.PureDP(1e12)], ids=repr)
+@pytest.mark.parametrize("radius", [1e-3, 10.0, 1e3])
+def test_however_large_epsilon_is_minima_are_found_finely(asked, radius: float) -> None:
+    for n_rows in (1, 10**4, 10**7):
+        made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 20, radius), asked, n_rows)
+        assert made.distance <= 1e-3 * radius
+        assert float(made.output.lattice_step) <= 1e-2 * radius
+
+
 def test_one_sided_slopes_cost_no_more_than_gaussian_noise_on_their_sum() -> None:
     for epsilon, delta in [(1.0, 1e-6), (4.0, 1e-6)]:
         made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 20, 5.0), gd.ApproxDP(epsilon, delta), 8)

@@ -25,7 +25,7 @@ from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, P
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
 _COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
-_WIDEST = 10.0  # times the radius: the ball of descent where noise is faint
+_WIDEST = 10.0  # times the radius: what coefficients may have where noise is faint
 _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
 
 
@@ -88,7 +88,7 @@ class Task:
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""
         assert isinstance(self.asked, ApproxDP | PureDP)
-        radius = self.radius * (1 + _QUIET / self.faintness) / (1 + _LOUD * self.faintness)
+        radius = self.radius * min(1 + _QUIET / self.faintness, _WIDEST) / (1 + _LOUD * self.faintness)
         problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.side)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
         mechanism = ObjectivePerturbation.calibrate(problem, self.asked, n_rows)

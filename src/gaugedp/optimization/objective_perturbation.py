@@ -28,6 +28,7 @@ _FARTHEST = 64.0  # coefficients are clipped to this many radii
 _LONGEST = 40.0  # usual lengths that b never passes
 _UNIT, _LEAST_RIDGE = 2.0**-53, 1e-9  # with less, rows that are all alike have no minimum in floats
 _FINEST = 2.0**-30  # of the radius: no minimum is looked for more finely
+_FINE, _FAR = 2.0**-20, 32.0  # of the radius: how finely a minimum can always be found, and within which it lies
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,21 @@ class Problem:
             case _:
                 found = [_two_sided(self.loss, self.replaced, curvature, noise)]
         return [[*few, Extreme(1, 0.0, max(one.jacobian for one in few))] for few in found]
+
+    def least_strength(self, n_rows: int) -> float:
+        """Return the λ that makes sums over rows fine enough in floats, and keeps a minimum without noise near.
+
+        Where noise asks for less: λ‖w‖²/2 is at most the losses at 0. More λ never makes a profile larger.
+        """
+        match self.loss:
+            case CappedLogistic() | SmoothHinge():
+                at_zero = 1.0
+            case Softmax():
+                at_zero = math.log(self.loss.n_classes)
+            case _:
+                at_zero = 0.0
+        sums = n_rows * _UNIT * self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
+        return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FAR * self.radius) ** 2)
 
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return by how much the gradient may be off in floats near the minimum, ‖b‖ at most `linear`.
@@ -195,7 +211,7 @@ class ObjectivePerturbation:
         if not isinstance(asked, ApproxDP | PureDP):
             raise InvalidRequest(f"{asked!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
         noise = least_noise(problem, asked)
-        strength = strength_of(problem, asked, noise)
+        strength = max(strength_of(problem, asked, noise), problem.least_strength(n_rows))
         length = _LONGEST * length_of(problem, asked, noise)
         distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
