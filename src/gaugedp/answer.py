@@ -73,8 +73,8 @@ class Release:
         "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
         needs the `query`. "non_negative" and "rounded" change counts alone, never sums or means; after them,
         consistent answers may disagree a little. "consistent" with "non_negative" moves tables of at most 100,000 joint
-        cells to the nearest answers of one table without negative cells: they add up, no count is below 0, and sums
-        and means lie within their bounds.
+        cells to answers of one table without negative cells, the total first: they add up, no count is below 0, and
+        sums and means lie within their bounds.
 
         Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
         """

@@ -1,20 +1,27 @@
-"""The nearest answers that a table without negative cells has: they add up, and no count is below 0."""
+"""Answers that a table without negative cells has: they add up, no count is below 0, and totals stay where they are."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gaugedp.processing.least_squares import consistent
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
+from gaugedp.queries.piece import Piece
 
 MOST_CELLS = 10**5  # of the joint table: some tens of seconds
-_FLOORS = (0.1, 0.001)  # of deviations, relative to the largest: answers with little noise are pulled in at last
+_FLOORS = (0.3, 0.03, 0.003)  # of deviations, relative to the largest: what is held is held ever more firmly
 _MOST_STEPS = 3000
 _TOLERANCE = 1e-10  # of the sum of squares in one step, relative to itself
+_NO_MOVE = 1e-3  # of a deviation: answers that would be moved by no more are left as they are
 
 
 def solvable(query: Query | None) -> bool:
-    """Return whether `nearest` is for this question: tables of counts, sums and means, their joint table not too large.
+    """Return whether `without_negatives` is for this question: tables of counts, sums and means, not too large.
 
     Prefixes, ranges and matrices are left out: descent takes too many steps there.
     """
@@ -23,36 +30,99 @@ def solvable(query: Query | None) -> bool:
     return query.operator.n_generators <= MOST_CELLS
 
 
-def nearest(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return the point of {F·x : x ≥ 0} nearest to `values`, F the linear map of the question; shape (n_rows,).
+def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Return answers F·x of a table x ≥ 0 near to `values`, F the linear map of the question; shape (n_rows,).
 
-    Minimised is Σ ((values − F·x)/deviations)² over tables x without negative cells, one number for each joint cell
-    (and choice of the bounded columns' ends). The problem is convex; L-BFGS-B solves it. Wherever that stops, the
-    answers come from one such table: they add up to rounding, counts are at least 0, and a mean lies within the bounds
-    of its column. An answer with less than a thousandth of the largest deviation is weighed as one with that.
+    Level by level: of the consistent answers, first the total (asked for or not), then the tables of one attribute, of
+    two, and so on, are moved to the nearest ones, by squares over variances, that a table x ≥ 0 with the tables of
+    the levels before has. So noise in many empty cells, which has nowhere to go but up, does not become people.
+
+    Each level is a convex problem, solved by L-BFGS-B with a penalty. Wherever that stops, the answers come from one
+    table x ≥ 0 (one number for each joint cell and choice of the bounded columns' ends): they add up to rounding,
+    counts are at least 0, and means lie within bounds.
     """
+    wanted = consistent(query, values, deviations)
+    tables = sorted(_tables(query, wanted, deviations), key=lambda one: one.level)
+    operator = WorkloadColumns(query.domain, query.attributes, query.columns, [one.piece for one in tables])
+    aims, table = np.concatenate([one.values for one in tables]), np.zeros(operator.n_generators)
+    for level in sorted({one.level for one in tables}):
+        for floor in _FLOORS:
+            table = _descended(operator, _weights(tables, level, floor), aims, table)
+        held = np.concatenate([np.full(len(one.values), one.level <= level) for one in tables])
+        aims = np.where(held, operator.apply(table), aims)
+    found = np.array([float(step) for step in query.steps]) * query.operator.apply(table)
+    is_there = (np.abs(found - wanted) <= _NO_MOVE * deviations).all() and (wanted >= 0)[_counting(query)].all()
+    return wanted if is_there else found
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Wanted answers of a piece in its steps, and about their deviation, in what a row can add."""
+
+    piece: Piece
+    values: np.ndarray
+    deviation: float
+
+    @property
+    def level(self) -> int:
+        return len(self.piece.attributes)
+
+
+def _tables(query: Workload, wanted: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
+    """Yield the tables of the question, and for each kind of them the total, whose noise is the least known."""
+    totals = dict[tuple[str | None, bool], _Table]()
+    start = 0
+    for piece in query.pieces:
+        stop, step = start + piece.cells.n_rows, float(piece.step)
+        values = wanted[start:stop] / step
+        deviation = float(deviations[start:stop].max()) / (step * piece.reach)
+        yield _Table(piece, values, deviation)
+        total = _Table(
+            replace(piece, attributes=(), cells=Identity(1)),
+            np.array([values.sum()]),
+            deviation * math.sqrt(len(values)),
+        )
+        kind = piece.column, piece.centred
+        if kind not in totals or total.deviation < totals[kind].deviation:
+            totals[kind] = total
+        start = stop
+    yield from totals.values()
+
+
+def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
+    """Return the roots of what squares weigh: tables of the level by their noise, those before it are held."""
+    firm = floor * (max(one.deviation for one in tables if one.level == level) or 1.0)
+
+    def weight(one: _Table) -> float:
+        deviation = max(firm, one.deviation) if one.level == level else firm
+        return 0.0 if one.level > level else 1 / (one.piece.reach * deviation)
+
+    return np.concatenate([np.full(len(one.values), weight(one)) for one in tables])
+
+
+def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray, start: np.ndarray) -> np.ndarray:
     from scipy.optimize import minimize
 
-    operator, steps = query.operator, np.array([float(step) for step in query.steps])
-    relative = deviations / (steps * query.reach)
-    table = np.zeros(operator.n_generators)
-    for floor in _FLOORS:
-        weights = 1 / (query.reach * np.maximum(relative, floor * relative.max() or 1.0))
-        table = minimize(
-            _half_squares,
-            table,
-            (operator, weights, values / steps),
-            method="L-BFGS-B",
-            jac=True,
-            bounds=[(0, None)] * len(table),
-            options={"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": _TOLERANCE, "gtol": 0},
-        ).x
-    return np.asarray(steps * operator.apply(table))
+    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": _TOLERANCE, "gtol": 0}
+    done = minimize(
+        _half_squares,
+        start,
+        (operator, weights, aims),
+        method="L-BFGS-B",
+        jac=True,
+        bounds=[(0, None)] * len(start),
+        options=options,
+    )
+    return np.asarray(done.x)
 
 
 def _half_squares(
-    table: np.ndarray, operator: WorkloadColumns, weights: np.ndarray, wanted: np.ndarray
+    table: np.ndarray, operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """Return half the weighted squares of what is left of the wanted answers, and their gradient."""
-    left = weights * (operator.apply(table) - wanted)
+    left = weights * (operator.apply(table) - aims)
     return 0.5 * float(left @ left), operator.adjoint(weights * left)
+
+
+def _counting(query: Workload) -> np.ndarray:
+    return np.concatenate([np.full(piece.cells.n_rows, piece.counts) for piece in query.pieces])

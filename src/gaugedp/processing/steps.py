@@ -7,7 +7,7 @@ import numpy as np
 
 from gaugedp.errors import UNTOUCHED, UnknownName
 from gaugedp.processing.least_squares import answerable, consistent
-from gaugedp.processing.non_negative import nearest, solvable
+from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term, Workload
 from gaugedp.queries.maps import MatrixMap
@@ -19,7 +19,7 @@ WORDS = {
     "rounded": "counts rounded to whole numbers",
 }
 STEPS = tuple(WORDS)
-_JOINTLY = "moved to the nearest ones of one table without negative cells, so that they add up and no count is below 0"
+_JOINTLY = "moved to near ones of one table without negative cells, so that they add up and no count is below 0"
 _ALONE = {"non_negative": "set to 0", "rounded": "rounded"}
 _UNDONE = "Totals and their parts add up before counts are {done}, each alone, and not quite after it."
 
@@ -67,7 +67,7 @@ def process(
     (post-processing). Only "consistent" needs the question, and the deviations of the noise.
     """
     if isinstance(query, Workload) and jointly(steps, query):
-        values = nearest(query, values, deviations)
+        values = without_negatives(query, values, deviations)
     elif "consistent" in steps and isinstance(query, Workload):
         values = consistent(query, values, deviations)
     if "non_negative" in steps:
