@@ -22,6 +22,7 @@ def check_refused(desk: Desk, *words: str, table: str = "people.csv", **chosen: 
 
 # -- ε, δ and their kin ----------------------------------------------------------------------------
 
+ZEROS = ["0", "-0.0"]
 NUMBERS = ["0", "-1", "-0.0", "nan", "inf", "-inf", "1e999", "word", "", "0x1", "1,5", "½"]
 
 
@@ -31,9 +32,14 @@ def test_a_wrong_promise(desk: Desk, name: str, text: str) -> None:
     check_refused(desk, f"{name} is", f"Give {name} as a", **{"epsilon": None, name: text})
 
 
-@pytest.mark.parametrize("text", [*NUMBERS, "1", "1.5", "1e300"])
+@pytest.mark.parametrize("text", [*(text for text in NUMBERS if text not in ZEROS), "1", "1.5", "1e300"])
 def test_a_wrong_delta(desk: Desk, text: str) -> None:
     check_refused(desk, "delta is", "Give delta as a", delta=text)
+
+
+@pytest.mark.parametrize("text", ZEROS)
+def test_a_delta_of_0_is_a_pure_promise(desk: Desk, text: str) -> None:
+    assert desk.release(delta=text).out.startswith("Answers with 95 % intervals (PureDP(0.5)")
 
 
 @pytest.mark.parametrize(

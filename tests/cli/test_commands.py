@@ -130,7 +130,7 @@ def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> Non
     first = desk.release(key="my-key", epsilon="0.25")
     assert desk.release(epsilon="1").code == 0
     again = desk.release(key="my-key", epsilon="0.25")
-    said = "This is the stored answer of entry 5, paid for before; nothing was spent now."
+    said = "This is the stored answer of entry 5, paid for before; nothing was read and nothing was spent now."
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
     assert answers == first.out.splitlines()[:-2]
@@ -171,9 +171,9 @@ def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
 def test_answers_that_say_nothing_are_named(desk: Desk) -> None:
     done = desk.release(query="AGE; mean(PAY); mean(PAY) by SEX; SEX", epsilon="0.001")
     for words in (
-        "All counts of AGE may be 0. Compare the categories",
+        "All counts of AGE may be 0, by intervals that hold all at once. Compare the categories",
         "The interval of mean(PAY) is the whole range: this answer says nothing.",
-        "All counts of SEX may be 0.",
+        "All counts of SEX may be 0, by intervals that hold all at once.",
     ):
         assert words in done.out
     certain = desk.release(query="SEX; sum(PAY)", epsilon="1").out

@@ -175,7 +175,9 @@ def test_a_key_brings_the_stored_model_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
     fitted(desk, key="another")
     said = fit(desk, key="my-key").out.splitlines()
-    assert said[-2] == "This is the stored model of entry 5, paid for before; nothing was spent now."
+    assert (
+        said[-2] == "This is the stored model of entry 5, paid for before; nothing was read and nothing was spent now."
+    )
     assert said[-1].startswith("Spent PureDP(1.5) of PureDP(2); PureDP(0.5) is left. Tip after entry 8: "), "as of now"
     for other in ({"features": "SEX"}, {"features": "AGE, SEX"}, {"score": "0.5"}, {"epsilon": "0.4"}, {"radius": "2"}):
         assert fit(desk, key="my-key", **other).code == 3
@@ -256,7 +258,7 @@ def test_a_budget_without_a_price_is_refused_before_a_ledger_is_made(desk: Desk)
         (("epsilon is '1_0'",), {"epsilon": "1_0"}),
         (("epsilon is -1",), {"epsilon": "-1"}),
         (("epsilon is nan",), {"epsilon": "nan"}),
-        (("delta is 0",), {"delta": "0"}),
+        (("delta is -1",), {"delta": "-1"}),
         (("delta is 1",), {"delta": "1"}),
         (("Separate names by commas: SEX, AGE",), {"features": "SEX AGE"}),
         (("radius is 'wide'",), {"radius": "wide"}),

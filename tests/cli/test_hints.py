@@ -80,17 +80,19 @@ def test_of_cells_and_quantiles_the_medians_at_a_bound_are_counted() -> None:
 def test_a_category_without_rows_is_named_once(text: str) -> None:
     region, sex = ["North", "South", "West", "East"] * 2, ["m"] * 4 + ["f"] * 4
     said = released(text, Region=region, SEX=sex)[1]
-    assert said == [f"All counts of Region = south may be 0. {COMPARE}"]
+    assert said == [f"All counts of Region = south may be 0, by intervals that hold all at once. {COMPARE}"]
     region = [name.replace("South", "south") for name in region]
     assert released(text, Region=region, SEX=sex)[1] == []
 
 
 def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
     assert released("Region", Region=["North", "West"])[1] == [
-        f"All counts of Region = south, East may be 0. {COMPARE}"
+        f"All counts of Region = south, East may be 0, by intervals that hold all at once. {COMPARE}"
     ]
     assert released("Region", Region=["North"])[1] == []
-    assert released("Region", epsilon=1e-4)[1] == [f"All counts of Region may be 0. {COMPARE}"]
+    assert released("Region", epsilon=1e-4)[1] == [
+        f"All counts of Region may be 0, by intervals that hold all at once. {COMPARE}"
+    ]
 
 
 def test_neither_bins_nor_running_counts_name_a_category() -> None:

@@ -351,3 +351,14 @@ def test_variances_of_few_columns_are_not_cut_where_noise_is_faint() -> None:
     for seed in range(3):
         model = PCA(1, 1.0, 1e-6, bounds=(-10.0, 10.0), random_state=seed).fit(rows)
         assert 0.85 < model.explained_variance_[0] / 4 < 1.1
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_variances_are_no_more_than_bounds_allow_together(neighbours: str) -> None:
+    """Few rows and loud noise: all variances together are at most the square of the radius, their shares at most 1."""
+    rows = np.random.default_rng(4).uniform(-5, 5, (60, 8))
+    for key in range(5):
+        model = PCA(3, 0.1, 1e-5, bounds=(-5, 5), solver="gaussian", neighbours=neighbours, random_state=key).fit(rows)
+        rows_said = max(model.n_rows_ - 1, 1)
+        assert model.explained_variance_.sum() <= 8 * 25 * model.n_rows_ / rows_said * (1 + 1e-9)
+        assert model.explained_variance_ratio_.sum() <= 1 + 1e-9

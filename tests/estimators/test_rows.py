@@ -261,3 +261,9 @@ def test_sparse_rows_and_bounds_of_other_sizes_are_refused_in_words(model) -> No
         given = csr_array(rows) if "sparse" in words else rows
         with pytest.raises(InvalidRequest, match=words):
             model.fit(given, target)
+
+
+def test_a_lazy_frame_is_refused() -> None:
+    lazy = pytest.importorskip("polars").LazyFrame({"a": [1.0, 2.0]})
+    with pytest.raises(InvalidRequest, match=r"X is a lazy frame. Give its rows: X.collect\(\)."):
+        read_table(lazy)

@@ -47,7 +47,12 @@ def test_bad_numbers_are_refused_by_name(name: str, value: object) -> None:
         promise_asked(**{name: value})
 
 
-@pytest.mark.parametrize("value", [0, -1e-9, 1, 1.5, math.nan, math.inf, "1e-6", True])
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0])
+def test_a_delta_of_0_is_a_pure_promise(zero: float) -> None:
+    assert promise_asked(epsilon=2, delta=zero) == PureDP(2)
+
+
+@pytest.mark.parametrize("value", [-1e-9, 1, 1.5, math.nan, math.inf, "1e-6", True])
 def test_bad_deltas_are_refused_by_name(value: object) -> None:
     with pytest.raises(InvalidRequest, match="delta"):
         promise_asked(epsilon=1, delta=value)

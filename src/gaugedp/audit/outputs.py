@@ -1,8 +1,9 @@
 """Outputs of any kind as numbers: columns to project, and keys that are equal where outputs are."""
 
 import contextlib
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, time, timedelta
 from enum import Enum
 from numbers import Number
@@ -15,6 +16,7 @@ from gaugedp.errors import InvalidRequest
 
 _PLAIN = (str, bytes, bytearray, type(None), Number, np.generic, date, time, timedelta, Enum)  # repr tells them apart
 _MOST_NUMBERS = 2 * 10**7  # kept, over all runs; columns beyond are left out, keys see all
+_MOST_TEXTS, _DIGITS = 16, re.compile("[0-9]+")
 _HUGE = 1e100  # whose square is a float
 
 
@@ -24,13 +26,16 @@ class Outputs:
 
     Two outputs have the same key exactly where they are the same, and the same kind where they have the same types and
     shapes, also of what is in them, and the same pattern of NaN and infinities: 1, 1.0 and
-    True are three outputs. `shape` is that of all outputs, None where they differ.
+    True are three outputs. `shape` is that of all outputs, None where they differ. `texts` are numbers (n,) for what is
+    no number in an output, by name: equal where these texts, or their forms without digits, are, whatever numbers stand
+    beside them.
     """
 
     columns: np.ndarray
     keys: np.ndarray
     kinds: np.ndarray
     shape: tuple[int, ...] | None
+    texts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -60,7 +65,19 @@ def of_objects(outputs: list[Any]) -> Outputs:
     columns = _padded([[leaf for leaf in row if isinstance(leaf, float)] for row in leaves])
     keys = [(name, tuple(_exact(leaf) for leaf in row)) for name, row in zip(names, leaves, strict=True)]
     kinds = [(name, row.tobytes()) for name, row in zip(names, _patterns(columns), strict=True)]
-    return Outputs(columns, _numbered(keys), _numbered(kinds), None)
+    texts = [[str(leaf) for leaf in row if not isinstance(leaf, float)] for row in leaves]
+    if any(texts):
+        columns = np.hstack([columns, [[float(sum(map(len, row)))] for row in texts]])
+    return Outputs(columns, _numbered(keys), _numbered(kinds), None, _texts(texts))
+
+
+def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
+    """Return labels of all texts in each row, of their forms without digits, and of each of the first places."""
+    found = {"texts": _numbered(map(tuple, rows))}
+    found["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
+    for place in range(min(_MOST_TEXTS, max(map(len, rows)))):
+        found[f"text {place}"] = _numbered(row[place] if place < len(row) else "" for row in rows)
+    return found
 
 
 def _is_numeric(value: Any) -> bool:
@@ -113,7 +130,7 @@ def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
 def _parts_of_record(value: Any) -> Iterable[Any]:
     """Return the fields of a dataclass, or the labels and entries of what can be an array; refuse anything else."""
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in fields(value)]
+        return [getattr(value, one.name) for one in fields(value)]
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
         return [*_labels(value), np.array(value.__array__())]
     raise InvalidRequest(

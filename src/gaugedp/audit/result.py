@@ -22,7 +22,11 @@ _FAR, _FAR_MORE = 0.5, 2.0  # a reach that goes without a word; times the logari
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
-_RARE = "An output that gives one answer away is seen where its probability is above some {:.1g}; rarer ones go unseen."
+_RARE = (
+    "An output that comes again and again, of one answer alone, is seen where its probability is above some {:.1g}; "
+    "rarer ones go unseen."
+)
+_FEW = "So few runs can hardly contradict the claim, whatever the outputs: that needs some {:.1g}."
 _FOR_GIVING_AWAY = 12.0  # runs for each right guess that is needed: a quarter of them counts, and luck has its room
 
 
@@ -107,18 +111,19 @@ class Audit:
         if not all(test.kind == "black-box" for test in self.tests):
             return near
         if self.delta == 0:
-            return (*near, _RARE.format(self._rarest))
+            chance = self._rarest
+            return (*near, _RARE.format(chance) if chance < 1 else _FEW.format(chance * self.runs))
         is_point = isinstance(self.guarantee, ApproxDP) and self.guarantee.delta_value > 0
         return (*near, _ONE_POINT) if is_point else near
 
     @property
     def _rarest(self) -> float:
-        """Return the probability above which a pure claim's violation by an output of one answer alone is mostly seen.
+        """Return the probability above which a pure claim's violation by one output of one answer alone is mostly seen.
 
         k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k where the claim is true.
         """
         wanted = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
-        return wanted / max(wanted, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
+        return wanted / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property
     def _is_by_low_digits(self) -> bool:

@@ -23,7 +23,7 @@ def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple
 
     Coordinates; the projection on b − a, the quadratic form of b − a, and norms of y − a less those of y − b, where
     shapes allow; floating-point events; learned linear and quadratic logistic scores; and the likelihood ratios of
-    equal outputs and of kinds of outputs.
+    equal outputs, of kinds of outputs, and of the texts in them.
     """
     values = outputs.finite
     order = separated(values[learn], is_a[learn])
@@ -31,7 +31,7 @@ def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple
     found |= _against(values, outputs.shape, answers)
     found |= _floating(values[:, order[:_MOST_COORDINATES]])
     found |= _learned(values, is_a, learn, order)
-    for name, labels in (("equal outputs", outputs.keys), ("kind of output", outputs.kinds)):
+    for name, labels in {"equal outputs": outputs.keys, "kind of output": outputs.kinds, **outputs.texts}.items():
         found[f"likelihood ratio of {name}"] = likelihood_ratios(labels, is_a, learn)
     return {name: score for name, score in found.items() if np.ptp(score) > 0}
 

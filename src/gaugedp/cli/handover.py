@@ -33,7 +33,8 @@ def handed_over(what: str) -> Iterator[None]:
 
 def stored_before(what: str, account: Mapping[str, Any]) -> str:
     """Say that `what` was in the ledger already."""
-    return f"This is the stored {what} of entry {account['entry']}, paid for before; nothing was spent now."
+    entry = account["entry"]
+    return f"This is the stored {what} of entry {entry}, paid for before; nothing was read and nothing was spent now."
 
 
 def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:

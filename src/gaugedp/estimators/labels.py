@@ -56,7 +56,7 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
-        raise InvalidRequest(f"The labels have shape {labels.shape}.", f"Give {n_rows} labels, one a row.")
+        raise InvalidRequest(f"The labels have shape {labels.shape}.", "Give a label for each row of X.")
     return labels
 
 

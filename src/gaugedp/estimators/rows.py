@@ -21,6 +21,8 @@ def read_rows(X: Any) -> np.ndarray:
         raise InvalidRequest(
             "X is sparse.", "Sparse input is not supported: give a dense table (OneHotEncoder(sparse_output=False))."
         )
+    if hasattr(X, "collect"):
+        raise InvalidRequest("X is a lazy frame.", "Give its rows: X.collect().")
     dated = _dated(X)
     if dated is not None:
         raise InvalidRequest(

@@ -224,9 +224,10 @@ def _purely(asked: Guarantee) -> Guarantee:
 
 
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:
-    """Return the pairs with values that rows of norm 1 can have and that never rise, as eigenvalues do not."""
+    """Return the pairs with values that rows of norm 1 can have, all together, and that never rise."""
     values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
     values = isotonic_regression(values, increasing=False)
+    values, held = (one * min(1.0, n_rows / max(float(one.sum()), 1e-300)) for one in (values, held))
     total = None if pairs.total is None else max(min(pairs.total, n_rows), float(values.sum()))
     return replace(pairs, values=values, held=held, total=total)
 

@@ -1,6 +1,6 @@
 """From the numbers a person gives to the promise they ask for."""
 
-from gaugedp._validate import positive
+from gaugedp._validate import is_finite, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -12,7 +12,7 @@ from gaugedp.guarantees.zcdp import ZCDP
 def promise_asked(
     epsilon: float | None = None, delta: float | None = None, rho: float | None = None, mu: float | None = None
 ) -> Guarantee:
-    """Return PureDP for `epsilon`, ApproxDP for `epsilon` and `delta`, ZCDP for `rho`, GaussianDP for `mu`."""
+    """Return PureDP for `epsilon` (`delta` 0 or none), ApproxDP for both, ZCDP for `rho`, GaussianDP for `mu`."""
     given = {"epsilon": epsilon, "rho": rho, "mu": mu}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1 or (delta is not None and epsilon is None):
@@ -25,7 +25,7 @@ def promise_asked(
     if mu is not None:
         return GaussianDP(mu)
     assert epsilon is not None
-    if delta is None:
+    if delta is None or (is_finite(delta) and delta == 0):
         return PureDP(epsilon)
     positive(delta=delta)
     return ApproxDP(epsilon, delta)
