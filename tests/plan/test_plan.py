@@ -245,7 +245,7 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
         ({"epsilon": math.inf}, "epsilon is inf"),
         ({"epsilon": "1"}, "epsilon is '1'"),
         ({"epsilon": True}, "epsilon is True"),
-        ({"epsilon": 1, "delta": 0}, "delta is 0"),
+        ({"epsilon": 1, "delta": -1}, "delta is -1"),
         ({"epsilon": 1, "delta": 1}, "delta is 1"),
         ({"rho": 0}, "rho is 0"),
         ({"mu": math.nan}, "mu is nan"),
