@@ -17,7 +17,7 @@ MOST_CELLS = 10**5  # of the joint table: some tens of seconds
 _FLOORS = (0.3, 0.03, 0.003)  # of deviations, relative to the largest: what is held is held ever more firmly
 _MOST_STEPS = 3000
 _TOLERANCE = 1e-10  # of the sum of squares in one step, relative to itself
-_SWEEPS = 10
+_SWEEPS, _DIGITS = 10, 10  # of polishing; after the point, so that whole numbers look whole
 _NO_MOVE = 1e-3  # of a deviation: answers that would be moved by no more are left as they are
 
 
@@ -54,7 +54,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     table = _polished(operator, tables, table)
     found = np.array([float(step) for step in query.steps]) * query.operator.apply(table)
     is_there = (np.abs(found - wanted) <= _NO_MOVE * deviations).all() and (wanted >= 0)[_counting(query)].all()
-    return wanted if is_there else found
+    return wanted if is_there else np.round(found, _DIGITS)
 
 
 @dataclass(frozen=True)
