@@ -20,12 +20,18 @@ _HEAD = """\
 name = {name}
 
 [unit]
-neighbours = "add_remove"  # one row is one person. Where a person has several: column = "…" and max_rows = 3
+neighbours = "add_remove"  # one row is one person, who is in the table or not
+# column = "…"             # where a person has several rows: the column that says whose a row is,
+# max_rows = 1             # and how many rows of a person count. With 1, counts are of persons; with more, of rows
 
+# Every column stands below twice: keep it where you count by it, where you add it up or average it, or in both.
 [attributes]  # what is counted by: all categories; bins low, high, width; or whole numbers from, to
 """
 _NUMBERS = "\n[columns]  # numbers to add up or to average, and those of models: bounds, and the step of their values\n"
-_MISSING = '# missing = "drop" leaves rows without a value out of sums and means; a number such as 0 takes its place\n'
+_MISSING = """\
+# missing = "drop" leaves rows without a value out of sums and means; a number such as 0 takes its place
+# unknown = [99, -1] lists the codes that mean that a value is missing
+"""
 
 
 @click.command()
