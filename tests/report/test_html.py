@@ -174,7 +174,7 @@ def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytes
 
 PROMISES = [
     (gd.PureDP(2), {"epsilon": 0.5}, ("1.65 times likelier", "62.3 %", "This release: 25 %")),
-    (gd.ApproxDP(2, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ("Of ε.", "This release: 25 %")),
+    (gd.ApproxDP(2, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ("Shares of ε.", "This release: 25 %")),
     (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release: 1 %")),
     (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release: 25 %")),
 ]

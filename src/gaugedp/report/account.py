@@ -25,7 +25,7 @@ def _bar(facts: Mapping[str, Any]) -> Html:
         return Html("")
     before, now = shares
     left = max(0.0, 1 - before - now)
-    of = "Of ε. " if facts["budget"].startswith("ApproxDP") else ""
+    of = "Shares of ε. " if facts["budget"].startswith("ApproxDP") else ""
     said = _percents([before, now, left])
     words = f"{of}Spent before: {said[0]}. This release: {said[1]}. Left: {said[2]}."
     pieces = [
