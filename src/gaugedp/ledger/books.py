@@ -86,7 +86,7 @@ class Books:
         Without a settlement, return the reservation itself, to `resume` it: paid once, it can be settled once.
         """
         if (earlier.act.request, earlier.act.promise) != (act.request, act.promise):
-            raise LedgerRefused(f"The key {act.key!r} belongs to another request in {self.name}.", "Use a new key.")
+            raise _other_request(earlier.act, self.name)
         settled = self.transaction.find("settle", str(act.key))
         if settled is None and resume:
             self._check_link(earlier)
@@ -160,3 +160,10 @@ def _words(budget: Budget, charge: Units, act: Act) -> str:
         return repr(budget.promise(charge))
     except (InvalidRequest, OverflowError):
         return repr(from_dict(json.loads(str(act.promise))))
+
+
+def _other_request(earlier: Act, name: str) -> LedgerRefused:
+    """Return the refusal of a key under which something else was asked; questions are public."""
+    question = json.loads(earlier.request or "{}").get("query")
+    again = f" Or ask for {question!r} as it was asked, at no cost." if question else ""
+    return LedgerRefused(f"The key {earlier.key!r} belongs to another request in {name}.", f"Use a new key.{again}")
