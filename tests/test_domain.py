@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.attributes import MAX_STEPS, OTHER, BoundedColumn, EdgeBins
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
+from gaugedp.tables.total import Total
 
 NAN, INFINITY = math.nan, math.inf
 
@@ -274,6 +276,14 @@ def test_codes_for_unknown_numbers_tell_questions_apart() -> None:
     questions = [gd.query(gd.Domain.of(HOURS=one), "mean(HOURS)") for one in (plain, coded)]
     assert questions[0].digest() != questions[1].digest()
     assert "HOURS = 99 counts as missing." in questions[1].rules[0]
+
+
+def test_codes_of_many_digits_are_exact() -> None:
+    code = 2**62 + 1
+    domain = gd.Domain.of(x=gd.bounded(0, 10, unknown=[code]))
+    rows = pa.table({"x": pa.array([code, code - 1, code + 1, 5])})
+    (known,) = gd.Table.scan(rows, domain=domain).totals([Total((), "x", present=True)], b"key")
+    assert known.tolist() == [3]
 
 
 def test_a_short_file_has_defaults(tmp_path) -> None:

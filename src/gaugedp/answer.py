@@ -14,7 +14,7 @@ from gaugedp._files import check_ending
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
-from gaugedp.processing import STEPS, check, jointly, process
+from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
 
@@ -225,6 +225,8 @@ class Release:
 
     def _check_processing(self) -> None:
         if not set(self.processing) <= set(STEPS):
+            raise ValueError
+        if self.facts.get("processing", {}).get("jointly", False) not in (False, may_be_joint(self.processing)):
             raise ValueError
         if self._shown.shape != self.numbers.shape or not np.isfinite(self._shown).all():
             raise ValueError

@@ -235,7 +235,7 @@ def bounded(
 def _codes(unknown: Sequence[float]) -> tuple[Fraction, ...]:
     if isinstance(unknown, str) or not isinstance(unknown, Sequence) or not all(map(is_finite, unknown)):
         raise InvalidRequest(f"unknown is {unknown!r}.", "Give a list of the codes that mean it, such as [99, -1].")
-    return tuple(sorted({decimal(float(code)) for code in unknown}))
+    return tuple(sorted({decimal(code) for code in unknown}))
 
 
 def _interval(low: Fraction, high: Fraction, closed: bool) -> str:

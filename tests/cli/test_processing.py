@@ -8,7 +8,7 @@ import pytest
 
 from gaugedp.guarantees import PureDP
 from gaugedp.release import Release
-from tests.cli.kit import PROGRESS, Desk, check_sentence
+from tests.cli.kit import WITH_PROCESSING, Desk, check_sentence
 
 FLAGS = ["--consistent", "--non-negative", "--round"]
 STEPS = ["consistent", "non_negative", "rounded"]
@@ -17,7 +17,7 @@ STEPS = ["consistent", "non_negative", "rounded"]
 @pytest.mark.parametrize("chosen", [[0], [1], [2], [0, 2], [2, 1, 0]], ids=str)
 def test_flags_name_the_steps(desk: Desk, chosen: list[int]) -> None:
     done = desk.release("people.csv", "--json", *(FLAGS[i] for i in chosen), query="SEX; AGE; SEX*AGE")
-    assert (done.code, done.err.splitlines()) == (0, PROGRESS)
+    assert (done.code, done.err.splitlines()) == (0, WITH_PROCESSING)
     facts = json.loads(done.out)
     assert facts["processing"]["steps"] == [STEPS[i] for i in sorted(chosen)]
     assert "of the raw answers" in facts["processing"]["intervals"]

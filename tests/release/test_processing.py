@@ -355,6 +355,7 @@ def test_json_brings_it_back(ledger: Ledger, text: str) -> None:
     [
         *({"values": values} for values in ([1.0], None, ["x"] * 5, [], [float("nan")] * 5, [[1.0]] * 5)),
         *({"steps": steps} for steps in (3, ["consistant"], [["rounded"]])),
+        *({"jointly": jointly} for jointly in (True, "yes", [])),
     ],
     ids=str,
 )

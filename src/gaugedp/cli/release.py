@@ -108,8 +108,11 @@ def release(
         on_progress=stage.draw,
     )
     stored = account if stage.was_stored else None
+    if steps:
+        stage.show("process")
+        answer = answer.processed(*steps, query=question)
     stage.show("write")
-    _write(answer.processed(*steps, query=question), question, files, as_json, stored)
+    _write(answer, question, files, as_json, stored)
 
 
 def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None = None) -> None:

@@ -23,6 +23,7 @@ _WORDS = {
     "pay": "Asking the ledger",
     "look": "Looking: counting the rows",
     "store": "Storing the answer in the ledger",
+    "process": "Processing the answers",
     "write": "Writing the files",
 }
 _SHARES = {"look": "Counting the rows", "audit": "Auditing"}
@@ -73,7 +74,7 @@ class Stage:
     @property
     def has_paid(self) -> bool:
         """Whether the ledger was charged."""
-        return self.name in ("look", "store", "write")
+        return self.name in ("look", "store", "process", "write")
 
     @property
     def consequence(self) -> str:
@@ -87,7 +88,7 @@ class Stage:
                 return UNTOUCHED
             case "pay":
                 return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."
-            case "write":
+            case "process" | "write":
                 return (
                     "The budget stays spent, and the answer is kept: "
                     f"run this again with --key {shlex.quote(self.key)}, at no cost."

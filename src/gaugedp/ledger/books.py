@@ -86,6 +86,7 @@ class Books:
         Without a settlement, return the reservation itself, to `resume` it: paid once, it can be settled once.
         """
         if (earlier.act.request, earlier.act.promise) != (act.request, act.promise):
+            self._check_link(earlier)
             raise _other_request(earlier.act, self.name)
         settled = self.transaction.find("settle", str(act.key))
         if settled is None and resume:

@@ -24,9 +24,14 @@ _ALONE = {"non_negative": "set to 0", "rounded": "rounded"}
 _UNDONE = "Totals and their parts add up before counts are {done}, each alone, and not quite after it."
 
 
+def may_be_joint(steps: Sequence[str]) -> bool:
+    """Return whether both steps are there that can be done as one."""
+    return {"consistent", "non_negative"} <= set(steps)
+
+
 def jointly(steps: Sequence[str], query: Query | None) -> bool:
     """Return whether "consistent" and "non_negative" are one step, so that the answers are both."""
-    return {"consistent", "non_negative"} <= set(steps) and solvable(query)
+    return may_be_joint(steps) and solvable(query)
 
 
 def words(processing: Mapping[str, Any]) -> str:
@@ -39,7 +44,7 @@ def remark(processing: Mapping[str, Any]) -> str:
     """Return what the steps undo of one another, as a sentence from a release's facts; empty where they do not."""
     steps = set(processing.get("steps", ()))
     if processing.get("jointly"):
-        steps.remove("non_negative")
+        steps.discard("non_negative")
     done = [word for step, word in _ALONE.items() if step in steps]
     return _UNDONE.format(done=" or ".join(done)) if done and "consistent" in steps else ""
 
