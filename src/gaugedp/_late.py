@@ -1,17 +1,32 @@
-"""Names that are imported when they are first used, so that importing a package stays quick."""
+"""Lazy imports: a package's names, as its stub file lists them, are imported when they are first used."""
 
+import ast
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
-def late(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`: `modules` maps each name to the module that holds it, or that it is."""
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return a package's `__getattr__`, `__dir__` and `__all__`.
 
-    def found(name: str) -> Any:
+    `file` is the package's `__init__.py`; the stub beside it imports every public name from the module that holds it.
+    """
+    modules = _modules(Path(file).with_suffix(".pyi"))
+
+    def get(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(modules[name])
-        return module if modules[name] == f"{package}.{name}" else getattr(module, name)
+        module = modules[name]
+        if module == package:
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(module), name)
 
-    return found
+    return get, lambda: sorted(modules), sorted(modules)
+
+
+def _modules(stub: Path) -> dict[str, str]:
+    """Return the module that each name of a stub is imported from."""
+    statements = ast.parse(stub.read_text()).body
+    imports = [statement for statement in statements if isinstance(statement, ast.ImportFrom)]
+    return {alias.name: str(statement.module) for statement in imports for alias in statement.names}

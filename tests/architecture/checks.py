@@ -12,7 +12,7 @@ from statistics import median
 ORDER = (
     "errors", "_files", "_late", "_names", "_validate", "_postgres", "entropy", "attributes", "domain", "bodies",
     "guarantees", "samplers", "tables", "queries",
-    "mechanisms", "optimization", "ledger", "bounds", "plan", "compare", "processing", "answer", "release",
+    "mechanisms", "optimization", "ledger", "bounds", "planning", "comparison", "processing", "answer", "releasing",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
@@ -23,7 +23,7 @@ MUST_NOT_KNOW = {
     "bodies": {"guarantees", "entropy", "tables"},
     "mechanisms": {"tables", "queries", "ledger"},
 }
-LAZY = {("answer", "report"), ("compare", "report")}  # inside a function only: save_html, save_svg
+LAZY = {("answer", "report"), ("comparison", "report")}  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
     "sqlite3": "ledger/",
@@ -109,11 +109,11 @@ def _lives_in(place: str, home: str) -> bool:
 
 
 def one_door(place: str, source: str) -> list[str]:
-    """Only release.py evaluates a query on a table."""
+    """Only releasing.py evaluates a query on a table."""
     return [
-        f"{place}:{node.lineno}: calls .evaluate(); only release.py may."
+        f"{place}:{node.lineno}: calls .evaluate(); Only releasing.py may."
         for node in ast.walk(ast.parse(source))
-        if place != "release.py" and isinstance(node, ast.Call) and _attribute(node.func) == "evaluate"
+        if place != "releasing.py" and isinstance(node, ast.Call) and _attribute(node.func) == "evaluate"
     ]
 
 

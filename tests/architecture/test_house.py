@@ -53,18 +53,18 @@ PLANTED = [
     (checks.upward_imports, "guarantees/pure.py", "from gaugedp.bodies import LpBall"),
     (checks.upward_imports, "ledger/sqlite.py", "from gaugedp.tables import Table"),
     (checks.upward_imports, "mechanisms/laplace.py", "from gaugedp.tables.table import Table"),
-    (checks.upward_imports, "plan.py", "from gaugedp.release import release"),
-    (checks.upward_imports, "release.py", "from gaugedp.report import html"),
+    (checks.upward_imports, "planning.py", "from gaugedp.releasing import release"),
+    (checks.upward_imports, "releasing.py", "from gaugedp.report import html"),
     (checks.upward_imports, "helpers.py", ""),
-    (checks.parts_at_home, "release.py", "def f():\n    import pandas as pd"),
+    (checks.parts_at_home, "releasing.py", "def f():\n    import pandas as pd"),
     (checks.parts_at_home, "queries/linear.py", "from sqlglot import exp"),
     (checks.parts_at_home, "tables/duckdb.py", "import sqlite3"),
     (checks.parts_at_home, "report/html.py", "from matplotlib import pyplot"),
     (checks.parts_at_home, "ledger/sqlite.py", "from cryptography.hazmat import primitives"),
-    (checks.parts_at_home, "release.py", "import rich.table"),
-    (checks.one_door, "plan.py", "answer = query.evaluate(table)"),
-    (checks.one_source_of_randomness, "release.py", "import random"),
-    (checks.one_source_of_randomness, "release.py", "from secrets import token_bytes"),
+    (checks.parts_at_home, "releasing.py", "import rich.table"),
+    (checks.one_door, "planning.py", "answer = query.evaluate(table)"),
+    (checks.one_source_of_randomness, "releasing.py", "import random"),
+    (checks.one_source_of_randomness, "releasing.py", "from secrets import token_bytes"),
     (checks.one_source_of_randomness, "entropy.py", "from numpy import random"),
     (
         checks.one_source_of_randomness,
@@ -77,10 +77,10 @@ PLANTED = [
     (checks.exact_samplers, "samplers/discrete_gaussian.py", "from math import log"),
     (checks.exact_samplers, "samplers/discrete.py", "x = np.log(y)"),
     (checks.exact_samplers, "samplers/discrete.py", "x = float(y)"),
-    (checks.narrow_handlers, "release.py", "try:\n    f()\nexcept:\n    pass"),
-    (checks.narrow_handlers, "release.py", "try:\n    f()\nexcept (KeyError, Exception):\n    raise"),
-    (checks.narrow_handlers, "release.py", "try:\n    f()\nexcept BaseException:\n    pass"),
-    (checks.narrow_handlers, "release.py", "with contextlib.suppress(Exception):\n    f()"),
+    (checks.narrow_handlers, "releasing.py", "try:\n    f()\nexcept:\n    pass"),
+    (checks.narrow_handlers, "releasing.py", "try:\n    f()\nexcept (KeyError, Exception):\n    raise"),
+    (checks.narrow_handlers, "releasing.py", "try:\n    f()\nexcept BaseException:\n    pass"),
+    (checks.narrow_handlers, "releasing.py", "with contextlib.suppress(Exception):\n    f()"),
     (checks.machine_paths, "docs/x.md", "see " + checks.MACHINE_PATHS[0] + "x"),
     (checks.addresses, "requirements.lock", "numpy @ https://example.org/numpy.whl"),
 ]
@@ -98,10 +98,10 @@ ALLOWED = [
         "bodies/lp.py",
         "from .base import Body\nfrom gaugedp.errors import InvalidRequest\nimport numpy",
     ),
-    (checks.upward_imports, "release.py", "from gaugedp.plan import plan"),
+    (checks.upward_imports, "releasing.py", "from gaugedp.planning import plan"),
     (checks.parts_at_home, "tables/duckdb.py", "import duckdb"),
     (checks.parts_at_home, "report/plots.py", "import matplotlib"),
-    (checks.one_door, "release.py", "query.evaluate(table)"),
+    (checks.one_door, "releasing.py", "query.evaluate(table)"),
     (checks.one_source_of_randomness, "entropy.py", "import os\nx = os.urandom(32)"),
     (checks.one_source_of_randomness, "samplers/direct.py", "x = rng.random.bits"),
     (checks.exact_samplers, "samplers/direct.py", "import math\nx = math.exp(1)"),
@@ -126,12 +126,12 @@ def _function(n_lines: int, arguments: str = "") -> str:
 @pytest.mark.parametrize(
     ("check", "files"),
     [
-        (checks.file_sizes, {"release.py": "x = 1\n" * 401}),
-        (checks.file_sizes, {"release.py": "x = 1\n" * 301, "plan.py": "x = 1\n" * 301}),
-        (checks.function_sizes, {"release.py": _function(61)}),
-        (checks.function_sizes, {"release.py": _function(9)}),
-        (checks.function_sizes, {"release.py": _function(26) * 2 + _function(1) * 3}),
-        (checks.argument_counts, {"release.py": _function(1, "a, b, c, d, *, e") * 2}),
+        (checks.file_sizes, {"releasing.py": "x = 1\n" * 401}),
+        (checks.file_sizes, {"releasing.py": "x = 1\n" * 301, "planning.py": "x = 1\n" * 301}),
+        (checks.function_sizes, {"releasing.py": _function(61)}),
+        (checks.function_sizes, {"releasing.py": _function(9)}),
+        (checks.function_sizes, {"releasing.py": _function(26) * 2 + _function(1) * 3}),
+        (checks.argument_counts, {"releasing.py": _function(1, "a, b, c, d, *, e") * 2}),
     ],
 )
 def test_planted_sizes_are_found(check: Callable[[dict[str, str]], list[str]], files: dict[str, str]) -> None:
@@ -139,7 +139,7 @@ def test_planted_sizes_are_found(check: Callable[[dict[str, str]], list[str]], f
 
 
 def test_sizes_leave_out_docstrings_remarks_and_self() -> None:
-    files = {"release.py": _function(8, "self, a, b, *, c, d")}
+    files = {"releasing.py": _function(8, "self, a, b, *, c, d")}
     assert not [line for check in LIBRARY_CHECKS for line in check(files)]
 
 

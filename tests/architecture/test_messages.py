@@ -15,7 +15,7 @@ SAYS_ERROR = {  # a text of another program; none of them read rows
     "samplers/facets.py",
     "samplers/facet_walk.py",
     "domain.py",  # the line of the domain file
-    "plan.py",  # the error that is asked for
+    "planning.py",  # the error that is asked for
 }
 
 

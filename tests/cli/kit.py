@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gaugedp.cli.main import run
-from gaugedp.cli.shared import _WORDS
+from gaugedp.cli.stage import _WORDS
 from gaugedp.errors import UNTOUCHED
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger

@@ -179,7 +179,7 @@ def public(furnished: Path) -> Iterator[Path]:
 LIMITED = """
 import os, resource, signal, sys
 from gaugedp.cli.main import run
-from gaugedp.cli.shared import stage
+from gaugedp.cli.stage import stage
 
 
 def limit(size):

@@ -16,7 +16,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.cli.shared import show_table
 from gaugedp.guarantees import PureDP, from_dict
-from gaugedp.release import Release
+from gaugedp.releasing import Release
 from tests.cli.kit import CENTS, DOMAIN, NOTE, PROGRESS, QUESTION, Desk, check_silence, options
 from tests.forking import Done, Nursery
 

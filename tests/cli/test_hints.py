@@ -5,7 +5,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.cli.hints import hints
-from gaugedp.release import Release
+from gaugedp.releasing import Release
 
 COMPARE = "Compare the categories of the domain file with the codebook; upper and lower case differ."
 UNITS = "most values may lie at it or beyond it. Check the units of the bounds."

@@ -12,7 +12,7 @@ from tests.forking import Done, Nursery
 PROGRAM = """
 import os, signal, sys
 from gaugedp.cli.main import run
-from gaugedp.cli.shared import stage
+from gaugedp.cli.stage import stage
 
 
 def interrupt(*_):

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import gaugedp as gd
-from gaugedp.compare import Comparison, compare
+from gaugedp.comparison import Comparison, compare
 from gaugedp.errors import InvalidRequest
 
 DOMAIN = gd.Domain.of(A=["1", "2"], B=gd.integers(1, 6))

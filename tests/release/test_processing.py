@@ -20,7 +20,7 @@ from gaugedp.processing.least_squares import MOST_CELLS, consistent
 from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
-from gaugedp.release import Release
+from gaugedp.releasing import Release
 from gaugedp.tables.table import Table
 
 DOMAIN = gd.Domain.of(A=["1", "2"], B=gd.integers(1, 3), C=gd.integers(1, 4), PAY=gd.bounded(0, 100, step=1))

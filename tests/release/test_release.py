@@ -20,7 +20,7 @@ from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.linear import Workload
-from gaugedp.release import LEVELS, Release
+from gaugedp.releasing import LEVELS, Release
 from gaugedp.tables.duckdb import DuckDBEngine
 from gaugedp.tables.table import Table, source_rules
 

@@ -414,7 +414,7 @@ def test_two_who_finish_one_reservation_show_one_answer(tmp_path):
 
 
 def test_the_command_line_tells_the_share_of_the_look(capsys):
-    from gaugedp.cli.shared import Stage
+    from gaugedp.cli.stage import Stage
 
     stage = Stage()
     for name in ("plan", "look"):

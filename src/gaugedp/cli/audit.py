@@ -18,12 +18,12 @@ from gaugedp.cli.shared import (
     promise_options,
     question_options,
     show_table,
-    stage,
 )
+from gaugedp.cli.stage import stage
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.plan import Plan
-from gaugedp.plan import plan as make_plan
+from gaugedp.planning import Plan
+from gaugedp.planning import plan as make_plan
 from gaugedp.queries import query
 
 _MOST_NUMBERS = 2 * 10**7

@@ -21,7 +21,7 @@ from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.place import is_in_memory
 from gaugedp.queries import count
-from gaugedp.release import release
+from gaugedp.releasing import release
 from gaugedp.tables.table import Table
 
 _PARTS = ("numpy", "scipy", "duckdb", "sqlglot", "cryptography", "click", "rich")

@@ -19,8 +19,8 @@ from gaugedp.cli.shared import (
     numbers,
     remark_on_delta,
     show_table,
-    stage,
 )
+from gaugedp.cli.stage import stage
 from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng

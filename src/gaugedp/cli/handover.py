@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gaugedp.cli.shared import stage
+from gaugedp.cli.stage import stage
 from gaugedp.errors import GaugedpError
 from gaugedp.ledger import Ledger
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gaugedp._names import written_in_list
-from gaugedp.cli.elsewhere import LedgerCommands, without_password
+from gaugedp.cli.commands import LedgerCommands, without_password
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
 from gaugedp.ledger import Entry, Ledger, Report

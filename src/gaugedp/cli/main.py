@@ -5,18 +5,8 @@ import sys
 
 import click
 
-from gaugedp.cli.audit import audit
-from gaugedp.cli.completion import completion
-from gaugedp.cli.doctor import doctor
-from gaugedp.cli.domain import domain
-from gaugedp.cli.elsewhere import Commands
-from gaugedp.cli.explore import explore
-from gaugedp.cli.fit import fit
-from gaugedp.cli.ledger import ledger
-from gaugedp.cli.plan import plan
-from gaugedp.cli.predict import predict
-from gaugedp.cli.release import release
-from gaugedp.cli.shared import stage
+from gaugedp.cli.commands import Commands
+from gaugedp.cli.stage import stage
 from gaugedp.errors import UNTOUCHED, GaugedpError
 
 INTERRUPTED = 130
@@ -30,18 +20,6 @@ def cli() -> None:
     Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after paying,
     or an audit found a violation.
     """
-
-
-cli.add_command(domain)
-cli.add_command(plan)
-cli.add_command(release)
-cli.add_command(fit)
-cli.add_command(predict)
-cli.add_command(ledger)
-cli.add_command(audit)
-cli.add_command(doctor)
-cli.add_command(explore)
-cli.add_command(completion)
 
 
 def main(arguments: list[str] | None = None) -> None:

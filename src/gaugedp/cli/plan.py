@@ -15,8 +15,8 @@ from gaugedp.cli.shared import (
     show_table,
 )
 from gaugedp.errors import InvalidRequest
-from gaugedp.plan import Plan, worth
-from gaugedp.plan import plan as make_plan
+from gaugedp.planning import Plan, worth
+from gaugedp.planning import plan as make_plan
 from gaugedp.queries import query
 
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")

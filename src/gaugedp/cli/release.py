@@ -21,18 +21,18 @@ from gaugedp.cli.shared import (
     question_options,
     remark_on_delta,
     show_table,
-    stage,
 )
+from gaugedp.cli.stage import stage
 from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger import Ledger
-from gaugedp.plan import plan
+from gaugedp.planning import plan
 from gaugedp.processing import check, remark
 from gaugedp.queries import Quantiles, Workload, query
-from gaugedp.release import release as make_release
+from gaugedp.releasing import release as make_release
 from gaugedp.tables.table import Table
 
 _SHOWN = 60

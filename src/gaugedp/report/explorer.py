@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gaugedp._validate import between, finite, positive
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.plan import Plan, plan
+from gaugedp.planning import Plan, plan
 from gaugedp.queries.base import Query
 from gaugedp.report import explorer_page, html
 from gaugedp.report.plots import check_installed

@@ -7,7 +7,7 @@ from typing import Any
 
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.plan import Plan, plan
+from gaugedp.planning import Plan, plan
 from gaugedp.queries.base import Query
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)

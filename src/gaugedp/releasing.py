@@ -15,7 +15,7 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
 from gaugedp.mechanisms.quotients import quotients
-from gaugedp.plan import Plan, fits, misfit, plan, together
+from gaugedp.planning import Plan, fits, misfit, plan, together
 from gaugedp.processing import check, counts
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import quotient_terms

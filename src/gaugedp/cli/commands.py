@@ -1,0 +1,76 @@
+"""The groups of commands: imported when they are called, and found under names that people try."""
+
+import importlib
+import re
+import shlex
+
+import click
+
+_ELSEWHERE = {
+    "show": "gaugedp ledger show PATH",
+    "verify": "gaugedp ledger verify PATH",
+    "open": "gaugedp ledger open PATH --budget B",
+    "report": "gaugedp release … --report FILE",
+}
+
+
+COMMANDS = {  # in the order of work, with one line of help, so that --help imports none of them
+    "domain": "Write a domain file to fill in, from column names alone.",
+    "plan": "Compare the mechanisms for a question; reads no data.",
+    "explore": "Write a page that shows error against epsilon; reads no data.",
+    "release": "Answer a question from a table and pay for it.",
+    "fit": "Fit a model to a table and pay for it.",
+    "predict": "Predict for each line of a table with a fitted model.",
+    "ledger": "Open, show or verify a ledger.",
+    "audit": "Test a mechanism on two neighbouring answers.",
+    "doctor": "Check the installation, and a folder for ledgers.",
+    "completion": "Print a script that completes commands in a shell.",
+}
+
+
+class Commands(click.Group):
+    """The commands of `gaugedp`, each in the module of its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"gaugedp.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first word, or say where one of that name is."""
+        if args[0] in _ELSEWHERE and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Write: {_ELSEWHERE[args[0]]}")
+        return super().resolve_command(ctx, args)
+
+
+class LedgerCommands(click.Group):
+    """The commands of `gaugedp ledger`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the first word, or show how a ledger of that name is shown."""
+        if not args[0].isalpha() and not ctx.resilient_parsing:
+            ctx.fail(f"A command is missing. Write: gaugedp ledger show {shlex.quote(without_password(args[0]))}")
+        return super().resolve_command(ctx, args)
+
+
+def without_password(path: str) -> str:
+    """Return an address without what stands before its @, and any other path as it is."""
+    return re.sub(r"://[^@/]*@", "://", path)

@@ -1,0 +1,51 @@
+"""Importing the package and asking for help load no more than they show."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+import gaugedp as gd
+from gaugedp import bounds
+from gaugedp.cli.commands import COMMANDS
+from gaugedp.cli.main import cli
+
+
+@pytest.mark.parametrize(
+    "statement", ["import gaugedp", "from gaugedp.cli.main import run; run(['--help'])"], ids=["import", "help"]
+)
+def test_it_loads_no_numpy(statement: str) -> None:
+    program = f"import sys; {statement}; sys.exit('numpy' in sys.modules or 'duckdb' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("package", [gd, bounds], ids=lambda package: package.__name__)
+def test_every_public_name_is_there(package: object) -> None:
+    assert dir(package) == package.__all__  # type: ignore[attr-defined]
+    for name in package.__all__:  # type: ignore[attr-defined]
+        assert getattr(package, name) is not None
+
+
+def test_front_doors_are_functions() -> None:
+    import gaugedp.comparison
+    import gaugedp.planning
+    import gaugedp.releasing
+
+    assert (gd.plan, gd.release, gd.compare) == (
+        gaugedp.planning.plan,
+        gaugedp.releasing.release,
+        gaugedp.comparison.compare,
+    )
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'plann'"):
+        _ = gd.plann
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_there(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.help
