@@ -38,7 +38,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
 		|| sed -n 's/^\([a-z]*\):[^#]*## /  make \1: /p' Makefile
 
-demo: $(VENV)/project ## release tables from a public survey excerpt and write report.html
+demo: $(VENV)/runtime ## release tables from a public survey excerpt and write report.html
 	@echo "The demo starts with a new ledger each time: demo-out/ is removed first. Never remove a real ledger."
 	@rm -rf demo-out report.html && mkdir demo-out
 	$(VENV)/bin/gaugedp release examples/acs/acs_ma2018.csv --domain examples/acs/domain.toml \
@@ -83,6 +83,8 @@ lock: ## write the lock files again from pyproject.toml (needs uv; UPGRADE=1 tak
 	@[ -n "$(UV)" ] || { echo "make lock needs uv on the PATH."; exit 2; }
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) pyproject.toml --extra report \
 		--group build --group test -o requirements.lock
+	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock pyproject.toml --extra report \
+		--group build -o requirements-demo.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) pyproject.toml --extra learn --extra report \
 		--group build --group bench -o requirements-bench.lock
 	uv pip compile $(LOCK_OPTIONS) $(if $(UPGRADE),--upgrade) -c requirements.lock --group browser -o requirements-browser.lock
@@ -104,18 +106,23 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
 NEW     := "$(PYTHON)" -m venv --clear
 endif
 
-$(VENV)/lock: requirements.lock
+$(VENV)/lock: requirements-demo.lock
 	@[ -n "$(PYTHON)$(UV)" ] || { \
 		echo "gaugedp needs Python 3.11 or newer with the venv module, and found none."; \
 		echo "Install one (on Debian and Ubuntu: python3 and python3-venv), or name one: make PYTHON=/path/to/python3"; \
 		exit 2; }
-	@echo "Creating $(VENV) from requirements.lock, once ..."
+	@echo "Creating $(VENV) from requirements-demo.lock, once ..."
 	@$(NEW) $(VENV)
-	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --require-hashes -r requirements-demo.lock
 	@touch $@
 
-$(VENV)/project: $(VENV)/lock pyproject.toml
+$(VENV)/runtime: $(VENV)/lock pyproject.toml
 	@$(INSTALL) --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/project: $(VENV)/runtime requirements.lock
+	@echo "Adding the tools of requirements.lock to $(VENV), once ..."
+	@$(INSTALL) --require-hashes -r requirements.lock
 	@touch $@
 
 $(BENCH)/project: $(VENV)/project requirements-bench.lock pyproject.toml
