@@ -102,7 +102,7 @@ ifneq ($(UV),)
 INSTALL := $(UV) pip install --quiet --python $(RUN)
 NEW     := $(UV) venv --quiet --clear --python "$(or $(PYTHON),>=3.11)"
 else
-INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
 NEW     := "$(PYTHON)" -m venv --clear
 endif
 
