@@ -1,5 +1,7 @@
-"""Code blocks of Markdown pages, and how to run them."""
+"""Code blocks of Markdown pages, and how to run them. A ```text block right after a Python block is its output."""
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -15,7 +17,8 @@ from gaugedp.domain import Domain, PrivacyUnit
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL
 )
-MARK = re.compile(r"<!-- (?P<kind>not run|exit|needs): (?P<said>\S.*?) -->\s*\Z", re.DOTALL)
+MARK = re.compile(r"<!-- (?P<kind>not run|exit|needs|saved as): (?P<said>\S.*?) -->\s*\Z", re.DOTALL)
+OUTPUT = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELLS = ("bash", "console", "shell", "sh")
 RUN_COMMAND = "import sys; from gaugedp.cli.main import main; sys.argv[0] = 'gaugedp'; sys.exit(main())"
 PROGRAMS: dict[str, tuple[str, ...]] = {"gaugedp": ("-c", RUN_COMMAND), "python": ()}
@@ -25,7 +28,8 @@ PROGRAMS: dict[str, tuple[str, ...]] = {"gaugedp": ("-c", RUN_COMMAND), "python"
 class Block:
     """One fenced block: its language, text, first line, and what the remark right before it says.
 
-    `kind` is "not run" with a reason, "needs" with a tool, "exit" with the code its commands must have, or nothing.
+    `kind` is "not run" with a reason, "needs" with a tool, "exit" with the code its commands must have, "saved as" with
+    the name of its file, or nothing. `output` is the printed output that the page shows.
     """
 
     language: str
@@ -33,6 +37,7 @@ class Block:
     line: int
     kind: str = ""
     said: str = ""
+    output: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -58,7 +63,8 @@ def all_blocks(text: str) -> list[Block]:
         mark = MARK.search(before[max(before.rfind("<!--"), 0) :])
         line = before.count("\n") + 2
         remark = (mark["kind"], " ".join(mark["said"].split())) if mark else ("", "")
-        found.append(Block(match["language"], dedent(match["code"]), line, *remark))
+        output = OUTPUT.match(text, match.end())
+        found.append(Block(match["language"], dedent(match["code"]), line, *remark, output and output["text"]))
     return found
 
 
@@ -91,18 +97,26 @@ def run_page(page: Path, folder: Path, tool: str = "", edit: Callable[[str], str
 def run_block(block: Block, page: Path, folder: Path, names: dict[str, object]) -> None:
     """Run one block."""
     if block.language == "python":
-        # Empty lines in front make a traceback point at the page's own lines.
-        exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
+        printed = run_python(block, page, names)
+        assert block.output is None or block.output == printed, f"{page.name} does not show:\n{printed}"
     elif block.language == "toml":
-        load_domain(block.code, folder)
+        load_domain(block.code, folder / (block.said if block.kind == "saved as" else "printed-domain.toml"))
     else:
         for command in block.commands:
             run_command(command, folder, block.exit_code)
 
 
-def load_domain(text: str, folder: Path) -> None:
+def run_python(block: Block, page: Path, names: dict[str, object]) -> str:
+    """Run a block of Python and return what it printed."""
+    # Empty lines in front make a traceback point at the page's own lines.
+    program = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(program, names)
+    return printed.getvalue()
+
+
+def load_domain(text: str, file: Path) -> None:
     """Load a printed domain file."""
-    file = folder / "printed-domain.toml"
     file.write_text(text, "utf-8")
     Domain.load(file)
     PrivacyUnit.load(file)
