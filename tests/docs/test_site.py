@@ -52,7 +52,14 @@ pytestmark = pytest.mark.xdist_group("site")  # it is built once
 
 def test_every_page_is_in_the_navigation_once() -> None:
     pages = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
-    assert sorted(NAVIGATION) == pages, "a page of docs/ needs a line below nav: in mkdocs.yml, and a line needs a page"
+    assert sorted([*NAVIGATION, *hook("navigation").unnamed(SETTINGS)]) == pages, (
+        "a page of docs/ needs a line below nav: in mkdocs.yml, and a line needs a page"
+    )
+
+
+def test_the_picture_of_the_rooms_is_drawn_from_the_code() -> None:
+    rooms = hook("rooms")
+    assert rooms.picture() == rooms.PICTURE.read_text("utf-8"), "run python docs/hooks/rooms.py"
 
 
 def test_every_picture_is_shown() -> None:
