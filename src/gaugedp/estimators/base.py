@@ -13,8 +13,9 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.record import FitRelease
-from gaugedp.estimators.rows import as_read, read_table
+from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -55,7 +56,7 @@ class PrivateEstimator(BaseEstimator):
     random_state: int | None
     ledger: Ledger | LedgerLeftBehind | None
     n_features_in_: int
-    _read_as: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # low, high, and what a missing number counts as
+    _read_as = Reading(0)  # of the last fit
     feature_names_in_: np.ndarray
 
     def _asked(self) -> Guarantee:
@@ -122,8 +123,14 @@ class PrivateEstimator(BaseEstimator):
         """Set what every fit shows: `guarantee_` and `release_`."""
         asked = self._asked().to_dict()
         public = {"asked": asked, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
+        if self._read_as.indicators:
+            public["missing_indicator"] = list(self._read_as.indicators)
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+
+    def _read_by(self, reading: Reading) -> None:
+        """Set how the rows of the fit were read, which what comes after it reads alike."""
+        self._read_as, self.n_features_in_ = reading, reading.n_columns
 
     def _note_names(self, X: Any) -> None:
         """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""
@@ -136,7 +143,7 @@ class PrivateEstimator(BaseEstimator):
     def _like_fitted(self, X: Any) -> np.ndarray:
         """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any.
 
-        Numbers beyond the bounds, and what is missing, count as they did in the fit.
+        They are read as they were in the fit, with its indicators: shape (n, d + m).
         """
         check_is_fitted(self, "n_features_in_")
         name = type(self).__name__
@@ -148,7 +155,7 @@ class PrivateEstimator(BaseEstimator):
                 "Give the same columns.",
                 "",
             )
-        return as_read(rows, self._read_as)
+        return self._read_as(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickle and joblib keep: of a fitted model all but the ledger, which prediction has no need of."""
