@@ -20,6 +20,7 @@ from gaugedp.estimators import linear_model
 from gaugedp.estimators.design import Centre, Design, read_scaling
 from gaugedp.estimators.labels import codes_of, read_classes, read_labels
 from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -83,14 +84,14 @@ def test_bounds_bring_rows_back_in_their_units() -> None:
 
 
 def test_scaling_keeps_zero_where_the_bounds_hold_it() -> None:
-    scaling = read_scaling(([0, 10, -4], [2, 30, 1]), None, 3)
+    scaling = read_scaling(Reading.in_box(([0, 10, -4], [2, 30, 1]), None, 3, False), None)
     (unit,) = scaling.unit(np.array([[2, 30, -4], [0, 20, 0], [9, -5, 9], [np.nan, np.inf, -np.inf]]))
     scaled = unit * math.sqrt(3)
-    assert scaled == pytest.approx(np.array([[1, 1, -1], [0, 0, 0], [1, -1, 0.25], [0, 1, -1]]))
+    assert scaled == pytest.approx(np.array([[1, 1, -1], [0, 0, 0], [1, -1, 0.25], [0.5, 1, -1]]))
 
 
 def test_designs_stay_in_the_ball_and_coefficients_come_back() -> None:
-    scaling = read_scaling(None, 2.0, 3)
+    scaling = read_scaling(Reading(3), 2.0)
     rows = RNG.standard_normal((50, 3)) * 3
     rows[3] = np.nan
     design = Design(scaling, np.array([0.3, -0.2, 0.1]), 2.0, 0.2)

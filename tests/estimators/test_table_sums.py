@@ -105,6 +105,7 @@ def test_the_ledger_pays_for_the_unit_before_the_look(monkeypatch: pytest.Monkey
     [
         ({"neighbours": "replace"}, ["x"], InvalidRequest),
         ({"neighbours": "add_remove", "bounds": (0, 1)}, ["x"], InvalidRequest),
+        ({"neighbours": "add_remove", "missing_indicator": True}, ["x"], InvalidRequest),
         ({"neighbours": "add_remove"}, [], InvalidRequest),
         ({"neighbours": "add_remove"}, ["x", "x"], InvalidRequest),
         ({"neighbours": "add_remove"}, ["group"], UnknownName),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
-from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.record import FitRelease
-from gaugedp.estimators.rows import as_read, read_table
+from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 
 NEIGHBOURS = ("add_remove", "replace")
+_SCORED_NAN = (
+    "Each fold and candidate of a search is a fit that is paid: one that is refused is scored NaN, "
+    "unless error_score='raise' is given."
+)
 _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 
@@ -35,11 +41,21 @@ def after_paying(paid: Reservation | None) -> Iterator[None]:
         raise InvalidRequest(refused.what, refused.do, STAYS_SPENT) from None
 
 
+@dataclass(frozen=True, repr=False)
 class LedgerLeftBehind:
-    """What a fitted model that was saved has for its ledger: it predicts without one, and a new fit asks for it."""
+    """What a model has for a ledger that did not come along: it predicts without one, and a fit says why and asks."""
+
+    what: str = "The model was saved after a fit, and a saved model leaves its ledger behind."
+    do: str = "Give the ledger again: model.set_params(ledger=gd.Ledger.open(...))."
 
     def __repr__(self) -> str:
         return "LedgerLeftBehind()"
+
+
+IN_MEMORY = LedgerLeftBehind(
+    "The ledger of this model is in the memory of another process.",
+    "Give a ledger file, which processes share: gd.Ledger.open('people.ledger', budget=...). Or fit with n_jobs=1.",
+)
 
 
 class PrivateEstimator(BaseEstimator):
@@ -55,7 +71,7 @@ class PrivateEstimator(BaseEstimator):
     random_state: int | None
     ledger: Ledger | LedgerLeftBehind | None
     n_features_in_: int
-    _read_as: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # low, high, and what a missing number counts as
+    _read_as = Reading(0)  # of the last fit
     feature_names_in_: np.ndarray
 
     def _asked(self) -> Guarantee:
@@ -84,10 +100,7 @@ class PrivateEstimator(BaseEstimator):
     def _account(self) -> Ledger | None:
         """Return the ledger that a fit is charged to."""
         if isinstance(self.ledger, LedgerLeftBehind):
-            raise InvalidRequest(
-                "The model was saved after a fit, and a saved model leaves its ledger behind.",
-                "Give the ledger again: model.set_params(ledger=gd.Ledger.open(...)).",
-            )
+            raise InvalidRequest(self.ledger.what, self.ledger.do)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
         return self.ledger
@@ -112,7 +125,10 @@ class PrivateEstimator(BaseEstimator):
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
         table = ledger.table or "rows"
-        paid = ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
+        try:
+            paid = ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
+        except LedgerRefused as refused:
+            raise LedgerRefused(refused.what, f"{refused.do} {_SCORED_NAN}", refused.undone) from None
         assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
         return paid
 
@@ -122,8 +138,14 @@ class PrivateEstimator(BaseEstimator):
         """Set what every fit shows: `guarantee_` and `release_`."""
         asked = self._asked().to_dict()
         public = {"asked": asked, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
+        if self._read_as.indicators:
+            public["missing_indicator"] = list(self._read_as.indicators)
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+
+    def _read_by(self, reading: Reading) -> None:
+        """Set how the rows of the fit were read, which what comes after it reads alike."""
+        self._read_as, self.n_features_in_ = reading, reading.n_columns
 
     def _note_names(self, X: Any) -> None:
         """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""
@@ -136,7 +158,7 @@ class PrivateEstimator(BaseEstimator):
     def _like_fitted(self, X: Any) -> np.ndarray:
         """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any.
 
-        Numbers beyond the bounds, and what is missing, count as they did in the fit.
+        They are read as they were in the fit, with its indicators: shape (n, d + m).
         """
         check_is_fitted(self, "n_features_in_")
         name = type(self).__name__
@@ -148,12 +170,17 @@ class PrivateEstimator(BaseEstimator):
                 "Give the same columns.",
                 "",
             )
-        return as_read(rows, self._read_as)
+        return self._read_as(rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and joblib keep: of a fitted model all but the ledger, which prediction has no need of."""
+        """Return what pickle and joblib keep: all but a ledger in memory, and of a fitted model all but any ledger.
+
+        So a fit in another process refuses in words, where an error of pickling would not say why.
+        """
         state: dict[str, Any] = super().__getstate__()
-        return {**state, "ledger": LedgerLeftBehind()} if "release_" in state and self.ledger is not None else state
+        if not isinstance(self.ledger, Ledger) or ("release_" not in state and self.ledger.shared):
+            return state
+        return {**state, "ledger": LedgerLeftBehind() if "release_" in state else IN_MEMORY}
 
     def _settle(self, paid: Reservation | None) -> None:
         if paid is not None and isinstance(self.ledger, Ledger):

@@ -11,7 +11,8 @@ from gaugedp._validate import moderate
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, into_ball, read_bounds
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, into_ball
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
@@ -32,13 +33,11 @@ Blocks = Iterable[np.ndarray]  # of rows, shape (m, d) each
 class Scaling:
     """The map of rows (n, d) into the unit ball of ℓ₂, by public facts alone.
 
-    A row is clipped to the box from `low` to `high`, has `centre` taken off, is divided by `width`, pulled back to the
-    ball of radius `row_norm` and divided by it. What is not a number counts as `centre`; without bounds a row with an
-    entry that is not finite counts as 0.
+    A row is read, has `centre` taken off, is divided by `width`, pulled back to the ball of radius `row_norm` and
+    divided by it.
     """
 
-    low: np.ndarray
-    high: np.ndarray
+    reading: Reading
     centre: np.ndarray
     width: np.ndarray
     row_norm: float
@@ -49,10 +48,9 @@ class Scaling:
             yield into_ball(self._inside(block), 2, self.row_norm)
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
-        if np.isinf(self.low).any():
+        if self.reading.box is None:
             return block
-        scaled = (np.clip(block, self.low, self.high) - self.centre) / self.width
-        return np.clip(np.nan_to_num(scaled, nan=0.0), -1, 1)
+        return np.clip((self.reading(block) - self.centre) / self.width, -1, 1)
 
 
 def room(faintness: float, enough: float = _ROOM) -> float:
@@ -64,14 +62,15 @@ def room(faintness: float, enough: float = _ROOM) -> float:
     return 1 + enough / faintness
 
 
-def read_scaling(bounds: Any, row_norm: Any, n_columns: int, slack: float = 1.0) -> Scaling:
-    """Return how rows are scaled: by `bounds`, by `row_norm`, or by both; one of them must be given.
+def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling:
+    """Return how rows are scaled: by a box, by `row_norm`, or by both; one of them must be given.
 
-    With bounds = (low, high) a column whose bounds hold 0 is divided by the larger end, so that 0 stays 0 and sparse
+    In a box (low, high) a column whose bounds hold 0 is divided by the larger end, so that 0 stays 0 and sparse
     rows stay short; any other is centred on the middle of its bounds. All land in [−1, 1]. Rows are pulled back to
-    `row_norm` in these units where it is given, else to `slack`·√d. Without bounds, `row_norm` is in the rows' units.
+    `row_norm` in these units where it is given, else to `slack`·√d. Without a box, `row_norm` is in the rows' units.
     """
-    if bounds is None and row_norm is None:
+    box, n_columns = reading.box, reading.width
+    if box is None and row_norm is None:
         raise InvalidRequest(
             "Neither row_norm nor bounds is given.",
             "Give row_norm, or bounds=(low, high), from public knowledge, never read off the data.",
@@ -79,13 +78,12 @@ def read_scaling(bounds: Any, row_norm: Any, n_columns: int, slack: float = 1.0)
     if row_norm is not None:
         moderate(row_norm=row_norm)
     longest = float(row_norm) if row_norm is not None else slack * math.sqrt(n_columns)
-    if bounds is None:
-        ends = np.full(n_columns, -math.inf), np.full(n_columns, math.inf)
-        return Scaling(*ends, np.zeros(n_columns), np.ones(n_columns), longest)
-    low, high = read_bounds("bounds", bounds, n_columns)
+    if box is None:
+        return Scaling(reading, np.zeros(n_columns), np.ones(n_columns), longest)
+    low, high = box
     holds_zero = (low <= 0) & (high >= 0)
     centre = np.where(holds_zero, 0.0, low / 2 + high / 2)
-    return Scaling(low, high, centre, np.where(holds_zero, np.maximum(-low, high), high / 2 - low / 2), longest)
+    return Scaling(reading, centre, np.where(holds_zero, np.maximum(-low, high), high / 2 - low / 2), longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,12 +110,13 @@ class Design:
 
     def rows(self, X: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the label is not `known`."""
-        found, start = np.empty((len(X), X.shape[1] + (self.constant > 0))), 0
+        n_columns, start = len(self.shift), 0
+        found = np.empty((len(X), n_columns + (self.constant > 0)))
         for block in self.scaling.unit(X):
             inside = into_ball(block - self.shift, 2, self.reach) / self.size
-            found[start : start + len(block), : X.shape[1]] = inside
+            found[start : start + len(block), :n_columns] = inside
             start += len(block)
-        found[:, X.shape[1] :] = self.last
+        found[:, n_columns:] = self.last
         found[~known] = 0.0
         return found
 

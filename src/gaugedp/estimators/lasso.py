@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target, with_middle
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
@@ -20,6 +21,7 @@ class Lasso(LinearRegressor):
 
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: features are clipped
         to them and scaled to [−1, 1]. What is ambiguous is refused, as in `LogisticRegression`.
+    missing_indicator : as in `LogisticRegression`.
     target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
     radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
         scikit-learn's alpha. There are no sample weights.
@@ -28,13 +30,13 @@ class Lasso(LinearRegressor):
     residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
     with the logarithm of the number of features, so it is for many of them.
 
-    What is not a number counts as the middle of its bounds.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 
-    After fit: coef_ (d,), intercept_, n_steps_, guarantee_, release_, solver_, n_features_in_, and feature_names_in_
-    where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, guarantee_, release_, solver_,
+    n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Lasso(LinearRegressor):
         delta: float = 0.0,
         *,
         bounds: Any = None,
+        missing_indicator: Any = False,
         target_bounds: Any = None,
         radius: float = 1.0,
         fit_intercept: bool = True,
@@ -53,6 +56,7 @@ class Lasso(LinearRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.missing_indicator = missing_indicator
         self.target_bounds = target_bounds
         self.radius = radius
         self.fit_intercept = fit_intercept
@@ -65,29 +69,21 @@ class Lasso(LinearRegressor):
         asked, rows = self._asked(), read_rows(X)
         target = read_target(y, len(rows))
         positive(radius=self.radius)
-        box = read_bounds("bounds", by_name("bounds", self.bounds, names_of(X)), rows.shape[1])
+        reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
         planned = len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS
-        loss, n_columns = Squared(1.0), rows.shape[1] + self.fit_intercept
+        loss, n_columns = Squared(1.0), reading.width + self.fit_intercept
         calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, asked, self.neighbours)
         paid = self._pay(calibration.guarantee, asked, rows.shape)
         features = np.ones((len(rows), n_columns))
-        features[:, : rows.shape[1]] = into_box(rows, *box)
+        features[:, : reading.width] = reading.in_cube(rows)
         goal = into_box(target, *range_)
         found = frank_wolfe(features, goal, loss, self.radius, calibration, self._stream())
-        self._show(found, box, range_)
+        self._show(reading, found[: reading.width], float(found[reading.width :].sum()), range_)
         self._note_names(X)
-        self.n_steps_ = calibration.steps
+        self.n_steps_, self.solver_ = calibration.steps, "frank-wolfe"
         facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, calibration.guarantee, calibration.selection.exactness, facts)
         self._settle(paid)
         return self
-
-    def _show(self, found: np.ndarray, box: Any, range_: Any) -> None:
-        (low, high), (least, most) = box, range_
-        self._read_as = with_middle(low, high)
-        slopes, constant = found[: len(low)], float(found[len(low) :].sum())
-        self.coef_ = slopes * (most - least) / (high - low)
-        self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))
-        self.n_features_in_, self.solver_ = len(self.coef_), "frank-wolfe"

@@ -11,10 +11,11 @@ from sklearn.base import ClassifierMixin
 from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import PrivateEstimator, after_paying
-from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
 from gaugedp.estimators.level import Level, spares_delta
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
@@ -110,6 +111,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
     solvers: tuple[str, ...] = ("auto",)
     row_norm: float | None
     bounds: Any
+    missing_indicator: Any
     classes: Any
     fit_intercept: bool
     solver: str
@@ -121,10 +123,10 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         check_given(self.classes, self.bounds, self.row_norm)
         labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
         check_kind(y, classes)
-        bounds = by_name("bounds", self.bounds, names_of(X))
-        read_scaling(bounds, self.row_norm, X_read.shape[1])
+        reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
+        read_scaling(reading, self.row_norm)
         self._check()
-        size = (1 if len(classes) == 2 else len(classes)) * (X_read.shape[1] + self.fit_intercept)
+        size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(asked, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(asked, solver)
         guarantee = count.with_rest(_promise(solver, count.rest))
@@ -133,12 +135,12 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             stream = self._stream()
             n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
             noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
-            centre = self._centre(count.rest, (len(classes), X_read.shape[1]), n_rows, solver)
+            centre = self._centre(count.rest, (len(classes), reading.width), n_rows, solver)
             slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
-            scaling = read_scaling(bounds, self.row_norm, X_read.shape[1], slack)
+            scaling = read_scaling(reading, self.row_norm, slack)
             level = self._level(centre, len(classes))
             mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
-            shift = np.zeros(X_read.shape[1]) + mean
+            shift = np.zeros(reading.width) + mean
             reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
             design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
             task = Task(
@@ -151,7 +153,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
                 known, rows = np.where(codes >= 0, task.signs, 0.0), task.rows[:, :-1]
                 weights[0, -1] = level.intercept(rows, known, weights[0, :-1], n_rows, stream) / design.last
         self._show(design.coefficients(weights), classes, (solver, reason))
-        self._read_as = None if np.isinf(scaling.low).any() else (scaling.low, scaling.high, scaling.centre)
+        self._read_by(reading)
         self._note_names(X)
         self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
         self._settle(paid)
@@ -228,7 +230,6 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = classes, *solver
-        self.n_features_in_ = self.coef_.shape[1]
 
     def _facts(self, reason: str) -> dict[str, Any]:
         return {"solver": self.solver_, "reason": reason, "classes": self.classes_.tolist()}

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.reading import Reading
 
 
 class LinearRegressor(RegressorMixin, PrivateEstimator):
@@ -18,6 +19,14 @@ class LinearRegressor(RegressorMixin, PrivateEstimator):
         """Return predictions, shape (n,)."""
         found: np.ndarray = self._like_fitted(X) @ self.coef_ + self.intercept_
         return found
+
+    def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
+        """Set what tells targets from rows, of slopes and a constant for both in units of their boxes."""
+        self._read_by(reading)
+        assert reading.box is not None
+        (low, high), (least, most) = reading.box, target
+        self.coef_ = slopes * (most - least) / (high - low)
+        self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² of `predict` on rows X (n, d) and target y (n,).

@@ -26,6 +26,8 @@ class LogisticRegression(LinearClassifier):
         to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
         given. Of two columns, plain lists that would be bounds both as ([lows], [highs]) and as a pair a column, such
         as [(0, 90), (80, 100)], are refused: read the wrong way, they would clip every row at the wrong place.
+    missing_indicator : True, or a list of columns (numbers from 0, or names where X is a data frame), public as the
+        bounds are: each has a column after those of X, 1 where its number is missing, else 0. It needs bounds.
     classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with
         another label counts as a row of zeros, which pulls nowhere. A column of numbers is refused, by its type, where
         no class is a number.
@@ -44,15 +46,16 @@ class LogisticRegression(LinearClassifier):
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.
 
     The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
-    wrong side pull no more than most; by public numbers. A value that is not a number counts as 0 where its bounds
-    hold 0, else as their middle; without bounds such a row counts as 0. So it is when classes are predicted. There are
-    no intervals: how noise moves coefficients depends on the rows' curvature, which is not released.
+    wrong side pull no more than most; by public numbers. There are no intervals: how noise moves coefficients depends
+    on the rows' curvature, which is not released.
+
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 
-    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_, and
-    feature_names_in_ where X is a data frame.
+    After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
+    release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     solvers = ("auto", "objective", "gradient")
@@ -64,6 +67,7 @@ class LogisticRegression(LinearClassifier):
         *,
         row_norm: float | None = None,
         bounds: Any = None,
+        missing_indicator: Any = False,
         classes: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -76,6 +80,7 @@ class LogisticRegression(LinearClassifier):
         self.delta = delta
         self.row_norm = row_norm
         self.bounds = bounds
+        self.missing_indicator = missing_indicator
         self.classes = classes
         self.fit_intercept = fit_intercept
         self.solver = solver

@@ -14,8 +14,9 @@ from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import by_name, names_of
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, into_box, read_bounds, read_rows
+from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, read_rows
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
@@ -32,10 +33,11 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 @dataclass(frozen=True)
 class Task:
-    """How a fit pays, how it then looks at the rows (their exact sum and number), and how many rows a unit has."""
+    """How a fit pays, looks at the rows then (their exact sum and number), reads them, and how many rows a unit has."""
 
     pay: Callable[[Guarantee], Reservation | None]
     look: Callable[[Entropy], tuple[np.ndarray, int]]
+    reading: Reading
     size: int = 1
 
 
@@ -45,6 +47,7 @@ class Mean(PrivateEstimator):
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped
         coordinatewise. What is ambiguous is refused, as in `LogisticRegression`. Or
     row_norm : rows are pulled back to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
+    missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without that number.
     noise : "auto" takes the least expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
         of the shape of the bounds or the ball).
 
@@ -52,14 +55,14 @@ class Mean(PrivateEstimator):
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. Where rows are
     added or removed, a tenth of ε goes to their number. docs/theory/means.md
 
-    A value that is not a number counts as the middle of its bounds, a row with one as 0 in a ball. For norms other than
-    1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. For norms other
+    than 1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 
-    After fit: mean_ (d,), n_rows_, solver_, guarantee_, release_, mechanism_, n_features_in_, and feature_names_in_
-    where X is a data frame.
+    After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, guarantee_, release_, mechanism_,
+    n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Mean(PrivateEstimator):
         delta: float = 0.0,
         *,
         bounds: Any = None,
+        missing_indicator: Any = False,
         row_norm: float | None = None,
         norm: float = 2,
         noise: str = "auto",
@@ -78,6 +82,7 @@ class Mean(PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.missing_indicator = missing_indicator
         self.row_norm = row_norm
         self.norm = norm
         self.noise = noise
@@ -89,9 +94,10 @@ class Mean(PrivateEstimator):
         """Estimate the mean of the rows of X (n, d)."""
         del y
         asked, rows = self._asked(), read_rows(X)
-        self._read_geometry(rows.shape[1], names_of(X))
-        ball, count = self._ball(rows.shape[1]), Count(asked, self.neighbours)
-        self._fit(ball, count, Task(partial(self._pay, asked=asked, shape=rows.shape), partial(self._look, rows)))
+        reading = self._geometry(rows.shape[1], names_of(X))
+        ball, count = self._ball(reading.width), Count(asked, self.neighbours)
+        pay = partial(self._pay, asked=asked, shape=rows.shape)
+        self._fit(ball, count, Task(pay, partial(self._look, reading, rows), reading))
         self._note_names(X)
         return self
 
@@ -104,12 +110,12 @@ class Mean(PrivateEstimator):
         from gaugedp.estimators.table_fit import group_size, row_share
 
         asked = self._asked()
-        self._read_table(table, columns)
+        reading = self._table_reading(table, columns)
         size = group_size(table.unit)
         ball = LpBall(len(columns), math.inf, 1.0)
         count = Count(row_share(asked, size, float(self.epsilon)), "add_remove")
         pay = partial(self._pay_for_table, asked=asked, table=table, columns=columns)
-        self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), size))
+        self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), reading, size))
         self._note_names(None)
         return self
 
@@ -122,6 +128,7 @@ class Mean(PrivateEstimator):
         exact, n_rows = task.look(stream)
         step = float(mechanism.lattice_step)
         total = noise(np.rint(exact / step).astype(np.int64)) * step
+        self._read_by(task.reading)
         self._show(total, count.draw(n_rows, stream), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
@@ -149,30 +156,31 @@ class Mean(PrivateEstimator):
         """Whether norms take powers, whose last bit no standard fixes: rows may then be rounded differently."""
         return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
-    def _read_geometry(self, n_columns: int, names: np.ndarray | None) -> None:
+    def _geometry(self, n_columns: int, names: np.ndarray | None) -> Reading:
         if (self.bounds is None) == (self.row_norm is None):
             raise InvalidRequest(
                 "Either bounds or row_norm must be given.",
                 "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
             )
         one_of(NOISES, noise=self.noise)
-        if self.row_norm is None:
-            self._box = read_bounds("bounds", by_name("bounds", self.bounds, names), n_columns)
-            return
-        self._ball(n_columns)
-        into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
+        if self.row_norm is not None:
+            self._ball(n_columns)
+            into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
+        return Reading.of(self.bounds, names, n_columns, self.missing_indicator)
 
-    def _read_table(self, table: Table, columns: Sequence[str]) -> None:
-        if self.bounds is not None or self.row_norm is not None or self.neighbours != table.unit.neighbours:
+    def _table_reading(self, table: Table, columns: Sequence[str]) -> Reading:
+        own = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
+        if own or self.neighbours != table.unit.neighbours:
             raise InvalidRequest(
                 f"The table has bounds, and neighbours={table.unit.neighbours!r}.",
-                "Give neither bounds nor row_norm, and the neighbours of the table.",
+                "Give no bounds, row_norm or missing_indicator, and the neighbours of the table.",
             )
         if not columns or len(set(columns)) < len(columns):
             raise InvalidRequest(f"The columns are {', '.join(columns) or 'none'}.", "Name at least one, each once.")
         one_of(NOISES, noise=self.noise)
         facts = [table.domain.column(name) for name in columns]
-        self._box = (np.array([float(fact.low) for fact in facts]), np.array([float(fact.high) for fact in facts]))
+        box = np.array([float(fact.low) for fact in facts]), np.array([float(fact.high) for fact in facts])
+        return Reading(len(columns), box)
 
     def _pay_for_table(
         self, guarantee: Guarantee, asked: Guarantee, table: Table, columns: Sequence[str]
@@ -186,9 +194,10 @@ class Mean(PrivateEstimator):
         assert not isinstance(paid, Stored)  # no key was given
         return paid
 
-    def _look(self, rows: np.ndarray, stream: Entropy) -> tuple[np.ndarray, int]:
+    def _look(self, reading: Reading, rows: np.ndarray, stream: Entropy) -> tuple[np.ndarray, int]:
         del stream
-        return self._scaled_sum(rows), len(rows)
+        total: np.ndarray = sum(self._steps(reading, block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
+        return total, len(rows)
 
     def _look_at_table(self, table: Table, columns: Sequence[str], stream: Entropy) -> tuple[np.ndarray, int]:
         found = table.moments(columns, stream.bytes(16), bits=SUM_BITS, products=False)
@@ -207,32 +216,30 @@ class Mean(PrivateEstimator):
             )
         return choose(found, [one.error(2) for one in found])
 
-    def _scaled_sum(self, rows: np.ndarray) -> np.ndarray:
-        total: np.ndarray = sum(self._steps(block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
-        return total
-
-    def _steps(self, rows: np.ndarray) -> np.ndarray:
+    def _steps(self, reading: Reading, rows: np.ndarray) -> np.ndarray:
         if self.row_norm is None:
-            return box_steps(into_box(rows, *self._box))
+            return box_steps(reading.in_cube(rows))
         return ball_steps(into_ball(rows, self.norm, self.row_norm))
 
     def _unscaled(self, scaled: np.ndarray) -> np.ndarray:
         if self.row_norm is not None:
             return scaled * self.row_norm
-        low, high = self._box
+        assert self._read_as.box is not None
+        low, high = self._read_as.box
         return (low + high) / 2 + scaled * (high - low) / 2
 
     def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: Count) -> None:
         self._total, self._count = total, count
         self.n_rows_, self.mechanism_, self.solver_ = n_rows, mechanism, mechanism.name
-        self.n_features_in_ = len(total)
         inside = np.clip(total / n_rows, -1, 1)
         self.mean_ = self._unscaled(inside)
 
     def _in_words(self) -> str:
         if self.row_norm is not None:
             return f"l{self.norm:g} norm at most {self.row_norm:g}"
-        return f"{np.min(self._box[0]):g} to {np.max(self._box[1]):g}"
+        assert self._read_as.box is not None
+        low, high = self._read_as.box
+        return f"{np.min(low):g} to {np.max(high):g}"
 
 
 def _mechanisms(body: Body, asked: Guarantee) -> Iterator[AdditiveNoise]:

@@ -34,6 +34,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
     removed, a tenth of ε goes to their number.
 
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
+
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 

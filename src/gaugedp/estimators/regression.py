@@ -7,10 +7,11 @@ import numpy as np
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
-from gaugedp.estimators.rows import read_bounds, read_rows, read_target, with_middle
+from gaugedp.estimators.rows import read_bounds, read_rows, read_target
 from gaugedp.estimators.size import Count
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
@@ -31,6 +32,7 @@ class LinearRegression(LinearRegressor):
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
         the box and scaled to [−1, 1]^d, in the ball of radius √d. What is ambiguous is refused, as in
         `LogisticRegression`.
+    missing_indicator : as in `LogisticRegression`.
     target_bounds : (low, high), public; the target is clipped to them.
     fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
@@ -41,14 +43,14 @@ class LinearRegression(LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
     removed, a tenth of ε goes to their number, by which the steps are planned.
 
-    What is not a number counts as the middle of its bounds; a row with one as 0 in a ball. Residuals are clipped to
-    half the target's range.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. Residuals are
+    clipped to half the target's range.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 
-    After fit: coef_ (d,), intercept_, solver_, guarantee_, release_, method_, n_features_in_, and feature_names_in_
-    where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, guarantee_, release_, method_,
+    n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class LinearRegression(LinearRegressor):
         *,
         row_norm: float | None = None,
         bounds: Any = None,
+        missing_indicator: Any = False,
         target_bounds: Any = None,
         fit_intercept: bool = True,
         radius: float | None = None,
@@ -70,6 +73,7 @@ class LinearRegression(LinearRegressor):
         self.delta = delta
         self.row_norm = row_norm
         self.bounds = bounds
+        self.missing_indicator = missing_indicator
         self.target_bounds = target_bounds
         self.fit_intercept = fit_intercept
         self.radius = radius
@@ -108,8 +112,8 @@ class LinearRegression(LinearRegressor):
         n_rows = int(count.draw(len(sums), stream))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.rest)
         self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, stream))
-        self.n_features_in_, self.solver_ = frame.n_columns, self.method_.solver
-        self._read_as = None if frame.box is None else with_middle(*frame.box)
+        self._read_by(frame.reading)
+        self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, guarantee, self.method_.exactness, facts)
@@ -124,12 +128,11 @@ class LinearRegression(LinearRegressor):
                 "Either bounds or row_norm must be given.",
                 "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
             )
-        bounds = by_name("bounds", self.bounds, names)
-        box = None if bounds is None else read_bounds("bounds", bounds, n_columns)
         if self.row_norm is not None:
             moderate(row_norm=self.row_norm)
+        reading = Reading.of(self.bounds, names, n_columns, self.missing_indicator)
         low, high = read_bounds("target_bounds", self.target_bounds)
-        return Frame(box, self.row_norm, (float(low), float(high)), n_columns, self.fit_intercept)
+        return Frame(reading, self.row_norm, (float(low), float(high)), self.fit_intercept)
 
     def _method(self, n_rows: int, frame: Frame, asked: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)

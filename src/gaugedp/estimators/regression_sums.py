@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import blocks, box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.optimization.least_squares import BITS, Of
@@ -20,12 +20,10 @@ class Frame:
     for the intercept; all are divided by √(1 + 1/d).
     """
 
-    def __init__(
-        self, box: Any, row_norm: float | None, target: tuple[float, float], n_columns: int, intercept: bool
-    ) -> None:
-        self.box, self.row_norm, self.target, self.n_columns = box, row_norm, target, n_columns
-        self.constant = 1 / math.sqrt(n_columns) if intercept else 0.0
-        self.n_features = n_columns + intercept
+    def __init__(self, reading: Reading, row_norm: float | None, target: tuple[float, float], intercept: bool) -> None:
+        self.reading, self.row_norm, self.target, self.n_columns = reading, row_norm, target, reading.width
+        self.constant = 1 / math.sqrt(self.n_columns) if intercept else 0.0
+        self.n_features = self.n_columns + intercept
 
     @property
     def _length(self) -> float:
@@ -41,8 +39,8 @@ class Frame:
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
         scaled = np.empty((len(rows), self.n_features))
-        if self.box is not None:
-            scaled[:, : self.n_columns] = into_box(rows, *self.box) / (math.sqrt(self.n_columns) * self._length)
+        if self.reading.box is not None:
+            scaled[:, : self.n_columns] = self.reading.in_cube(rows) / (math.sqrt(self.n_columns) * self._length)
         else:
             assert self.row_norm is not None
             scaled[:, : self.n_columns] = into_ball(rows, 2, self.row_norm) / self._length
@@ -59,17 +57,17 @@ class Frame:
         low, high = self.target
         slopes = found[: self.n_columns] / self._length * (high - low) / 2
         constant = float(found[self.n_columns :].sum()) * self.constant / self._length * (high - low) / 2
-        if self.box is None:
+        if self.reading.box is None:
             assert self.row_norm is not None
             return slopes / self.row_norm, (low + high) / 2 + constant
-        least, most = self.box
+        least, most = self.reading.box
         slopes = slopes / math.sqrt(self.n_columns) / ((most - least) / 2)
         return slopes, (low + high) / 2 + constant - float(slopes @ ((least + most) / 2))
 
     def describe(self) -> str:
         """Return the bounds in words."""
         low, high = self.target
-        rows = f"l2 norm at most {self.row_norm:g}" if self.box is None else "columns in a box"
+        rows = f"l2 norm at most {self.row_norm:g}" if self.reading.box is None else "columns in a box"
         return f"{rows}, target in [{low:g}, {high:g}]"
 
 

@@ -14,6 +14,8 @@ _BLOCK = 2**18  # numbers, with several temporary arrays of that size: below, ti
 _TIMES = ("m", "M")  # numpy's kinds of durations and dates
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
+Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
+
 
 def read_rows(X: Any) -> np.ndarray:
     """Return X as floats, shape (n, d), n and d at least 1; NaN and infinity may be in it."""
@@ -198,44 +200,34 @@ def _make(low: Any, high: Any) -> bool:
         return False
 
 
-def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the rows clipped to the box and scaled to [−1, 1]; what is not a number counts as the middle."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    scaled = (np.clip(rows, low, high) - middle) / half
-    return np.clip(np.nan_to_num(scaled, nan=0.0), -1, 1)
+def as_read(rows: np.ndarray, box: Box | None = None) -> np.ndarray:
+    """Return the rows as every estimator reads them, in a fit and after it.
 
-
-def with_middle(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (low, high, middle): what a missing number of the box counts as."""
-    return low, high, low / 2 + high / 2
-
-
-def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
-    """Return the rows over `row_norm`, those outside the unit ball of ℓ_p pulled back to it.
-
-    A row with an entry that is not finite counts as 0.
-    """
-    positive(row_norm=row_norm)
-    known = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
-    known = np.ascontiguousarray(known)  # so that a row's norm is summed in the same order whatever is beside it
-    largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
-    shrunk = known / largest
-    found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
-    return found
-
-
-def as_read(rows: np.ndarray, box: tuple[np.ndarray, np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """Return the rows as a fit reads them.
-
-    In a box (low, high, middle) clipped to it, what is not a number at its middle; without a box a row with an entry
-    that is not finite counts as 0.
+    In a box, which `bounds` are, a number is clipped to its column's bounds, and what is missing or no number counts as
+    their middle. Without a box a row with an entry that is not finite counts as 0.
     """
     if box is None:
         finite = np.isfinite(rows)
         return rows if finite.all() else np.where(finite.all(axis=1, keepdims=True), rows, 0.0)
-    low, high, middle = box
-    read: np.ndarray = np.clip(np.where(np.isnan(rows), middle, rows), low, high)
+    low, high = box
+    read: np.ndarray = np.clip(np.where(np.isnan(rows), (low + high) / 2, rows), low, high)
     return read
+
+
+def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the rows `as_read` in the box, scaled to [−1, 1]."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    return np.clip((as_read(rows, (low, high)) - middle) / half, -1, 1)
+
+
+def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
+    """Return the rows `as_read` over `row_norm`, those outside the unit ball of ℓ_p pulled back to it."""
+    positive(row_norm=row_norm)
+    known = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
+    largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
+    shrunk = known / largest
+    found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
+    return found
 
 
 def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:

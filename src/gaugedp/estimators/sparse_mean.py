@@ -73,7 +73,7 @@ class SparseMean(PrivateEstimator):
     max(|low|, |high|) where they are added or removed: a cube, from which `Peeling` picks and adds noise. `fit` is
     (ε, δ)-DP (Cai, Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
 
-    A value that is not a number counts as the middle of the bounds.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.

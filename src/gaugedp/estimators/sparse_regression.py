@@ -11,8 +11,9 @@ from gaugedp._validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_rows, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
@@ -73,6 +74,7 @@ class SparseRegression(LinearRegressor):
 
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame, public: features are
         clipped to them; target_bounds : (low, high). What is ambiguous is refused, as in `LogisticRegression`.
+    missing_indicator : as in `LogisticRegression`; indicators are features, of which `sparsity` are kept with others.
     solver : "screen" picks 2·sparsity features by their correlation with the target (exponential mechanisms) and
         solves noisy normal equations on them. "iht" starts there and does `rounds` of iterative hard thresholding:
         a gradient step on clipped residuals, of the length that the noisy second moments tell, of which `Peeling` keeps
@@ -84,13 +86,13 @@ class SparseRegression(LinearRegressor):
     that keep the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the
     composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
-    What is not a number counts as the middle of its bounds.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
 
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 
-    After fit: coef_ (d,), intercept_, support_, solver_, guarantee_, release_, n_features_in_, and feature_names_in_
-    where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_,
+    n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class SparseRegression(LinearRegressor):
         delta: float = 0.0,
         *,
         bounds: Any = None,
+        missing_indicator: Any = False,
         target_bounds: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -112,6 +115,7 @@ class SparseRegression(LinearRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.missing_indicator = missing_indicator
         self.target_bounds = target_bounds
         self.fit_intercept = fit_intercept
         self.solver = solver
@@ -124,16 +128,17 @@ class SparseRegression(LinearRegressor):
         """Fit to features X (n, d) and target y (n,)."""
         asked, rows = self._asked(), read_rows(X)
         target = read_target(y, len(rows))
-        self._check(rows.shape[1])
-        box = read_bounds("bounds", by_name("bounds", self.bounds, names_of(X)), rows.shape[1])
-        boxes = box, read_bounds("target_bounds", self.target_bounds)
-        solver, reason = self._solver(asked, rows.shape)
-        budget = self._budget(asked, solver, rows.shape[1])
-        steps = Steps(budget, rows.shape[1] + self.fit_intercept, self.neighbours)
+        reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
+        self._check(reading.width)
+        range_ = read_bounds("target_bounds", self.target_bounds)
+        solver, reason = self._solver(asked, (len(rows), reading.width))
+        budget = self._budget(asked, solver, reading.width)
+        steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
         paid = self._pay(steps.guarantee, asked, rows.shape)
-        features, goal = self._scaled(rows, target, boxes)
-        found = steps.solve(features, goal, self._kept, self._stream())
-        self._show(found, boxes, solver)
+        goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
+        found = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._stream())
+        self._show(reading, found[: reading.width], float(found[reading.width :].sum()), range_)
+        self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         self._note_names(X)
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
@@ -170,19 +175,8 @@ class SparseRegression(LinearRegressor):
             return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT}"
         return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT}"
 
-    def _scaled(self, rows: np.ndarray, target: np.ndarray, boxes: Any) -> tuple[np.ndarray, np.ndarray]:
-        features = into_box(rows, *boxes[0])
-        if self.fit_intercept:
-            features = np.hstack([features, np.ones((len(rows), 1))])
-        return box_steps(features, PRODUCT_BITS), box_steps(into_box(target, *boxes[1]), PRODUCT_BITS)
-
-    def _show(self, found: np.ndarray, boxes: Any, solver: str) -> None:
-        (low, high), (least, most) = boxes
-        slopes, constant = (found[:-1], found[-1]) if self.fit_intercept else (found, 0.0)
-        self.coef_ = slopes * (most - least) / (high - low)
-        self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))
-        self.support_ = np.flatnonzero(self.coef_)
-        self.n_features_in_, self.solver_ = len(self.coef_), solver
+    def _features(self, rows: np.ndarray) -> np.ndarray:
+        return box_steps(np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))]), PRODUCT_BITS)
 
 
 class Steps:

@@ -13,7 +13,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import Centre, room
-from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table, with_middle
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -37,8 +38,7 @@ Shape = tuple[int, int]  # columns, components
 class Frame:
     """Rows as points of the unit ball: (x − origin)/size, x clipped to a box, or pulled back to a ball of that size.
 
-    One length for all columns, so that directions are those of the rows as they were given. In a box what is not a
-    number counts as its middle; in a ball a row with an entry that is not finite counts as 0.
+    One length for all columns, so that directions are those of the rows as they were given.
     """
 
     box: tuple[np.ndarray, np.ndarray] | None
@@ -105,7 +105,6 @@ class SpectralEstimator(PrivateEstimator):
         asked, rows = self._asked(), read_table(X)
         bounds = by_name("bounds", self.bounds, names_of(X))
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
-        self._read_as = None if frame.box is None else with_middle(*frame.box)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape, self._number)
         count = Count(asked, self.neighbours)
@@ -133,6 +132,7 @@ class SpectralEstimator(PrivateEstimator):
             "solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None,
             "radius": size * frame.size,
         }  # fmt: skip
+        self._read_by(Reading(shape[0], frame.box))
         mean, scale = frame.origin + shift * frame.size, (size * frame.size) ** 2
         return Found(pairs, mean, scale, n_rows, guarantee, method.exactness, facts, paid)
 
@@ -147,7 +147,6 @@ class SpectralEstimator(PrivateEstimator):
     def _record(self, X: Any, found: Found, values: dict[str, np.ndarray]) -> None:
         """Set what every fit shows, and settle."""
         self.solver_, self.reason_, self.n_rows_ = found.facts["solver"], found.facts["reason"], found.n_rows
-        self.n_features_in_ = found.pairs.vectors.shape[1]
         self._note_names(X)
         self._publish({**values, "n_rows": np.array(found.n_rows)}, found.guarantee, found.exactness, found.facts)
         self._settle(found.paid)

@@ -22,7 +22,8 @@ class LinearSVC(LinearClassifier):
     """A linear classifier by the hinge loss; for more than two classes jointly (Crammer and Singer 2001).
 
     epsilon, delta : the promise for one row; delta = 0 asks for pure ε-DP.
-    row_norm, bounds, classes, fit_intercept, neighbours, random_state, ledger : as in `LogisticRegression`.
+    row_norm, bounds, missing_indicator, classes, fit_intercept, neighbours, random_state, ledger : as in
+        `LogisticRegression`.
     solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
         where rows are added or removed, and at δ = 0. `reason_` says why.
@@ -32,11 +33,13 @@ class LinearSVC(LinearClassifier):
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
 
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
+
     In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
     privacy, and nothing here hides that: give `bounds` instead.
 
-    After fit: coef_ (1 or K, d), intercept_, classes_, solver_, reason_, guarantee_, release_, n_features_in_, and
-    feature_names_in_ where X is a data frame.
+    After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
+    release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     solvers = ("auto", "objective", "gradient")
@@ -48,6 +51,7 @@ class LinearSVC(LinearClassifier):
         *,
         row_norm: float | None = None,
         bounds: Any = None,
+        missing_indicator: Any = False,
         classes: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
@@ -60,6 +64,7 @@ class LinearSVC(LinearClassifier):
         self.delta = delta
         self.row_norm = row_norm
         self.bounds = bounds
+        self.missing_indicator = missing_indicator
         self.classes = classes
         self.fit_intercept = fit_intercept
         self.solver = solver

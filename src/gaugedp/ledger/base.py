@@ -70,6 +70,11 @@ class Ledger:
         return self._store.durable
 
     @property
+    def shared(self) -> bool:
+        """Whether other processes can open it; one in memory belongs to its process alone."""
+        return self._store.shared
+
+    @property
     def budget(self) -> Guarantee:
         """The promise that all releases together keep."""
         return self._read(Books.account).budget

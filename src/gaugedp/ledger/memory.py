@@ -15,7 +15,7 @@ MEMORY = ":memory:"
 class MemoryStore:
     """Entries in a list: not durable, for the threads of one process only."""
 
-    durable = False
+    durable = shared = False
     name = repr(MEMORY)
 
     def __init__(self, opening: Act | None) -> None:

@@ -22,6 +22,8 @@ from gaugedp.ledger.turn import patiently, turn
 class PostgresStore:
     """The ledger in the schema `name` of a database; a lock is waited for at most `timeout` seconds."""
 
+    shared = True
+
     def __init__(self, address: Address, schema_name: str, timeout: float) -> None:
         self._address, self._schema, self._timeout = address, schema_name, timeout
         self._is_durable, self._line = False, Line(address, timeout)

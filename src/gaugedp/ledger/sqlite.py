@@ -27,7 +27,7 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 class SqliteStore:
     """The ledger file at `path`, `shown` in messages; a lock is waited for at most `timeout` seconds."""
 
-    durable = True
+    durable = shared = True
 
     def __init__(self, path: Path, shown: str, timeout: float) -> None:
         self._path, self._shown, self._timeout = path, shown, timeout

@@ -1,0 +1,82 @@
+"""How rows are read in a fit and after it: what is missing, and the columns that say where it was."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.columns import by_name
+from gaugedp.estimators.rows import Box, as_read, into_box, read_bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How rows of `n_columns` are read, by public facts alone: `as_read` in `box`, or without one.
+
+    After them stands a column for each of `indicators`, 1 where a number of that column is missing, else 0.
+    """
+
+    n_columns: int
+    box: Box | None = None
+    indicators: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, bounds: Any, names: np.ndarray | None, n_columns: int, indicator: Any) -> "Reading":
+        """Return the reading where `bounds` may be None; then there is no indicator."""
+        if bounds is not None:
+            return cls.in_box(bounds, names, n_columns, indicator)
+        if _columns(indicator, names, n_columns):
+            raise InvalidRequest(
+                "missing_indicator is given, and bounds are not.",
+                "Give bounds=(low, high): without them a row with a missing number counts as 0, all of it.",
+            )
+        return cls(n_columns)
+
+    @classmethod
+    def in_box(cls, bounds: Any, names: np.ndarray | None, n_columns: int, indicator: Any) -> "Reading":
+        """Return the reading within `bounds`, which are given; those of an indicator are 0 and 1."""
+        indicators = _columns(indicator, names, n_columns)
+        low, high = read_bounds("bounds", by_name("bounds", bounds, names), n_columns)
+        more = np.zeros(len(indicators))
+        return cls(n_columns, (np.append(low, more), np.append(high, more + 1)), indicators)
+
+    @property
+    def width(self) -> int:
+        """The number of columns with those of indicators."""
+        return self.n_columns + len(self.indicators)
+
+    def with_indicators(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows (n, d) with the indicators, shape (n, width); what is missing is NaN still."""
+        return np.hstack([rows, np.isnan(rows[:, self.indicators])]) if self.indicators else rows
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows (n, d) as a fit reads them, shape (n, width)."""
+        return as_read(self.with_indicators(rows), self.box)
+
+    def in_cube(self, rows: np.ndarray) -> np.ndarray:
+        """Return the same in units of the box, in [−1, 1]."""
+        assert self.box is not None
+        return into_box(self.with_indicators(rows), *self.box)
+
+
+def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[int, ...]:
+    """Return the places of the columns that get an indicator: all, none, or those that are listed."""
+    if isinstance(indicator, bool | np.bool_):
+        return tuple(range(n_columns if indicator else 0))
+    if isinstance(indicator, str | bytes | Mapping | Set) or not hasattr(indicator, "__iter__"):
+        raise InvalidRequest("missing_indicator is not a list.", "Give True, or a list of columns.")
+    known = {name: place for place, name in enumerate([] if names is None else names.tolist())}
+    places = [known.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]
+    if None in places or len(set(places)) < len(places):
+        raise InvalidRequest(
+            "missing_indicator names what is no column of X, or a column twice.",
+            f"Give numbers from 0 to {n_columns - 1}, or names of columns where X is a data frame.",
+        )
+    return tuple(place for place in places if place is not None)
+
+
+def _place(column: Any, n_columns: int) -> int | None:
+    is_place = isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < n_columns
+    return int(column) if is_place else None
