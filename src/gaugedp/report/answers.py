@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gaugedp.domain import PrivacyUnit
 from gaugedp.processing import remark, words
-from gaugedp.report.figures import answer, plain
+from gaugedp.report import figures
+from gaugedp.report.figures import plain
 from gaugedp.report.layout import MARKS, Dots, arrange
 from gaugedp.report.markup import Html, table, tag
 from gaugedp.report.plots import COLOURS, draw
@@ -127,4 +128,4 @@ def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
 
 
 def _shown(term: Term) -> Iterator[tuple[str, str, str]]:
-    return (answer(*map(float, row)) for row in zip(term.estimate, term.lower, term.upper, strict=True))
+    return figures.answers(term.estimate, term.lower, term.upper)

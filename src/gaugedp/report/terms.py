@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp._names import parts, plain
+from gaugedp.queries.estimates import split_answers
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -74,7 +75,7 @@ def read_terms(release: "Release") -> list[Term]:
     """Return the terms in the order of the question."""
     columns = [release.values, *release.interval(0.95), *release.interval(0.95, simultaneous=True)]
     ends = np.cumsum([one.n_answers for one in release.estimates])
-    pieces = zip(*(np.split(column, ends[:-1]) for column in columns), strict=True)
+    pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     terms = [
         _term([cell for _, cell in release.labels[end - len(parts[0]) : end]], release.labels[end - 1][0], parts)
         for end, parts in zip(ends.tolist(), pieces, strict=True)
