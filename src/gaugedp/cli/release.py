@@ -128,9 +128,10 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
     rows = list(_rows(answer))
     about = f"({_promise(answer)}, {answer.exactness})"
-    title = f"Answers with 95 % intervals {about}"
+    title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
-        title = f"Answers, processed ({', '.join(answer.processing)}), with 95 % intervals {RAW} {about}"
+        title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
+    title += "; the intervals all hold at once" * (answer.estimates[0].ends is not None and len(rows) > 1)
     show_table(rows[:_SHOWN], title, numbers=_NUMBERS)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
@@ -144,6 +145,11 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
             stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and isinstance(question, Workload))
         )
     show_account(account, stored)
+
+
+def _intervals(answer: Release) -> str:
+    """Return the level of the intervals: that of `Release.columns`, or the one at which they were released."""
+    return f"{100 * (answer.estimates[0].ends or 0.95):g} % intervals"
 
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:

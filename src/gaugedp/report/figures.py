@@ -61,6 +61,11 @@ def answers(
         yield typeset(middle), typeset(low), typeset(high)
 
 
+def percent(share: float) -> str:
+    """Return a share that people wrote as a percentage, such as 95 %."""
+    return f"{100 * share:g}\u00a0%"
+
+
 def percent_up(share: float) -> str:
     """Return a percentage, rounded up to a tenth."""
     return f"{min(100.0, math.ceil(share * 1000 - 1e-9) / 10):g}\u00a0%"
