@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gaugedp._numbers import readable
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.planning import Plan, plan
@@ -81,7 +82,7 @@ def compare(
 
 
 def _shown(value: Any) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float | int) else str(value)
+    return "" if value is None else readable(value) if isinstance(value, float | int) else str(value)
 
 
 def _name(candidate: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._numbers import readable
 from gaugedp._validate import positive
 from gaugedp.bounds import VolumeBound
 from gaugedp.bounds.nearness import bound_in_words, floor_in_words, least_error
@@ -15,6 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.asked import promise_asked
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, choose, left_out
@@ -257,12 +259,12 @@ class Plan:
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
         rows = [
-            f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {row['error']:<10.5g} "
-            + (f"±{row['interval_95']:<10.6g} " if self.has_one_unit else "")
-            + f"{row['guarantee']:<22} {row['exactness']}"
+            f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {readable(row['error']):<10} "
+            + (f"±{readable(row['interval_95']):<10} " if self.has_one_unit else "")
+            + f"{rounded_up(row['guarantee']):<22} {row['exactness']}"
             for row in self.table()
         ]
-        head = f"{self.query.text}  ({self.unit}; asked {self.asked!r})"
+        head = f"{self.query.text}  ({self.unit}; asked {rounded_up(self.asked)})"
         ends = filter(None, (self.reason, self.left_out_in_words(), self.bound_in_words()))
         return "\n".join([head, f"{ANSWERS}:", *answers, *self.remarks(), f"{self.about_errors()}:", *rows, *ends])
 
@@ -277,7 +279,7 @@ ANSWERS = "Answers, ± what noise adds with probability 95 %, each alone / all a
 def worth(term: dict[str, Any]) -> list[str]:
     """Return what an answer of a row of `Plan.terms` may be off by, each alone and all at once, in words."""
     widths = term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
-    return [f"±{width:,.0f}" if width >= 1000 else f"±{width:.4g}" for width in widths]
+    return [f"±{readable(width)}" for width in widths]
 
 
 def plan(
@@ -351,7 +353,7 @@ def _plan_quantiles(query: Quantiles, unit: PrivacyUnit, asked: Guarantee) -> Pl
     body = query.sensitivity(unit)
     made = RankExponential.calibrate(body, asked, query.quantiles, query.level, query.first)
     error = made.error()
-    reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {error:.4g} rows"
+    reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {readable(error)} rows"
     return Plan(query, unit, asked, (Candidate(made, error),), made, reason)
 
 

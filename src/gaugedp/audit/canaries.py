@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp._numbers import digits_down
 from gaugedp._validate import between, whole
 from gaugedp.audit.binomial import most_right
 from gaugedp.entropy import Entropy, system_rng
@@ -74,7 +75,7 @@ class OneRun:
         at = f" at δ = {self.delta:.6g}" if self.delta else ""
         return (
             f"One run: {self.correct:,} of {self.guessed:,} guesses about {self.n_canaries:,} canaries are right; "
-            f"ε ≥ {self.epsilon_lower:.4g}{at} with confidence {self.confidence:.10g}"
+            f"ε ≥ {digits_down(self.epsilon_lower)}{at} with confidence {self.confidence:.10g}"
         )
 
 

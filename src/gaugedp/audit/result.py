@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from gaugedp._numbers import digits_down, digits_up, readable
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP
@@ -140,17 +141,18 @@ class Audit:
     def verdict(self) -> str:
         """The finding in a sentence."""
         at = f" at δ = {self.delta:.6g}" if self.delta else ""
-        bound = f"ε ≥ {self.epsilon_lower:.4g}{at} with confidence {self.confidence:.10g}"
+        claim = f"where {digits_up(self.epsilon_claimed)} is claimed ({self.method})"
+        bound = f"ε ≥ {digits_down(self.epsilon_lower)}{at} with confidence {self.confidence:.10g}"
         if not self.violated:
-            return f"No violation found: {bound}, where {self.epsilon_claimed:.4g} is claimed ({self.method})."
+            return f"No violation found: {bound}, {claim}."
         if self.epsilon_lower > self.epsilon_claimed:
-            return f"The claim is violated: {bound}, where {self.epsilon_claimed:.4g} is claimed ({self.method})."
+            return f"The claim is violated: {bound}, {claim}."
         return f"The noise is not what it is said to be ({self.method}); {bound}."
 
     def __repr__(self) -> str:
         lines = [f"Audit of {self.mechanism}", self.verdict, *self.remarks]
         if isinstance(self.guarantee, GaussianDP):
-            lines.append(f"μ ≥ {self.mu_lower:.4g}, where {self.guarantee.mu:.4g} is claimed.")
+            lines.append(f"μ ≥ {digits_down(self.mu_lower or 0.0)}, where {digits_up(self.guarantee.mu)} is claimed.")
         lines += [f"{self.runs:,} runs, {self.seconds:.1f} s", _LEGEND, _GUESSES]
         shown = self.table()[:_SHOWN]
         lines += [_line(row) for row in shown]
@@ -161,6 +163,6 @@ class Audit:
 
 def _line(row: dict[str, Any]) -> str:
     mark = "!" if row["alarms"] else "*" if row["counted"] else " "
-    bound = "" if row["epsilon_lower"] is None else f", ε ≥ {row['epsilon_lower']:.3g}"
+    bound = "" if row["epsilon_lower"] is None else f", ε ≥ {digits_down(row['epsilon_lower'])}"
     detail = f" ({row['detail']})" if row["detail"] else ""
-    return f"{mark} {row['kind']}: {row['name']}: p = {row['p_value']:.3g}{bound}{detail}"
+    return f"{mark} {row['kind']}: {row['name']}: p = {readable(row['p_value'])}{bound}{detail}"

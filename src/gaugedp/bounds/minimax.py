@@ -2,6 +2,7 @@
 
 import math
 
+from gaugedp._numbers import readable
 from gaugedp._validate import between, positive, whole
 from gaugedp.errors import InvalidRequest
 
@@ -44,8 +45,8 @@ class Rate(float):
 
     def __str__(self) -> str:
         return (
-            f"{self.value:.4g} ({self.kind}): {self.statistical:.4g} from sampling, {self.privacy:.4g} from privacy, "
-            f"which is a tenth of the former from n = {self.free_from():,}"
+            f"{readable(self.value)} ({self.kind}): {readable(self.statistical)} from sampling, "
+            f"{readable(self.privacy)} from privacy, which is a tenth of the former from n = {self.free_from():,}"
         )
 
 

@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 
+from gaugedp._numbers import digits_down, readable
 from gaugedp.bodies import Body, Polytope, image
 from gaugedp.bounds.counts import counts_lower_bound
 from gaugedp.bounds.projected import lower_bound
@@ -36,14 +37,18 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
     """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
-    words = f"For data in real numbers no {epsilon:g}-DP mechanism has an expected error below {real:.4g}"
+    words = (
+        f"For data in real numbers no {digits_down(epsilon)}-DP mechanism has an expected error below {readable(real)}"
+    )
     if error < _TRIALS * real:
         return f"{words}. Counts are whole numbers, for which less noise is enough{_for_counts(error, whole)}."
     near = f"{words}; this one is at {max(error / real, 1.0):.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."
     return (
-        f"{near} For whole numbers {whole:.4g} is proved, {error / whole:.3g} times." if _tells(error, whole) else near
+        f"{near} For whole numbers {readable(whole)} is proved, {error / whole:.3g} times."
+        if _tells(error, whole)
+        else near
     )
 
 
@@ -54,7 +59,7 @@ def floor_in_words(ratio: float) -> str:
 
 
 def _for_counts(error: float, whole: float) -> str:
-    return f": {whole:.4g} is proved for them, {error / whole:.3g} times" if _tells(error, whole) else ""
+    return f": {readable(whole)} is proved for them, {error / whole:.3g} times" if _tells(error, whole) else ""
 
 
 def _tells(error: float, whole: float) -> bool:

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from gaugedp._numbers import digits_down, digits_up
 from gaugedp.audit import Audit
 from gaugedp.audit import audit as run_audit
 from gaugedp.audit.neighbours import neighbours
@@ -93,14 +95,14 @@ def show(found: Audit, planned: Plan) -> None:
     click.echo(" ".join([found.verdict, *found.remarks]))
 
 
-def _row(row: dict[str, object]) -> dict[str, str]:
+def _row(row: dict[str, Any]) -> dict[str, str]:
     bound = row["epsilon_lower"]
     return {
         "alarms": "yes" if row["alarms"] else "no" if row["counted"] else "",
         "test": f"{row['kind']}: {row['name']}",
         "p-value": cell(row["p_value"]),
-        "ε at least": "" if bound is None else cell(bound),
-        "claimed": "" if bound is None else cell(row["epsilon_claimed"]),
+        "ε at least": "" if bound is None else digits_down(bound),
+        "claimed": "" if bound is None else digits_up(row["epsilon_claimed"]),
         "at δ": "" if bound is None else cell(row["delta"]),
         "seen": str(row["detail"]),
     }

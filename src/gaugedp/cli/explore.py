@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gaugedp._numbers import exact
 from gaugedp.answer import Release
 from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
 from gaugedp.cli.write import write_beside
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from gaugedp.report.explorer import Explored
 
 
+_BEGIN = "Computing the curves takes about {seconds:g} seconds at most; --seconds 2 makes a draft."
+_COARSEST = "Computing every eighth point of the curves ..."
+
+
 @click.command()
 @question_options
 @click.option("--out", required=True, metavar="FILE", help="Where to write the page: HTML that needs no network.")
 @click.option("--epsilon", default="1", metavar="NUMBER", help="Where the page opens; 1 where nothing is given.")
 @click.option("--delta", default="0", metavar="NUMBER", help="Where the page opens; 0 where nothing is given.")
-@click.option("--seconds", default="40", metavar="NUMBER", help="When to stop computing finer curves.")
+@click.option("--seconds", default="40", metavar="NUMBER", help="When to stop computing; 0: after every 8th ε.")
 @click.option("--release", "released", metavar="FILE", help="A saved release: write its report with this page in it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was computed as JSON.")
 def explore(
@@ -69,7 +74,7 @@ def _write(
     question, unit, start, seconds = asked
     found: list[Explored] = []
     told = _Told()
-    click.echo(f"Computing the curves takes about {seconds:g} seconds; --seconds 2 makes a draft.", err=True)
+    click.echo(_BEGIN.format(seconds=seconds) if seconds else _COARSEST, err=True)
 
     def write(path: Path) -> None:
         if release is None:
@@ -79,18 +84,28 @@ def _write(
 
     write_beside(out, write)
     if told.share < 1:
-        click.echo("The time was up: a larger --seconds gives finer curves.", err=True)
+        click.echo(f"The time was up. {_reached(found[0])} A larger --seconds gives finer curves.", err=True)
     return found[0]
 
 
+def _reached(found: "Explored") -> str:
+    """Say how many values of ε were computed at each δ, and at which δ none was."""
+    from gaugedp.report.explorer import DELTAS
+
+    counts = [f"{len(found.curve(delta))} at δ = {exact(delta)}" for delta in found.deltas]
+    missing = ", ".join(exact(delta) for delta in DELTAS if delta not in found.deltas)
+    none = f" Left out: δ = {missing}." if missing else ""
+    return f"Of {len(found.epsilons)} values of ε were computed: {', '.join(counts)}.{none}"
+
+
 class _Told:
-    """Says on standard error how much is computed, at each tenth."""
+    """Says on standard error how much is computed, at the first point and at each twentieth."""
 
     def __init__(self) -> None:
-        self.share, self._next = 0.0, 0.1
+        self.share, self._next = 0.0, 0.0
 
     def __call__(self, share: float) -> None:
         self.share = share
         if share >= self._next - 1e-9 or share == 1:
-            self._next = share + 0.1
+            self._next = share + 0.05
             click.echo(f"Computing the curves: {share:.0%}", err=True)

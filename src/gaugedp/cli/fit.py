@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gaugedp._names import parts, plain
+from gaugedp._numbers import answers
 from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
     budget_option,
-    cell,
     check_apart,
     check_price,
     check_writable,
@@ -27,6 +27,7 @@ from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.tables.table import Table, source_rules
@@ -102,9 +103,8 @@ def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
     named = {"intercept": found["intercept"], **found["coefficients"]}
     rows = [{"feature": name, **(one if several else {"coefficient": one})} for name, one in named.items()]
     about = "for each class" if several else f"above 0 is {found['classes'][1]}" if found["classes"] else "as a number"
-    show_table(
-        rows[:_SHOWN], f"{found['model']} model of {found['target']}, {about} ({promise!r}, {found['exactness']})"
-    )
+    promised = f"({rounded_up(promise)}, {found['exactness']})"
+    show_table(rows[:_SHOWN], f"{found['model']} model of {found['target']}, {about} {promised}")
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     click.echo(_use_in_words(found))
@@ -132,7 +132,7 @@ def _score_in_words(score: dict[str, Any] | None) -> str:
             "No score was asked for, and none was computed: how far noise moved the coefficients is not known. Where "
             "the categories of the domain are not written as in the table, nothing was learnt; only a score shows it."
         )
-    value, low, high = (cell(float(score[name])) for name in ("value", "lower", "upper"))
+    value, low, high = next(answers(*([float(score[name])] for name in ("value", "lower", "upper"))))
     sure = f"{score['level']:.0%} sure"
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
     told = " That says nothing: few rows were held out, or none; are the categories written as in the table?" * is_blind
@@ -183,7 +183,7 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
 def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
     """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
     try:
-        numbers = {name: repr(getattr(ledger, name)) for name in ("budget", "spent", "remaining")}
+        numbers = ledger.balance
     except LedgerRefused as refused:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
     return {**numbers, "charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}

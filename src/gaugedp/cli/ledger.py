@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from gaugedp._names import written_in_list
+from gaugedp._numbers import digits_up
 from gaugedp.cli.commands import LedgerCommands, without_password
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
+from gaugedp.guarantees.printed import rounded_down, rounded_up
 from gaugedp.ledger import Entry, Ledger, Report
 from gaugedp.report.words import plain
 
@@ -38,7 +40,8 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
-    click.echo(f"{without_password(path)}: budget {account.budget!r}, {account.balance['remaining']} left.")
+    budgeted, left = rounded_up(account.budget), rounded_down(account.balance["remaining"])
+    click.echo(f"{without_password(path)}: budget {budgeted}, {left} left.")
 
 
 @ledger.command()
@@ -55,12 +58,13 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
     now = account.balance
-    click.echo(f"Budget {now['budget']}; spent {now['spent']}; left {now['remaining']}\n")
+    spent, left = rounded_up(now["spent"]), rounded_down(now["remaining"])
+    click.echo(f"Budget {rounded_up(now['budget'])}; spent {spent}; left {left}\n")
     for line in _odometer(account, delta, given is not None):
         click.echo(f"{line}\n")
     entries = account.entries()
     lines = [
-        line | {"promise": repr(plain(entry.promise) or entry.promise)}
+        line | {"promise": rounded_up(plain(entry.promise) or entry.promise)}
         for line, entry in zip(_lines(entries), entries, strict=True)
         if line.pop("kind") == "reserve" and entry.promise is not None
     ]
@@ -97,11 +101,15 @@ def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
-    """Yield the sentence of the tight total, where it is asked for, or smaller than what was spent."""
+    """Yield the sentence of the tight total, where it is asked for, or smaller than a spent sum of another kind.
+
+    What a best order has spent is an ε at a δ already: a second one beside it is for those who ask for it.
+    """
     epsilon = account.total.epsilon(delta)
-    if is_asked or epsilon < _SMALLER * account.spent.epsilon(delta):
+    is_smaller = account.budget.currency != "best_order" and epsilon < _SMALLER * account.spent.epsilon(delta)
+    if is_asked or is_smaller:
         yield (
-            f"If all promises were fixed in advance, the total is: epsilon {epsilon:.6g} at delta {delta:g}. "
+            f"If all promises were fixed in advance, the total is: epsilon {digits_up(epsilon)} at delta {delta:g}. "
             "The budget is charged the other number: what was spent."
         )
 

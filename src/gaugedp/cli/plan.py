@@ -15,6 +15,7 @@ from gaugedp.cli.shared import (
     show_table,
 )
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.planning import Plan, worth
 from gaugedp.planning import plan as make_plan
 from gaugedp.queries import query
@@ -67,7 +68,7 @@ def _check_no_table(words: list[str]) -> None:
 
 def show_plan(made: Plan, details: bool = False) -> None:
     """Print the plan for people."""
-    click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {made.asked!r}\n")
+    click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {rounded_up(made.asked)}\n")
     heads = ("95 % each", "95 % all at once")
     terms = [
         {"query": term["query"], "answers": term["answers"], **dict(zip(heads, worth(term), strict=True))}

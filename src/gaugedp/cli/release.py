@@ -1,9 +1,12 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
 
+from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
 from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.hints import hints
@@ -28,14 +31,17 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.asked import chargeable
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.planning import plan
 from gaugedp.processing import check, remark
 from gaugedp.queries import Quantiles, Workload, query
+from gaugedp.queries.estimates import split_answers
 from gaugedp.releasing import release as make_release
 from gaugedp.tables.table import Table
 
 _SHOWN = 60
+_NUMBERS = ("estimate", "lower", "upper", "raw")
 _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
@@ -82,7 +88,10 @@ def release(
     save: str | None,
     as_json: bool,
 ) -> None:
-    """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it."""
+    """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
+
+    Printed answers are rounded to what their intervals allow; --out, --save and --json have all digits.
+    """
     domain, unit = load(domain_path)
     question = query(domain, text)
     e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
@@ -117,13 +126,13 @@ def release(
 
 def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
-    columns = answer.columns()
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = list(_rows(answer))
     about = f"({_promise(answer)}, {answer.exactness})"
-    title = f"Answers with 95 % intervals {about}"
+    title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
-        title = f"Answers, processed ({', '.join(answer.processing)}), with 95 % intervals {RAW} {about}"
-    show_table(rows[:_SHOWN], title)
+        title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
+    title += "; the intervals all hold at once" * (answer.estimates[0].ends is not None and len(rows) > 1)
+    show_table(rows[:_SHOWN], title, numbers=_NUMBERS)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
@@ -138,10 +147,27 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     show_account(account, stored)
 
 
+def _intervals(answer: Release) -> str:
+    """Return the level of the intervals: that of `Release.columns`, or the one at which they were released."""
+    return f"{100 * (answer.estimates[0].ends or 0.95):g} % intervals"
+
+
+def _rows(answer: Release) -> Iterator[dict[str, str]]:
+    """Yield the answers as people read them, the report's too: those of a question all to one place."""
+    columns = answer.columns()
+    names = tuple(columns)
+    labels = zip(columns.pop("query"), columns.pop("cell"), strict=True)
+    terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
+    shown = chain.from_iterable(answers(*term) for term in terms)
+    for label, row in zip(labels, shown, strict=True):
+        yield dict(zip(names, (*label, *row), strict=True))
+
+
 def _promise(answer: Release) -> str:
     """Return the promise that was asked for, and where it is another one, what the mechanism keeps."""
     asked = from_dict(answer.facts["asked"])
-    return repr(asked) if asked == answer.guarantee else f"{asked!r}, in detail {answer.guarantee!r}"
+    detail = "" if asked == answer.guarantee else f", in detail {answer.guarantee!r}"
+    return rounded_up(f"{asked!r}{detail}")
 
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from gaugedp._files import check_ending
+from gaugedp._numbers import digits_up, readable
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, BestOrder, Budget, Guarantee, PureDP
@@ -102,7 +103,7 @@ def remark_on_epsilon(what: str, promise: Guarantee) -> None:
     """Say on standard error that the ε of a promise is so large that it protects hardly anybody."""
     epsilon = _epsilon(promise)
     if epsilon > _HIGH_EPSILON:
-        click.echo(f"Remark: {what} of epsilon = {epsilon:g} protects hardly anybody.", err=True)
+        click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} protects hardly anybody.", err=True)
 
 
 def remark_on_delta(promise: Guarantee, said: Guarantee | None = None) -> None:
@@ -161,14 +162,15 @@ def load(path: str) -> tuple[Domain, PrivacyUnit]:
     return Domain.load(path), PrivacyUnit.load(path)
 
 
-def show_table(rows: Sequence[dict[str, Any]], title: str) -> None:
-    """Print rows as an aligned table on standard output."""
+def show_table(rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str] = ()) -> None:
+    """Print rows as an aligned table on standard output; `numbers` names columns of texts that are numbers."""
     from rich.console import Console
     from rich.table import Table
 
     click.echo(title)
     table = Table(box=None, pad_edge=False, header_style="bold")
     numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
+    numeric.update(numbers)
     for name in rows[0] if rows else ():
         justify: Literal["left", "right"] = "right" if name in numeric else "left"
         table.add_column(name, justify=justify, no_wrap=name not in _FOLDED, overflow="fold")
@@ -182,7 +184,7 @@ def cell(value: object) -> str:
     if isinstance(value, bool):
         return "*" if value else ""
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return readable(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

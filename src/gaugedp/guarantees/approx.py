@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
@@ -77,7 +78,7 @@ class ApproxDP(Guarantee):
         return {"kind": "ApproxDP", "epsilon": self.epsilon_value, "delta": self.delta_value}
 
     def __repr__(self) -> str:
-        return f"ApproxDP({self.epsilon_value:.12g}, {self.delta_value:.12g})"
+        return f"ApproxDP({exact(self.epsilon_value)}, {exact(self.delta_value)})"
 
 
 def _geometric_sum(epsilon: float, size: int) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gaugedp._numbers import exact
 from gaugedp._validate import between, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
@@ -82,4 +83,4 @@ class BestOrder(Guarantee):
         return {"kind": "BestOrder", **facts}
 
     def __repr__(self) -> str:
-        return f"BestOrder({self.epsilon_value:.12g}, {self.delta_value:.12g})"
+        return f"BestOrder({exact(self.epsilon_value)}, {exact(self.delta_value)})"

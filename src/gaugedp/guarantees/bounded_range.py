@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
+from gaugedp._numbers import exact
 from gaugedp._validate import decimal, positive, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
@@ -82,7 +83,7 @@ class ExponentialLoss(Guarantee):
         return {"kind": "ExponentialLoss", "epsilon": self.value}
 
     def __repr__(self) -> str:
-        return f"ExponentialLoss({self.value:.12g})"
+        return f"ExponentialLoss({exact(self.value)})"
 
 
 def _digits(order: float, loss: float) -> int:

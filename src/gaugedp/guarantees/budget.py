@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
@@ -100,15 +101,26 @@ class Budget:
         units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
         return self._promise(units, down_decimal, 0.0)
 
+    def room(self, spent: tuple[int, ...]) -> Guarantee:
+        """Return what is left, rounded down; of a best order at the orders that still have room, where any has."""
+        left = self.left(spent)
+        if not isinstance(self.total, BestOrder) or not isinstance(left, RenyiDP) or not any(left.values):
+            return left
+        orders, values = zip(*(pair for pair in zip(left.orders, left.values, strict=True) if pair[1]), strict=True)
+        return RenyiDP(orders, values)
+
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
-        """Return what was spent and what is left, as text; of a best order the ε so far, and its share of the room."""
+        """Return what was spent and what is left, as text: exact promises, or of a best order its ε in few digits.
+
+        A best order has spent the ε that its sums convert to at its δ. `PureDP` of the ε that is left still fits,
+        as no Rényi divergence of it is larger; several smaller promises may fit that add up to more.
+        """
         if not isinstance(self.total, BestOrder):
             return repr(self.promise(spent)), repr(self.left(spent))
-        most = self.total.epsilon_value
-        pairs = [(s / c, most + (s - c) / UNITS) for s, c in zip(spent, self.capacity, strict=True) if c > 0]
-        share, epsilon = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs) if any(spent) else 0.0
-        told = f"epsilon {epsilon:.4g} at delta {self.total.delta_value:g}, by Rényi curves ({share:.3%} of their room)"
-        return told, f"{1 - share:.3%} of their room"
+        most, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
+        used = digits_up(up_decimal(max(most - Fraction(room, UNITS), Fraction(0))))
+        left = digits_down(down_decimal(max(most - Fraction(used), Fraction(0))))
+        return f"epsilon {used if any(spent) else 0}", f"epsilon {left}"
 
     def _promise(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]

@@ -4,6 +4,7 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.budget import Budget
 from gaugedp.guarantees.composed import compose
+from gaugedp.guarantees.printed import rounded_down, rounded_up
 
 
 class Filter:
@@ -31,7 +32,7 @@ class Filter:
 
     @property
     def remaining(self) -> Guarantee:
-        """Return what is left, rounded down."""
+        """Return what is left, rounded down; of a best order at all its orders, with 0 where there is no room."""
         return self._budget.left(self._units)
 
     @property
@@ -52,7 +53,9 @@ class Filter:
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
             raise LedgerRefused(
-                f"{guarantee!r} does not fit: {self.remaining!r} of {self.budget!r} is left.", "Ask for less."
+                f"{rounded_up(guarantee)} does not fit: {rounded_down(self._budget.in_words(self._units)[1])} of "
+                f"{rounded_up(self.budget)} is left.",
+                "Ask for less.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))
         self._promises.append(guarantee)

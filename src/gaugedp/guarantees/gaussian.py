@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
@@ -72,4 +73,4 @@ class GaussianDP(Guarantee):
         return {"kind": "GaussianDP", "mu": self.mu}
 
     def __repr__(self) -> str:
-        return f"GaussianDP({self.mu:g})"
+        return f"GaussianDP({exact(self.mu)})"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import scipy
 
+from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
@@ -90,7 +91,7 @@ class PureDP(Guarantee):
         return {"kind": "PureDP", "epsilon": self.value}
 
     def __repr__(self) -> str:
-        return f"PureDP({self.value:.12g})"
+        return f"PureDP({exact(self.value)})"
 
 
 def _gaussian_square(epsilon: float) -> Fraction:

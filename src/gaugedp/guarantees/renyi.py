@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
@@ -82,7 +83,8 @@ class RenyiDP(Guarantee):
         return {"kind": "RenyiDP", "orders": orders, "values": list(self.values)}
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{order:g}: {value:g}" for order, value in zip(self.orders[:3], self.values, strict=False))
+        pairs = zip(self.orders[:3], self.values, strict=False)
+        shown = ", ".join(f"{exact(order)}: {exact(value)}" for order, value in pairs)
         return f"RenyiDP({{{shown}{', …' if len(self.orders) > 3 else ''}}})"
 
 

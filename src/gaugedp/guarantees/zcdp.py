@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
 from gaugedp.guarantees.rounding import above_either, up_decimal
@@ -58,4 +59,4 @@ class ZCDP(Guarantee):
         return {"kind": "ZCDP", "rho": self.rho}
 
     def __repr__(self) -> str:
-        return f"ZCDP({self.rho:.12g})"
+        return f"ZCDP({exact(self.rho)})"

@@ -9,6 +9,7 @@ from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, compose
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger.account import Account, check_names, check_text, opening_act
 from gaugedp.ledger.books import Books
 from gaugedp.ledger.chain import Act, canonical, request_text, units_text
@@ -86,12 +87,12 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee:
-        """What is left, in the budget's own kind."""
-        return self._total.left(self._read(lambda books: books.spent(self._total)))
+        """What is left, in the budget's own kind; of a best order at the orders that still have room."""
+        return self._total.room(self._read(lambda books: books.spent(self._total)))
 
     @property
     def balance(self) -> dict[str, str]:
-        """`budget`, `spent` and `remaining` as text; what is left of a best order is a share of its room."""
+        """`budget`, `spent` and `remaining` as text: exact promises, or of a best order its ε in few digits."""
         spent, left = self._total.in_words(self._read(lambda books: books.spent(self._total)))
         return {"budget": repr(self.budget), "spent": spent, "remaining": left}
 
@@ -213,7 +214,7 @@ class Ledger:
             spent = self.balance["spent"]
         except LedgerRefused:
             spent = "unreadable"
-        return f"Ledger({self._store.name}, budget={self._total.total!r}, spent={spent})"
+        return rounded_up(f"Ledger({self._store.name}, budget={self._total.total!r}, spent={spent})")
 
 
 def _open_store(path: str, timeout: float, opening: Act | None) -> Store:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
+from gaugedp.guarantees.printed import rounded_down, rounded_up
 from gaugedp.ledger.account import Account, opened_by
 from gaugedp.ledger.chain import ORIGIN, Act, Head, Row, Units, extend, link, units
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
@@ -106,8 +107,8 @@ class Books:
         spent, charge = self.spent(budget), units(act.charge)
         if not budget.admits(spent, charge):
             raise LedgerRefused(
-                f"This release costs {_words(budget, charge, act)}; {budget.in_words(spent)[1]} of "
-                f"{budget.total!r} is left in {self.name}.",
+                f"This release costs {rounded_up(_words(budget, charge, act))}; "
+                f"{rounded_down(budget.in_words(spent)[1])} of {rounded_up(budget.total)} is left in {self.name}.",
                 "Ask for a smaller delta, or for none: the epsilon would fit."
                 if budget.currency == "approx" and budget.admits(spent, (charge[0], 0))
                 else "Ask for less, or use the answers already released.",

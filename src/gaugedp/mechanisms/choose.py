@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 import scipy
 
+from gaugedp._numbers import readable
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import prepared
@@ -181,11 +182,11 @@ def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
     for i, (mechanism, error) in enumerate(zip(mechanisms, errors, strict=True)):
         if i != best:
             others[mechanism.name] = min(error, others.get(mechanism.name, math.inf))
-    against = ", ".join(f"{name} {error:.4g}" for name, error in others.items())
-    reason = f"least expected error, {errors[best]:.4g}"
+    against = ", ".join(f"{name} {readable(error)}" for name, error in others.items())
+    reason = f"least expected error, {readable(errors[best])}"
     if errors[best] > least:
         name = mechanisms[errors.index(least)].name
-        reason = f"exact, and within a tenth of the least error ({name}, {least:.4g}): {errors[best]:.4g}"
+        reason = f"exact, and within a tenth of the least error ({name}, {readable(least)}): {readable(errors[best])}"
     return mechanisms[best], reason + (f" (against {against})" if against else "")
 
 

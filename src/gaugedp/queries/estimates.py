@@ -104,6 +104,11 @@ def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]
     return np.split(values, np.cumsum([one.n_rows for one in estimates])[:-1])
 
 
+def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.ndarray) -> list[np.ndarray]:
+    """Cut a column of all answers into the answers of each term."""
+    return np.split(np.asarray(answers), np.cumsum([one.n_answers for one in estimates])[:-1])
+
+
 def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
     """Return (where it starts among the released values, n_answers, half_range) for each mean."""
     starts = np.cumsum([0, *(one.n_rows for one in estimates)])[:-1].tolist()

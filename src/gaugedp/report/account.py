@@ -12,7 +12,7 @@ def account(facts: Mapping[str, Any]) -> Html:
     lines = [
         ("This release", amount(facts["charged"])),
         ("Spent in all", amount(facts["spent"])),
-        ("Left", amount(facts["remaining"])),
+        ("Left", amount(facts["remaining"], is_left=True)),
         ("Budget", amount(facts["budget"])),
     ]
     rows = [join([tag("dt", name), tag("dd", text)]) for name, text in lines]

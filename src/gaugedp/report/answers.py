@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gaugedp.domain import PrivacyUnit
 from gaugedp.processing import remark, words
-from gaugedp.report.figures import answer, plain
+from gaugedp.report import figures
+from gaugedp.report.figures import plain
 from gaugedp.report.layout import MARKS, Dots, arrange
 from gaugedp.report.markup import Html, table, tag
 from gaugedp.report.plots import COLOURS, draw
@@ -20,11 +21,18 @@ _FIRST_ROWS = 50  # of a table that is too long to show
 _MOST_ROWS = 8000  # on the page
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("cell", "estimate", "lower", "upper")
-_MEANING = (
-    "Dots are the released answers. 95\u00a0%: each dark bar holds its true answer with probability at least "
-    "95\u00a0%, over the noise. Lighter and longer: all bars of this page hold theirs at once, with at least that "
-    "probability. A bar that is not seen is shorter than its dot. Rows that the rules below leave out are not part "
-    "of the true answers."
+_DOTS = "Dots are the released answers."
+_BARS = (
+    "{level}: each dark bar holds its true answer with probability at least {level}, over the noise. Lighter and "
+    "longer: all bars of this page hold theirs at once, with at least that probability."
+)
+_ENDS = (
+    "{level}: all bars of this page hold their true quantiles at once, with probability at least {level}, over the "
+    "noise. The ends of the bars were released with the answers."
+)
+_SHORT = (
+    "A bar that is not seen is shorter than its dot. Rows that the rules below leave out are not part of the true "
+    "answers."
 )
 _DIGITS = (
     "Numbers are shown to the precision of their bars, and ends of bars are rounded outwards. The released numbers "
@@ -46,7 +54,7 @@ def answers(release: "Release") -> Html:
     rest = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
     left_out = f"{rest:,} more terms are in the CSV and JSON files: {names}{'; …' if rest > 40 else ''}."
-    note = tag("div", *(tag("p", text) for text in _explained(release)), class_="note")
+    note = tag("div", *(tag("p", text) for text in _explained(release, terms[0])), class_="note")
     return tag(
         "section",
         tag("h2", "Answers"),
@@ -56,13 +64,14 @@ def answers(release: "Release") -> Html:
     )
 
 
-def _explained(release: "Release") -> list[str]:
-    meaning = " ".join([_MEANING, *PrivacyUnit.of(release.facts["unit"]).rules])
+def _explained(release: "Release", term: Term) -> list[str]:
+    bars = (_ENDS if term.ends else _BARS).format(level=term.level)
+    meaning = " ".join([bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
-        return [meaning, _DIGITS, *[_NEGATIVE] * _adds_up(release)]
+        return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * _adds_up(release)]
     done = release.facts["processing"]
     told, undone = _PROCESSED.format(steps=words(done)), remark(done)
-    return [told, *([undone] if undone else []), meaning.replace("Dots are the released answers. ", ""), _DIGITS]
+    return [told, *([undone] if undone else []), meaning, _DIGITS]
 
 
 def _adds_up(release: "Release") -> bool:
@@ -113,18 +122,18 @@ def _key(layout: Dots) -> Html:
 def _single(term: Term) -> Html:
     """Return one large number."""
     middle, lower, upper = next(_shown(term))
-    return tag("p", tag("strong", middle), f" 95\u00a0%{term.bars}: {lower} to {upper}", class_="single")
+    return tag("p", tag("strong", middle), f" {term.level}{term.bars}: {lower} to {upper}", class_="single")
 
 
 def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
     rows = ((cell, *numbers) for cell, numbers in zip(term.cells, islice(_shown(term), n_rows), strict=False))
-    written = table(f"Query {term.text}: estimates with 95\u00a0% intervals{term.bars}", _HEADS, rows)
+    written = table(f"Query {term.text}: estimates with {term.level} intervals{term.bars}", _HEADS, rows)
     if total <= _OPEN_ROWS and not (folded and total > 1):
         return written
     return tag("details", tag("summary", f"Table: {of_all}"), written)
 
 
 def _shown(term: Term) -> Iterator[tuple[str, str, str]]:
-    return (answer(*map(float, row)) for row in zip(term.estimate, term.lower, term.upper, strict=True))
+    return figures.answers(term.estimate, term.lower, term.upper)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaugedp.audit import Audit
-from gaugedp.report.figures import short
+from gaugedp.guarantees.printed import rounded_up
+from gaugedp.report.figures import at_least, at_most, short
 from gaugedp.report.markup import Html, join, table, tag
 from gaugedp.report.style import CSS
 
@@ -50,14 +51,14 @@ def _told(found: Audit) -> str:
 
 
 def _facts(found: Audit, about: Mapping[str, str]) -> Html:
-    claimed = (
-        f"{short(found.epsilon_claimed)} at δ = {short(found.delta)}" if found.delta else short(found.epsilon_claimed)
-    )
+    claimed = at_most(found.epsilon_claimed) + (f" at δ = {short(found.delta)}" if found.delta else "")
     boxes = [
         _fact(
-            "ε at least", short(found.epsilon_lower), f"with confidence {found.confidence:.10g}; claimed is {claimed}"
+            "ε at least",
+            at_least(found.epsilon_lower),
+            f"with confidence {found.confidence:.10g}; claimed is {claimed}",
         ),
-        _fact("Claim", repr(found.guarantee), "what is held against the runs"),
+        _fact("Claim", rounded_up(found.guarantee), "what is held against the runs"),
         _fact("Runs", f"{found.runs:,}", f"in {found.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
     ]
     lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]
@@ -75,7 +76,8 @@ def _tests(title: str, words: str, rows: list[dict[str, Any]]) -> Html:
 def _cells(row: Mapping[str, Any]) -> list[str]:
     mark = [tag("span", "alarms", class_="badge")] * bool(row["alarms"])
     name = join([f"{row['kind']}: {row['name']}", *mark], " ")
-    numbers = ["" if row[key] is None else short(row[key]) for key in ("epsilon_lower", "epsilon_claimed", "delta")]
+    written = {"epsilon_lower": at_least, "epsilon_claimed": at_most, "delta": short}
+    numbers = ["" if row[key] is None else form(row[key]) for key, form in written.items()]
     return [name, short(row["p_value"]), *numbers, row["detail"]]
 
 
@@ -89,12 +91,16 @@ def _chart(rows: list[dict[str, Any]]) -> Html:
 
 
 def _bars(row: Mapping[str, Any], largest: float) -> Html:
-    named = (("proved", row["epsilon_lower"], "bar chosen"), ("claimed", row["epsilon_claimed"], "bar"))
+    proved, claimed = row["epsilon_lower"], row["epsilon_claimed"]
+    named = (
+        (f"proved {at_least(proved)}", proved, "bar chosen"),
+        (f"claimed {at_most(claimed)}", claimed, "bar"),
+    )
     pieces = [
         part
-        for name, value, kind in named
+        for words, value, kind in named
         for part in (
-            f"{name} {short(value)}",
+            words,
             tag("span", tag("span", class_=kind, style=f"width:{100 * value / largest:.1f}%"), class_="track"),
         )
     ]

@@ -30,6 +30,17 @@ _LEAST_STRIDE = 2  # with δ > 0, where plans take longest
 _FEWEST = 2  # values of ε between which something can be read off
 
 
+class Stopwatch:
+    """Seconds since it was made: of the clock, or of this process's processors, whichever are more."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic(), time.process_time()
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        return max(time.monotonic() - self._start[0], time.process_time() - self._start[1])
+
+
 @dataclass(frozen=True)
 class Point:
     """What a plan says at one (ε, δ): errors and exactness by mechanism, the chosen one, its widths by measure.
@@ -116,19 +127,20 @@ def explore(
 ) -> Explored:
     """Return the plans of a question on a grid of (epsilons, deltas); δ = 0 is always among them. No data is touched.
 
-    Points come from coarse to fine: every 8th ε for each δ, then every 4th, every 2nd, and at δ = 0 every one, counted
-    from the one nearest to 1, and both ends. After `seconds` no further one is begun, but the first round is always
-    made. `on_progress` is told the share that is done.
-    Refused: fewer than two ε; what `plan` refuses at every point.
+    Points come from coarse to fine: the ends and the ε nearest to 1 for each δ, δ = 0 and the outer ones first; then
+    every 8th ε counted from there, every 4th, every 2nd, and at δ = 0 every one. A point is begun where it will be
+    ready after `seconds`, of the clock and of the processor, if it takes as long as those before did on average. Both
+    ends at δ = 0 are always computed; where `seconds` is 0, every 8th ε, and no more. A δ without a point is left out.
+    `on_progress` is told the share that is done. Refused: fewer than two ε; what `plan` refuses at every point.
     """
     epsilons, deltas = _checked(grid)
     rounds = _rounds(epsilons, len(deltas))
-    first, end = len(rounds[0]), time.monotonic() + seconds
-    wanted = [place for one in rounds for place in one]
+    wanted = [place for one in rounds for place in _most_useful_first(one, epsilons, len(deltas))]
+    least, elapsed = (_FEWEST if seconds > 0 else len(rounds[0])), Stopwatch()
     made: list[Plan] = []
     points = []
     for number, (at, which) in enumerate(wanted):
-        if number >= first and time.monotonic() > end:
+        if number >= least and elapsed() * (number + 1) > seconds * number:
             break
         with contextlib.suppress(InvalidRequest):  # such as noise beyond 64 bits where ε is small
             one = plan(query, unit, epsilon=epsilons[at], delta=deltas[which] or None)
@@ -138,7 +150,9 @@ def explore(
     if not made:
         plan(query, unit, epsilon=epsilons[-1])  # says why not
         raise InvalidRequest("No epsilon of the grid can be planned for.", "Give a larger epsilon, or more of them.")
-    return Explored(query, unit, epsilons, deltas, tuple(points), _measures(made[0]), made[0].mechanism.in_rows)
+    points.sort(key=lambda point: (point.delta, point.epsilon))
+    reached = tuple(delta for delta in deltas if delta in {0.0, *(point.delta for point in points)})
+    return Explored(query, unit, epsilons, reached, tuple(points), _measures(made[0]), made[0].mechanism.in_rows)
 
 
 def save_explorer(
@@ -149,10 +163,13 @@ def save_explorer(
     seconds: float = SECONDS,
     on_progress: Callable[[float], object] = str,
 ) -> Explored:
-    """Explore a question and write the page, which opens at `start` = (ε, δ). Return what it shows."""
+    """Explore a question and write the page, which opens at `start` = (ε, δ). Return what it shows.
+
+    Where the time was up before the δ of `start` was reached, it opens at the nearest one that was.
+    """
     check_start(start)
     explored = explore(query, unit, seconds=seconds, on_progress=on_progress)
-    Path(path).write_text(explorer_page.page(explored, start), encoding="utf-8")
+    Path(path).write_text(explorer_page.page(explored, nearest(explored, *start)), encoding="utf-8")
     return explored
 
 
@@ -211,7 +228,7 @@ def _checked(grid: tuple[Sequence[float], Sequence[float]]) -> tuple[tuple[float
 
 def _rounds(epsilons: Sequence[float], n_deltas: int) -> list[list[tuple[int, int]]]:
     """Return places (ε, δ) from coarse to fine, each once; the ends, and the ε nearest to 1, are in the first round."""
-    last, middle = len(epsilons) - 1, min(range(len(epsilons)), key=lambda at: abs(math.log(epsilons[at])))
+    last, middle = len(epsilons) - 1, _middle(epsilons)
     done: set[tuple[int, int]] = set()
     rounds = []
     for stride in _STRIDES:
@@ -220,6 +237,19 @@ def _rounds(epsilons: Sequence[float], n_deltas: int) -> list[list[tuple[int, in
         rounds.append([place for place in wanted if place not in done])
         done.update(wanted)
     return rounds
+
+
+def _most_useful_first(
+    places: list[tuple[int, int]], epsilons: Sequence[float], n_deltas: int
+) -> list[tuple[int, int]]:
+    """Return places (ε, δ) in an order that may be broken off: ends and middle of curves, and outer δ, come first."""
+    first = (0, len(epsilons) - 1, _middle(epsilons))
+    return sorted(places, key=lambda place: (place[0] not in first, min(place[1], n_deltas - place[1])))
+
+
+def _middle(epsilons: Sequence[float]) -> int:
+    """Return where the ε nearest to 1 stands, on a logarithmic scale."""
+    return min(range(len(epsilons)), key=lambda at: abs(math.log(epsilons[at])))
 
 
 def _point(made: Plan, epsilon: float, delta: float) -> Point:

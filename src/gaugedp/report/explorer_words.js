@@ -5,7 +5,7 @@ const explorerWords = (() => {
   const digits = (value) => String(Number(value.toPrecision(6)));
   function scientific(value) {
     const [mantissa, power] = value.toExponential(2).split("e");
-    const front = Number(mantissa) !== 1 && Number(power) === -4 ? mantissa : String(Number(mantissa)); // as figures.py
+    const front = String(Number(mantissa));
     return (front === "1" ? "" : `${front} × `) + `10${raise(Number(power))}`;
   }
   const small = (value) => (value > 0 && value < 1e-3 ? scientific(value) : digits(value));

@@ -1,53 +1,69 @@
-"""Numbers as people read them, never more exact than they are."""
+"""Numbers as the report sets them: the digits of gaugedp._numbers, with true minus signs and powers of ten."""
 
 import math
+import re
+from collections.abc import Iterator
 
+from gaugedp import _numbers
 from gaugedp.guarantees import Guarantee
 
-_DIGITS = 3  # significant digits of a half width; the estimate is shown to the same place
+_POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
+_RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def typeset(text: str) -> str:
+    """Return the text of a number with a true minus sign, and m × 10ᵏ for a power of ten."""
+    signed = f"−{text[1:]}" if text.startswith("-") else text
+    return _POWER.sub(_raised, signed)
+
+
+def _raised(found: re.Match[str]) -> str:
+    front, sign, power = found.groups()
+    raised = f"{sign.removesuffix('+')}{power}".translate(_RAISED)
+    return f"10{raised}" if front == "1" else f"{front} × 10{raised}"
 
 
 def plain(value: float, decimals: int = 0) -> str:
     """Return the number with thousands separators and a true minus sign."""
-    text = f"{value:,.{decimals}f}"
-    return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+    return typeset(_numbers.nearest(value, decimals))
 
 
 def short(value: float) -> str:
     """Return at most four significant digits, such as 83.43, 12,340 or 2.1 × 10⁻⁷."""
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    if not 1e-3 <= abs(value) < 1e12:
-        return scientific(value)
-    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
-    text = plain(value, decimals)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return typeset(_numbers.readable(value))
+
+
+def at_most(value: float) -> str:
+    """Return a number of at least `value`, which is claimed or spent, in few digits."""
+    return typeset(_numbers.digits_up(value))
+
+
+def at_least(value: float) -> str:
+    """Return a number of at most `value`, which is proved or left, in few digits."""
+    return typeset(_numbers.digits_down(value))
 
 
 def scientific(value: float) -> str:
     """Return m × 10ᵏ."""
-    mantissa, power = f"{value:.3g}".split("e") if "e" in f"{value:.3g}" else f"{value:.2e}".split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if float(mantissa) == 1 else f"{mantissa.replace('-', '−')} × 10{raised}"
-
-
-def place(low: float, high: float) -> int:
-    """Return the decimals (below 0: tens, hundreds) that an answer with this interval is worth."""
-    half_width = (high - low) / 2
-    if not 0 < half_width < math.inf:
-        return 0 if float(low).is_integer() else 6
-    return min(9, _DIGITS - 1 - math.floor(math.log10(half_width)))
+    return typeset(_numbers.scientific(value))
 
 
 def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
     """Return the three as text; the interval is rounded outwards."""
-    whole = all(float(value).is_integer() for value in (estimate, low, high))
-    decimals = min(place(low, high), 0) if whole else place(low, high)
-    unit = 10.0**decimals
-    ends = math.floor(low * unit + 1e-9) / unit, math.ceil(high * unit - 1e-9) / unit
-    shown = max(decimals, 0)
-    middle, lower, upper = (plain(value, shown) for value in (round(estimate, decimals), *ends))
-    return middle, lower, upper
+    return next(answers([estimate], [low], [high]))
+
+
+def answers(
+    estimate: _numbers.Column, lower: _numbers.Column, upper: _numbers.Column
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the answers of a question with the ends of their intervals, which are rounded outwards."""
+    for middle, low, high in _numbers.answers(estimate, lower, upper):
+        yield typeset(middle), typeset(low), typeset(high)
+
+
+def percent(share: float) -> str:
+    """Return a share that people wrote as a percentage, such as 95 %."""
+    return f"{100 * share:g}\u00a0%"
 
 
 def percent_up(share: float) -> str:

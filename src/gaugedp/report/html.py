@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report import explorer_page, words
 from gaugedp.report.account import account
 from gaugedp.report.answers import answers
@@ -131,7 +132,7 @@ def _three_facts(release: "Release") -> Html:
 def _symbol(promise: Guarantee, asked: Guarantee) -> str:
     """Return the promise as a formula; the one that was asked for before one that has no formula."""
     formula = words.symbol(promise)
-    return formula if formula != repr(promise) else f"{words.symbol(asked)} (in detail: {formula})"
+    return formula if formula != rounded_up(promise) else f"{words.symbol(asked)} (in detail: {formula})"
 
 
 def _spent(facts: Mapping[str, Any]) -> Html:

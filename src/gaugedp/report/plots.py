@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaugedp.errors import MissingExtra
-from gaugedp.report.figures import plain, short
+from gaugedp.report.figures import answers, plain
 from gaugedp.report.layout import Dense, Dots
 from gaugedp.report.markup import Html, visible
 from gaugedp.report.svg import inline
@@ -63,13 +63,13 @@ def draw(term: Term, layout: Dots | Dense, name: str, compact: bool) -> Html:
 def describe(term: Term) -> str:
     """Return what the chart shows, in words."""
     low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
+    texts = [estimate for estimate, _, _ in answers(term.estimate, term.lower, term.upper)]
     if len(term.cells) == 1:
-        return visible(f"{term.meaning}: {short(float(term.estimate[0]))}, with the 95\u00a0% error bar{term.bars}.")
+        return visible(f"{term.meaning}: {texts[0]}, with the {term.level} error bar{term.bars}.")
     ends = " and ".join(
-        f"the {word} estimate is {short(float(term.estimate[at]))} at {term.cells[at]}"
-        for word, at in (("smallest", low), ("largest", high))
+        f"the {word} estimate is {texts[at]} at {term.cells[at]}" for word, at in (("smallest", low), ("largest", high))
     )
-    return visible(f"{term.meaning}: {len(term.cells):,} estimates with 95\u00a0% error bars{term.bars}; {ends}.")
+    return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
 
 
 @contextmanager

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp._names import parts, plain
+from gaugedp.queries.estimates import split_answers
+from gaugedp.report.figures import percent
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
 
+LEVEL = 0.95  # of the intervals that are shown
 MOST_DRAWN = 2000  # cells of one chart
 _TERM = re.compile(r"(?P<word>sum|mean|median|quantiles|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
 _MEASURES = {
@@ -28,7 +31,8 @@ _MEASURES = {
 class Term:
     """One question: its cells, estimates, 95 % intervals (each alone; all answers of the release at once).
 
-    Where the estimates are `processed`, the intervals are still those of the raw answers.
+    Where the estimates are `processed`, the intervals are still those of the raw answers. With `ends`, a level, the
+    intervals were released with the answers: both kinds are those, and all of them hold at once at that level.
 
     Where the cells are all combinations of `levels` in product order, `names` are the attributes; else both are
     empty, or `names` is empty and `levels` holds one shorter text for each cell.
@@ -44,11 +48,18 @@ class Term:
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     processed: bool = False
+    ends: float | None = None
+
+    @property
+    def level(self) -> str:
+        """The probability of an interval, as a percentage."""
+        return percent(self.ends or LEVEL)
 
     @property
     def bars(self) -> str:
-        """What the intervals speak of, to be put after "intervals": nothing more where the estimates are raw."""
-        return " of the raw answers" if self.processed else ""
+        """What the intervals speak of, to be put after "intervals": nothing more for raw answers, each alone."""
+        raw = " of the raw answers" if self.processed else ""
+        return raw + (" that all hold at once" if self.ends and len(self.cells) > 1 else "")
 
     @property
     def measure(self) -> str:
@@ -72,14 +83,17 @@ class Term:
 
 def read_terms(release: "Release") -> list[Term]:
     """Return the terms in the order of the question."""
-    columns = [release.values, *release.interval(0.95), *release.interval(0.95, simultaneous=True)]
+    columns = [release.values, *release.interval(LEVEL), *release.interval(LEVEL, simultaneous=True)]
     ends = np.cumsum([one.n_answers for one in release.estimates])
-    pieces = zip(*(np.split(column, ends[:-1]) for column in columns), strict=True)
+    pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     terms = [
         _term([cell for _, cell in release.labels[end - len(parts[0]) : end]], release.labels[end - 1][0], parts)
         for end, parts in zip(ends.tolist(), pieces, strict=True)
     ]
-    return [replace(term, processed=bool(release.processing)) for term in terms]
+    return [
+        replace(term, processed=bool(release.processing), ends=one.ends)
+        for term, one in zip(terms, release.estimates, strict=True)
+    ]
 
 
 def _term(cells: list[str], text: str, parts: tuple[np.ndarray, ...]) -> Term:

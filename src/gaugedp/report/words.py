@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP
-from gaugedp.report.figures import epsilon_at, factor_up, percent_up, scientific, short
+from gaugedp.guarantees.printed import rounded_down, rounded_up
+from gaugedp.report.figures import at_least, at_most, epsilon_at, factor_up, percent_up
 from gaugedp.report.markup import Html, escape, join, tag
 
 _DELTA = 1e-6  # where a promise without ε is also told as one
@@ -32,20 +33,20 @@ def exactness(kind: str) -> str:
     return _EXACTNESS.get(kind, kind)
 
 
-def symbol(promise: Guarantee) -> str:
-    """Return the promise as a formula."""
+def symbol(promise: Guarantee, number: Callable[[float], str] = at_most) -> str:
+    """Return the promise as a formula, its numbers written by `number`."""
     match promise:
         case PureDP(value=epsilon):
-            return f"ε = {_small(epsilon)}"
+            return f"ε = {number(epsilon)}"
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
-            return f"ε = {_small(epsilon)}, δ = {_small(delta)}"
+            return f"ε = {number(epsilon)}, δ = {number(delta)}"
         case ZCDP(rho=rho):
-            return f"ρ = {_small(rho)}"
+            return f"ρ = {number(rho)}"
         case GaussianDP(mu=mu):
-            return f"μ = {_small(mu)}"
+            return f"μ = {number(mu)}"
         case Composed() | ExponentialLoss() if plain(promise) is not None:
-            return symbol(plain(promise) or promise)
-    return repr(promise)
+            return symbol(plain(promise) or promise, number)
+    return rounded_up(promise)
 
 
 def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
@@ -57,11 +58,11 @@ def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
             return join([start, _power(epsilon), " times likelier."])
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             start = f"Whatever the data: {change}, the probability of any set of outputs grows at most "
-            return join([start, _power(epsilon), f" times, and by {_small(delta)} on top."])
+            return join([start, _power(epsilon), f" times, and by {at_most(delta)} on top."])
         case GaussianDP(mu=mu):
             return escape(
                 f"Whatever the data: noticing {_whether(unit)} is no easier than telling a draw of a normal law from "
-                f"a draw of one that is shifted by {_small(mu)} standard deviations.{_as_epsilon(promise)}"
+                f"a draw of one that is shifted by {at_most(mu)} standard deviations.{_as_epsilon(promise)}"
             )
         case ZCDP():
             return escape(
@@ -70,18 +71,18 @@ def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
             )
     simpler = plain(promise)
     if simpler is None:
-        return escape(f"{promise!r}.{_as_epsilon(promise)}")
+        return escape(f"{rounded_up(promise)}.{_as_epsilon(promise)}")
     return promised(simpler, unit)
 
 
 def in_detail(promise: Guarantee) -> str:
     """Return what is known beyond the sentence of `promised`; nothing where that says it all."""
     is_simpler = isinstance(promise, Composed | ExponentialLoss) and plain(promise) is not None
-    return f"More exactly, it is {promise!r}.{_as_epsilon(promise)}" if is_simpler else ""
+    return f"More exactly, it is {rounded_up(promise)}.{_as_epsilon(promise)}" if is_simpler else ""
 
 
 def _power(epsilon: float) -> Html:
-    return join(["e", tag("sup", _small(epsilon)), f" ≈ {factor_up(epsilon)}"])
+    return join(["e", tag("sup", at_most(epsilon)), f" ≈ {factor_up(epsilon)}"])
 
 
 def best_guess(promise: Guarantee, unit: Mapping[str, Any]) -> str:
@@ -134,10 +135,12 @@ def plain(promise: Guarantee) -> PureDP | None:
     return PureDP(float(promise.epsilon(0.0)))
 
 
-def amount(text: str) -> str:
-    """Return the repr of a promise as a formula, or as it is."""
+def amount(text: str, is_left: bool = False) -> str:
+    """Return the repr of a promise as a formula, or else as it is; rounded up, or down for what is left."""
     promise = promise_in(text)
-    return text if promise is None else symbol(promise)
+    if promise is not None:
+        return symbol(promise, at_least if is_left else at_most)
+    return (rounded_down if is_left else rounded_up)(text).replace("epsilon ", "ε = ")
 
 
 def _whether(unit: Mapping[str, Any]) -> str:
@@ -150,8 +153,4 @@ def _is_row(unit: Mapping[str, Any]) -> bool:
 
 
 def _as_epsilon(promise: Guarantee) -> str:
-    return f" At δ = {_small(_DELTA)} this is ε = {epsilon_at(promise, _DELTA)}."
-
-
-def _small(value: float) -> str:
-    return scientific(value) if 0 < value < 1e-3 else f"{value:.6g}" if value < 1e6 else short(value)
+    return f" At δ = {at_most(_DELTA)} this is ε = {epsilon_at(promise, _DELTA)}."
