@@ -245,6 +245,7 @@ def test_an_interrupt_after_the_commit_stays_spent(path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # one between a file's opening and its use
 def test_interrupts_at_any_moment_break_nothing(path: Path) -> None:
     ledger, kept = filled(path, 0), 0
     earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)

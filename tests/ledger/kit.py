@@ -1,5 +1,6 @@
 """What the ledger's tests share: one unit, one way of asking, and what every refusal must keep."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -73,6 +74,15 @@ def tables_of(url: str) -> list[tuple[Any, ...]] | None:
 def folder_bytes(path: Path) -> dict[str, bytes]:
     """Return the names and bytes of the files in the folder of `path`."""
     return {file.name: file.read_bytes() for file in sorted(path.parent.iterdir()) if file.is_file()}
+
+
+@contextmanager
+def watched(monkeypatch: pytest.MonkeyPatch, kind: type[sqlite3.Connection]) -> Iterator[None]:
+    """Let every connection to a file be of this kind."""
+    plain = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda *given, **words: plain(*given, **words, factory=kind))
+        yield
 
 
 @contextmanager

@@ -3,9 +3,13 @@
 import copy
 import os
 import pickle
+import sqlite3
+import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +18,7 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.ledger import sqlite as sqlite_store
-from tests.ledger.kit import SECRET, UNIT, Place, ask, filled, paid, refused
+from tests.ledger.kit import SECRET, UNIT, Place, ask, filled, paid, refused, watched
 
 
 def test_a_new_ledger_is_one_file_with_nothing_spent(path: Path) -> None:
@@ -248,3 +252,94 @@ def test_a_ledger_that_another_made_since_the_look_for_it_is_opened(
     Path(f"{path}-wal").touch()
     monkeypatch.setattr(sqlite_store, "check_place", lambda *_: False)
     assert Ledger.open(path, PureDP(1.0)).budget == PureDP(1.0)
+
+
+# -- the file and its connections ------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this system has no such modes")
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_a_new_ledger_is_its_owners_alone_from_the_first_moment(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mask: int
+) -> None:
+    modes: set[int] = set()
+
+    class Watched(sqlite3.Connection):
+        def execute(self, *statement: Any) -> sqlite3.Cursor:
+            outcome = super().execute(*statement)
+            modes.update(stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir())
+            return outcome
+
+    before = os.umask(mask)
+    try:
+        with watched(monkeypatch, Watched):
+            filled(path, 1)
+    finally:
+        os.umask(before)
+    assert modes == {0o600}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.name != "posix", reason="this system has no such modes")
+def test_a_mode_that_was_set_stays_and_holds_for_what_lies_beside_the_file(path: Path) -> None:
+    ledger = filled(path)
+    path.chmod(0o660)
+    with closing(sqlite3.connect(path)) as reader:  # while somebody reads, the log stays
+        reader.execute("SELECT * FROM head").fetchone()
+        paid(ledger, 0.1)
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(("people.ledger", "people.ledger-wal", "people.ledger-shm"), 0o660)
+
+
+SETTINGS = {"synchronous": 2, "fullfsync": 1, "trusted_schema": 0, "cell_size_check": 1, "journal_mode": "wal"}
+
+
+def test_every_commit_is_durable_and_trusts_no_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each connection is set to is read back from it at the commit: of opening, reading, paying and storing."""
+    settings: list[dict[str, object]] = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            if statement == "COMMIT":
+                settings.append(
+                    {name: super(Watched, self).execute(f"PRAGMA {name}").fetchone()[0] for name in SETTINGS}
+                )
+            return super().execute(statement, *values)
+
+    with watched(monkeypatch, Watched):
+        filled(path, 1).verify()
+    assert len(settings) >= 5
+    assert all(each == SETTINGS for each in settings)
+
+
+def test_a_connection_is_distrustful_before_it_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders: list[list[str]] = []
+
+    class Watched(sqlite3.Connection):
+        def __init__(self, *given: Any, **words: Any) -> None:
+            orders.append([])
+            super().__init__(*given, **words)
+
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            orders[-1].append(statement)
+            return super().execute(statement, *values)
+
+    with watched(monkeypatch, Watched):
+        filled(path, 1)
+    assert {tuple(order[:2]) for order in orders} == {("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON")}
+
+
+def test_a_new_name_is_on_the_disk_before_the_ledger_is_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut a name that its folder does not have on the disk is gone, and a budget would begin anew."""
+    waited, wait = [], os.fsync
+
+    def waiting(file: int) -> None:
+        if os.path.samestat(os.fstat(file), path.parent.stat()):
+            waited.append(path.exists())
+        wait(file)
+
+    monkeypatch.setattr(os, "fsync", waiting)
+    Ledger.open(path, PureDP(2))
+    assert waited == [True]
+    Ledger.open(path, PureDP(2))
+    assert waited == [True]

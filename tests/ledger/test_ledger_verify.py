@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gaugedp.guarantees import ApproxDP, PureDP
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.chain import units
+from gaugedp.ledger.chain import Act, canonical, extend, request_text, units
 from gaugedp.ledger.sql import _row
 from tests.ledger.kit import SECRET, Place, ask, filled, paid, refused
 
@@ -255,6 +255,17 @@ def test_a_sum_beyond_the_budget_is_found(place: Place, monkeypatch: pytest.Monk
         paid(ledger, ApproxDP(1, 2e-6))
         assert ledger.verify().ok
     assert ledger.verify().problems == ("Entry 3 goes beyond the budget.",)
+
+
+@pytest.mark.parametrize(
+    ("budget", "charge"), [(PureDP(2), "-{}"), (ApproxDP(2, 1e-6), "-{} 0"), (ApproxDP(2, 1e-6), "0 -1")]
+)
+def test_a_refund_that_the_chain_agrees_with_is_found(place: Place, budget: Guarantee, charge: str) -> None:
+    """Other hands add an entry with a charge below zero, and hash it as the library does."""
+    ledger = filled(place, 1, budget)
+    refund = Act("reserve", "refund", canonical(PureDP(0.1).to_dict()), charge.format(10**29), request_text({}))
+    ledger._store.run(lambda transaction: transaction.append(*extend(transaction.head(), refund)))
+    assert ledger.verify().problems == ("Entry 5 does not add up.",)
 
 
 Check = Callable[[Ledger], object]

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from gaugedp._postgres import is_no_path
@@ -67,20 +68,25 @@ def is_in_memory(path: Path, mounts: str | None = None) -> bool:
 def _mounts() -> str:
     """Return the text of /proc/mounts; nothing where this system has no such list."""
     try:
-        return _MOUNTS.read_text(errors="replace")
+        return os.fsdecode(_MOUNTS.read_bytes())
     except OSError:
         return ""
+
+
+def _points(mounts: str) -> Iterator[tuple[str, str]]:
+    """Yield where each file system is mounted, and its kind."""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 2:
+            yield re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1]), fields[2]
 
 
 def _file_system(path: Path, mounts: str) -> str | None:
     """Return the kind of file system of `path`, None where no line of `mounts` holds it."""
     found, length = None, -1
-    for line in mounts.splitlines():
-        fields = line.split(" ")
-        if len(fields) > 2:
-            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
-            if len(point) >= length and path.is_relative_to(point):
-                found, length = fields[2], len(point)
+    for point, kind in _points(mounts):
+        if len(point) >= length and path.is_relative_to(point):
+            found, length = kind, len(point)
     return found
 
 
@@ -123,8 +129,15 @@ def _check_local(path: Path, name: str) -> None:
 def check_single(path: Path, name: str) -> None:
     """Refuse a file with a second name: SQLite's log is found by name, so two names would spend the budget twice.
 
-    While another process creates the ledger, the file has two names for a moment.
+    A file that is a mount by itself lies in another folder under another name, and has one link all the same. While
+    another process creates the ledger, the file has two names for a moment.
     """
+    place = os.path.realpath(path)
+    if any(point == place for point, _ in _points(_mounts())):
+        raise LedgerRefused(
+            f"The ledger {name} is a mount by itself: the file has a second name elsewhere.",
+            "Mount its folder, and give the path in it.",
+        )
     for _ in range(_PATIENCE):
         try:
             if os.stat(path).st_nlink <= 1:

@@ -64,6 +64,18 @@ _WORDS = {
 _WORDS[sqlite3.SQLITE_LOCKED] = _WORDS[sqlite3.SQLITE_PROTOCOL] = _WORDS[sqlite3.SQLITE_BUSY]
 
 
+def primary_code(error: Exception) -> int:
+    """Return SQLite's primary result code, or that of what went wrong with the file before SQLite had it."""
+    match error:
+        case BlockingIOError():
+            return sqlite3.SQLITE_BUSY
+        case PermissionError():
+            return sqlite3.SQLITE_PERM
+        case OSError():
+            return sqlite3.SQLITE_CANTOPEN
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
+
+
 def refusal(code: int, name: str, is_gone: bool = False) -> LedgerRefused:
     """Return the refusal for SQLite's primary result `code`, quoting neither SQLite nor the data."""
     if code == sqlite3.SQLITE_CANTOPEN and is_gone:
@@ -81,6 +93,12 @@ def create(connection: sqlite3.Connection) -> None:
     for statement in (*_TABLES, *_GUARDS):
         connection.execute(statement)
     connection.execute("INSERT INTO head VALUES (1, ?, ?, ?)", (NOTHING.entries, NOTHING.spent, NOTHING.tip))
+
+
+def distrust(connection: sqlite3.Connection) -> None:
+    """Let the file's tables and guards call harmless functions alone, and check the cells of each page that is read."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
 
 
 def make_durable(connection: sqlite3.Connection, name: str) -> None:

@@ -1,7 +1,8 @@
 """A ledger in a SQLite file: one connection for each transaction, durable when it returns.
 
 The file is in WAL mode, written with synchronous = FULL. A transaction of this process waits for the one
-before it, and so does `fork`, so that no child inherits an open one.
+before it, and so does `fork`, so that no child inherits an open one. It holds the file itself beside what SQLite locks
+by the file's name.
 """
 
 import os
@@ -14,13 +15,15 @@ from typing import Any
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
 from gaugedp.ledger.chain import NOTHING, Act, extend
+from gaugedp.ledger.inode import held
 from gaugedp.ledger.place import check_path, check_place, check_single, is_gone
 from gaugedp.ledger.sql import SqlTransaction
 from gaugedp.ledger.store import T, no_ledger
 from gaugedp.ledger.turn import patiently, turn
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
-_FAILURES = (sqlite3.Error, UnicodeDecodeError)  # the second where a damaged file makes SQLite's own message unreadable
+_FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second where damage makes SQLite's message unreadable
+_OWNER_ALONE = 0o600  # what SQLite puts beside a file has its mode
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
@@ -55,7 +58,7 @@ class SqliteStore:
     def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
         """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
         check_single(self._path, self.name)
-        with turn, closing(_connect(uri)) as connection:
+        with turn, held(self._path, write), closing(_connect(uri)) as connection:
             schema.check_mark(connection, self.name)
             schema.make_durable(connection, self.name)
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -68,7 +71,7 @@ class SqliteStore:
         return patiently(attempt, self._timeout, _FAILURES, self._judge)
 
     def _judge(self, error: Exception) -> tuple[bool, LedgerRefused]:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = schema.primary_code(error)
         return code in _BUSY, schema.refusal(code, self.name, is_gone(self._path))
 
     def _create(self, opening: Act) -> None:
@@ -83,6 +86,7 @@ class SqliteStore:
                 )
         draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
         try:
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ALONE))
             self._patiently(lambda: _write_new(draft, opening, self.name))
             _publish(draft, self._path)
         except FileExistsError:
@@ -138,6 +142,7 @@ class SqliteTransaction(SqlTransaction):
 def _connect(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=_ATTEMPT, isolation_level=None)
     connection.text_factory = _text
+    schema.distrust(connection)
     return connection
 
 
@@ -147,7 +152,7 @@ def _text(stored: bytes) -> Any:
 
 def _write_new(draft: Path, opening: Act, name: str) -> None:
     """Write a complete ledger, durably, under a name that nobody else knows."""
-    with turn, closing(_connect(f"{draft.as_uri()}?mode=rwc")) as connection:
+    with turn, closing(_connect(f"{draft.as_uri()}?mode=rw")) as connection:
         schema.make_durable(connection, name)
         connection.execute("BEGIN IMMEDIATE")
         schema.create(connection)
