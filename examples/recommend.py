@@ -1,12 +1,11 @@
 """What does it cost a recommender to protect each rating, or each user?
 
-    python examples/recommend.py insteval.csv --columns s d y
+    python examples/recommend.py insteval.csv --columns s d y --users 2973 --items 2161
     python examples/recommend.py made-up ratings.csv    # writes made-up ratings
 
 Reads a CSV file with a user, an item and a rating from 1 to 5 in each row, such as InstEval of the R package lme4
 (73,421 evaluations of lecturers by students), which does not come with this library. Nine in ten rows are fitted, one
-in ten is predicted. `--users` and `--items` say that ids are 0 … n − 1, which is public; without them the ids that
-occur are taken as public.
+in ten is predicted. `--users` and `--items` say that ids are 0 … n − 1: that is public, and never read off the file.
 
 The errors are counted on held-out ratings without privacy: this is research, on data that may be shown.
 """
@@ -84,6 +83,8 @@ def main() -> None:
     given = parser.parse_args()
     if str(given.paths[0]) == "made-up":
         write_made_up(given.paths[-1])
+    elif given.users is None or given.items is None:
+        parser.error("give --users and --items, from public knowledge")
     else:
         public = {"users": given.users, "items": given.items}
         report(read(given.paths[0], given.columns), public, given.epsilons)

@@ -120,14 +120,25 @@ def test_ids_may_be_text_in_arrays_lists_and_frames() -> None:
     assert clone(model).set_params(users=[1, 2]).fit(numbers, stars).users_.tolist() == [1, 2]
 
 
-def test_without_lists_the_ids_that_occur_are_taken_as_public_and_that_is_said() -> None:
-    model = MatrixCompletion(rating_bounds=(1, 5), **LOUD).fit(X[:300], Y[:300])
-    assert model.users_.tolist() == sorted(set(X[:300, 0].tolist()))
-    assert model.release_.facts["public"] == "which users and items occur in the table"
-    given = clone(MODEL).fit(X[:300], Y[:300])
-    assert given.release_.facts["public"] == "the lists that were given"
-    with pytest.raises(InvalidRequest, match="0 users"):
-        MatrixCompletion(rating_bounds=(1, 5), unit="user").fit(np.zeros((0, 2)), [])
+@UNITS
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("name", ["users", "items"])
+def test_without_lists_nothing_is_read(unit: str, neighbours: str, name: str) -> None:
+    """The refusal is the same whatever the table holds, also where a rank is too large for the ids that occur."""
+    change = {name: None, "unit": unit, "neighbours": neighbours, "rank": 50}
+    tables = (X, Y), (X[:3], Y[:3]), ("no table", "no ratings")
+    for rows, stars in tables:
+        with pytest.raises(InvalidRequest, match=f"{name} is missing") as refused:
+            clone(MODEL).set_params(**change).fit(rows, stars)
+        assert not any(letter.isdigit() for letter in str(refused.value).replace("0 … n − 1", ""))
+        assert "Nothing was read" in str(refused.value)
+
+
+def test_a_rank_is_refused_by_the_public_lists_alone() -> None:
+    for rows in (X, X[:3], "no table"):
+        with pytest.raises(InvalidRequest, match="rank is 50 and there are 9 users and 60 items"):
+            clone(MODEL).set_params(users=list("abcdefghi"), rank=50).fit(rows, Y[: len(rows)])
+    assert clone(MODEL).fit(X[:300], Y[:300]).users_.tolist() == list(range(400))
 
 
 PRIVATE_NUMBER = [("rating", "add_remove"), ("user", "replace"), ("user", "add_remove")]
@@ -276,7 +287,7 @@ WRONG = [
     ({"rank": -1}, "rank"),
     ({"rank": 2.5}, "rank"),
     ({"handle_unknown": "skip"}, "handle_unknown"),
-    ({"rank": 61}, "rank is 61 and the table has 400 users and 60 items"),
+    ({"rank": 61}, "rank is 61 and there are 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
     ({"unit": "user", "max_rows": 10**400}, "max_rows is too large"),
     ({"random_state": -1}, "random_state"),
@@ -290,7 +301,8 @@ WRONG = [
     ({"epsilon": 0.0}, "epsilon"),
     ({"delta": 1.0}, "delta"),
     ({"delta": 0.0, "solver": "factors"}, "Factors need delta"),
-    ({"unit": "user", "neighbours": "add_remove", "users": None}, "Users cannot be added"),
+    ({"users": None}, "users is missing"),
+    ({"items": None}, "items is missing"),
 ]
 
 

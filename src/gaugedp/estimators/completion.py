@@ -28,9 +28,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
 
     unit : "rating" protects one row, "user" all rows of a user.
     rating_bounds : (low, high), public; ratings are clipped to them.
-    users, items : public ids, as a list or as a number n for 0 … n − 1. Where None, the ids that occur in X are taken
-        as public: the promise is then for tables with the same users and items in them. Who rated what, and how, is
-        private in any case.
+    users, items : all ids that there can be, public: each a list, or a number n for 0 … n − 1. Both must be given, from
+        public knowledge, never read off the data. Who rated what, and how, is private.
     max_rows : for the unit "user": all ratings of a user together weigh at most as much as so many ratings would.
     rank : how many factors are tried at most, None by how they compare with the noise, 0 for none.
     solver : "offsets" has no factors, "factors" tries them, "auto" where they should stand out of the noise.
@@ -82,13 +81,13 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
         """Fit to rows X (n, 2), user and item, and ratings y (n,)."""
-        asked, columns = self._asked(), read_columns(X)
+        asked, bounds = self._asked(), self._check()
+        ids = Ids("users", self.users), Ids("items", self.items)
+        method = self._method(asked, (len(ids[0]), len(ids[1])))
+        columns = read_columns(X)
         target = read_target(y, len(columns[0]))
-        bounds = self._check()
         if len(target) == 0 and self.unit == "rating" and self.neighbours == "replace":  # else how many is private
             raise InvalidRequest("There are no ratings.", "Give at least one row.")
-        ids = Ids("users", self.users, columns[0]), Ids("items", self.items, columns[1])
-        method = self._method(asked, (len(ids[0]), len(ids[1])))
         shape = len(target), len(ids[0]), len(ids[1])
         stream = self._stream()
         paid = self._pay(method.terms.guarantee, asked, shape, "user" if self.unit == "user" else None)
@@ -149,10 +148,6 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
             raise InvalidRequest("max_rows is too large.", f"Give at most {MOST_ROWS:,}.")
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
-        if self.unit == "user" and self.neighbours == "add_remove" and self.users is None:
-            raise InvalidRequest(
-                "Users cannot be added to a table whose users are public.", "Give users, or take neighbours='replace'."
-            )
         if self.solver == "factors" and (self.delta == 0 or self.rank == 0):
             raise InvalidRequest("Factors need delta above 0 and a rank.", "Give delta, or take solver='offsets'.")
         low, high = read_bounds("rating_bounds", self.rating_bounds)
@@ -161,7 +156,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
     def _method(self, asked: Guarantee, shape: tuple[int, int]) -> Completion:
         if self.rank is not None and self.rank > min(shape):
             raise InvalidRequest(
-                f"rank is {self.rank} and the table has {shape[0]:,} users and {shape[1]:,} items.",
+                f"rank is {self.rank} and there are {shape[0]:,} users and {shape[1]:,} items.",
                 "Give a smaller rank.",
             )
         terms = Terms(asked, self.unit, self.neighbours == "replace", float(self.max_rows))
@@ -221,7 +216,6 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         }
 
     def _facts(self) -> dict[str, Any]:
-        from_table = [name for name, ids in (("users", self._users), ("items", self._items)) if ids.occurring]
         return {
             "unit": self.unit,
             "solver": self.solver_,
@@ -229,8 +223,6 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
             "rating_bounds": list(self._bounds),
             "users": self.users_.tolist(),
             "items": self.items_.tolist(),
-            "public": f"which {' and '.join(from_table)} occur in the table"
-            if from_table
-            else "the lists that were given",
+            "public": "the lists that were given",
             "predict": "private towards everybody; with own= joint: an answer for a user's eyes only",
         }

@@ -106,15 +106,14 @@ def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
 
 
 class Ids:
-    """The ids of users, or of items: a public list, the numbers 0 … n − 1, or those that occur in a table.
+    """The ids of users, or of items: a public list, or the numbers 0 … n − 1.
 
     They are compared by `key`, and in its order: numbers, then texts. `values` shows them: as whole numbers, else as
     numbers, else as text, where all are such; those of a list with text in it are all text.
     """
 
-    def __init__(self, name: str, given: Any, column: np.ndarray | None = None) -> None:
-        self.occurring = given is None and column is not None
-        self.numbers, self.texts, is_text = _known(name, given, column)
+    def __init__(self, name: str, given: Any) -> None:
+        self.numbers, self.texts, is_text = _known(name, given)
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
                 f"There are {len(self):,} {name}.",
@@ -146,11 +145,13 @@ def same_ids(column: np.ndarray, one: Any) -> np.ndarray:
     return found
 
 
-def _known(name: str, given: Any, column: np.ndarray | None) -> tuple[np.ndarray, list[str], bool]:
+def _known(name: str, given: Any) -> tuple[np.ndarray, list[str], bool]:
     """Return numbers and texts, each once and in order, and whether a list was given with text in it."""
-    if given is None and column is not None:
-        numbers, texts = read_ids(column)
-        return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), False
+    if given is None:
+        raise InvalidRequest(
+            f"{name} is missing.",
+            f"Give {name} as a list, or as a number n for 0 … n − 1, from public knowledge, never read off the data.",
+        )
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         whole(minimum=1, **{name: given})
         return np.arange(min(int(given), MOST_IDS + 1), dtype=float), [], False
