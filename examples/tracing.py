@@ -5,6 +5,9 @@ size. The adversary holds a row x and the release M, and says "in the data" wher
 people reach. A mean of 50 rows gives nearly all of them away. Under (ε, δ) no adversary finds more than
 e^ε·1 % + δ of them: the dashed lines.
 
+Besides, without privacy: what the test of a published lower bound finds, which asks for fewer false alarms, and the
+power that is computed for it.
+
     python examples/tracing.py [--out docs/images/tracing.svg] [--n-rows 50 100 200 400] [--d 20000] [--s 100]
 
 Prints a table and draws the power against n and ε. Needs matplotlib. Takes about two minutes.
@@ -19,13 +22,15 @@ from typing import Any
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.audit import Tracing, tracing_attack
+from gaugedp.audit import Tracing, tracing_attack, tracing_power
 from gaugedp.estimators import SparseMean, TooFewRows
 from gaugedp.report.plots import draw_power
 
 N_OTHERS = 1000
 CLIP, DELTA = 4.0, 1e-6
 EPSILONS = (64.0, 16.0, 4.0)
+PRINTED_SIZES = ((25, 1000, 1e-6), (50, 1000, 1e-2), (9, 100, 1e-6))  # n, s, δ
+N_MEMBERS = 200  # at least, over releases, for each row of the second table
 
 Release = Callable[[np.ndarray], Any]
 
@@ -63,6 +68,14 @@ def attack(release: Release, n_rows: int, d: int, seed: int = 1, **options: Any)
     return tracing_attack(release, members, others, **options)
 
 
+def printed_power(n_rows: int, d: int, s: int, delta: float, statistic: str = "printed") -> float:
+    """Return the share of members that the published test finds in means of `n_rows` rows, over several means."""
+    options = {"statistic": statistic, "s": s, "delta": delta}
+    seeds = range(1, -(-N_MEMBERS // n_rows) + 1)
+    found = [attack(lambda rows: rows.mean(axis=0), n_rows, d, seed, **options) for seed in seeds]
+    return float(np.mean([one.true_positive_rate for one in found]))
+
+
 def releases(s: int, epsilons: Iterable[float] = EPSILONS) -> dict[str, Release]:
     """Every release by its name."""
     return {"not private": sparse_mean(s)} | {f"ε = {one:g}": private_sparse_mean(one, s) for one in epsilons}
@@ -92,8 +105,13 @@ def main(arguments: list[str] | None = None) -> None:
         for n, one in runs:
             rates = f"{one.true_positive_rate:>7.3f} {one.false_positive_rate:>7.3f} {one.ceiling:>8.3f}"
             print(f"{name:<12} {n:>5} {rates}")
-    printed = attack(sparse_mean(options.s), options.n_rows[0], options.d, statistic="printed")
-    print(f"The printed statistic, not private, {options.n_rows[0]} rows: {printed.true_positive_rate:.3f}")
+    print(f"\n{'statistic':<10} {'rows':>4} {'s':>5} {'delta':>7} {'found':>7} {'computed':>9}")
+    for statistic in ("printed", "signed"):
+        for n, s, delta in PRINTED_SIZES:
+            s = min(s, options.d)  # noqa: PLW2901
+            measured = printed_power(n, options.d, s, delta, statistic)
+            computed = tracing_power(n, options.d, s, delta, statistic)
+            print(f"{statistic:<10} {n:>4} {s:>5} {delta:>7.0e} {measured:>7.3f} {computed:>9.3f}")
     title = f"Members found at 1 % false positives; top {options.s} of {options.d:,} means"
     out = Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)

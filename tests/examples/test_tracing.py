@@ -20,7 +20,11 @@ def test_a_mean_of_fifty_rows_gives_nine_in_ten_away(example: ModuleType) -> Non
     found = example.attack(example.sparse_mean(100), 50, 20_000)
     assert found.true_positive_rate > 0.9
     assert found.false_positive_rate <= 0.01
-    assert example.attack(example.sparse_mean(100), 50, 20_000, statistic="printed").true_positive_rate == 0
+
+
+def test_the_published_test_finds_members_of_smaller_means(example: ModuleType) -> None:
+    assert example.printed_power(25, 20_000, 1000, 1e-6) > 0.9
+    assert example.printed_power(100, 20_000, 100, 1e-6) == 0
 
 
 def test_a_private_mean_does_not(example: ModuleType) -> None:
@@ -39,3 +43,4 @@ def test_it_prints_and_draws(example: ModuleType, tmp_path: Path, capsys: pytest
     printed = capsys.readouterr().out
     assert printed.count("ε = 64") == 2
     assert "not private" in printed
+    assert printed.count("signed") == 3

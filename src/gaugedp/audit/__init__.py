@@ -7,7 +7,7 @@ from gaugedp.audit.canaries import OneRun, audit_canaries, one_run
 from gaugedp.audit.distinguish import audit
 from gaugedp.audit.noise import noise_tests
 from gaugedp.audit.result import Audit, Test
-from gaugedp.audit.tracing import Tracing, tracing_attack
+from gaugedp.audit.tracing import Tracing, tracing_attack, tracing_power
 
 __all__ = [
     "Audit",
@@ -19,4 +19,5 @@ __all__ = [
     "noise_tests",
     "one_run",
     "tracing_attack",
+    "tracing_power",
 ]
