@@ -27,12 +27,13 @@ OLD_CORE   := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo OPENBLAS_C
 LEANING    := tests/cli tests/estimators tests/release tests/samplers tests/tables/test_duckdb.py \
 	tests/ledger/test_ledger_open.py tests/ledger/test_ledger_reserve.py
 
-BENCH := $(VENV)-bench
+BENCH  := $(VENV)-bench
+PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup -rs
 
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test oldest bench docs lock lint format browser spark clean
+.PHONY: help demo test thorough long wheel newer oldest bench docs lock lint format browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -46,11 +47,29 @@ demo: $(VENV)/runtime ## release tables from a public survey excerpt and write r
 		--out demo-out/answers.csv --report report.html
 	@echo "Open report.html in a browser. The same answers are in demo-out/answers.csv."
 
-test: $(VENV)/project ## style, types and all tests; the reasons for skipped tests come last
+test: lint ## style, types and the tests that take minutes; the reasons for skipped tests come last
+	$(PYTEST) -m "not thorough"
+
+thorough: $(VENV)/project ## the long tests, the servers, the browser, the oldest versions, newer Pythons, the wheel
 	@if command -v java >/dev/null; then \
 		$(MAKE) spark || echo "pyspark could not be installed: the tests of Spark will be skipped."; fi
-	@status=0; $(MAKE) lint || status=1; \
-	echo "$(RUN) -m pytest -n 2 --dist loadgroup -rs"; $(RUN) -m pytest -n 2 --dist loadgroup -rs || status=1; exit $$status
+	@status=0; for part in long wheel oldest newer; do $(MAKE) $$part || status=1; done; exit $$status
+
+long: $(VENV)/project ## the tests that make test leaves out
+	$(PYTEST) -m thorough
+
+wheel: $(VENV)/project ## build the sdist and the wheel, and release with the wheel in an empty environment
+	@rm -rf dist $(VENV)-wheel && $(RUN) -m hatchling build && $(NEW) $(VENV)-wheel
+	@$(subst $(RUN),$(VENV)-wheel/bin/python,$(INSTALL)) --require-hashes -r requirements-demo.lock
+	@$(subst $(RUN),$(VENV)-wheel/bin/python,$(INSTALL)) --no-deps dist/*.whl
+	@cd $(VENV)-wheel && bin/gaugedp release ../examples/acs/acs_ma2018.csv --domain ../examples/acs/domain.toml \
+		--query "SEX" --epsilon 1 --ledger wheel.ledger --budget 1
+
+newer: ## make test on every newer Python that is installed
+	@status=0; for version in 3.12 3.13 3.14; do \
+		if python$$version -c 'import ensurepip' >/dev/null 2>&1 && [ "$(PYTHON)" != python$$version ]; then \
+		$(MAKE) VENV=$(VENV)-$$version PYTHON=python$$version test || status=1; \
+		else echo "No other python$$version with ensurepip: skipped."; fi; done; exit $$status
 
 oldest: ## tests of the parts that lean on other libraries, with the oldest versions that are allowed
 	@if [ -z "$(OLD_PYTHON)" ]; then echo "make oldest needs Python 3.11: skipped."; else \
@@ -94,7 +113,7 @@ lock: ## write the lock files again from pyproject.toml (needs uv; UPGRADE=1 tak
 		--extra learn --extra report --group build --group test -o requirements-oldest.lock
 
 clean: ## remove .venv and its neighbours, caches, the site and what the demo wrote
-	rm -rf $(VENV) $(OLDEST) $(BENCH) demo-out report.html site .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
+	rm -rf $(VENV) $(VENV)-* demo-out report.html site .pytest_cache .ruff_cache .mypy_cache .hypothesis dist build
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: the environment is made again when the lock changes, the project is linked again when pyproject.toml does.

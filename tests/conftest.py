@@ -1,10 +1,24 @@
-"""All tests that start Spark go to one worker: each of its sessions takes a gigabyte and half a minute."""
+"""Which tests wait for `make thorough`, and which share a worker."""
+
+from pathlib import Path
 
 import pytest
+
+TESTS = Path(__file__).parent
+LONG = {"slow", "statistical"}  # marks of tests that are long
+SERVERS = {"spark", "postgres"}  # engines that are started
+THOROUGH = ("faults/", "statistics/", "report/test_browser.py", "report/test_explorer_browser.py", "tables/test_spark.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        chosen = getattr(getattr(item, "callspec", None), "params", {})
-        if chosen.get("engine") == "spark" or item.path.name == "test_spark.py":
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        place, engine = item.path.relative_to(TESTS).as_posix(), _engine(item)
+        if engine == "spark" or item.path.name == "test_spark.py":
+            item.add_marker(pytest.mark.xdist_group("spark"))  # each of its sessions takes a gigabyte and half a minute
+        if place.startswith(THOROUGH) or engine in SERVERS or LONG & {mark.name for mark in item.iter_markers()}:
+            item.add_marker(pytest.mark.thorough)
+
+
+def _engine(item: pytest.Item) -> object:
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return "postgres" if "postgres" in getattr(item, "fixturenames", ()) else parameters.get("engine")
