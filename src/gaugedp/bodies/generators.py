@@ -65,6 +65,9 @@ class Generators(Protocol):
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return Fᵀ·direction, shape (n,)."""
 
+    def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
+        """Return (max_i ⟨direction, v_i⟩, i) and (min_i ⟨direction, v_i⟩, i)."""
+
     def column(self, index: int) -> np.ndarray:
         """Return v_index, shape (d,)."""
 
@@ -118,6 +121,12 @@ class MatrixGenerators:
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return the products with every column."""
         return self.matrix.T @ direction
+
+    def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
+        """Return the largest and the least product, each with the index of its column."""
+        products = self.adjoint(direction)
+        high, low = int(products.argmax()), int(products.argmin())
+        return (float(products[high]), high), (float(products[low]), low)
 
     def column(self, index: int) -> np.ndarray:
         """Return one column."""

@@ -110,12 +110,11 @@ class Polytope(Body):
         return np.array([self._attained(row)[1] for row in np.atleast_2d(directions)])
 
     def _attained(self, direction: np.ndarray) -> tuple[float, np.ndarray]:
-        products = self.generators.adjoint(direction)
+        (high, top_index), (low, bottom_index) = self.generators.extremes(direction)
         if not self.differences:
-            index = int(np.abs(products).argmax())
-            vertex = np.sign(products[index]) * self.generators.column(index)
-            return self.factor * abs(float(products[index])), self.factor * vertex
-        ends = [(products[i], self.generators.column(i)) for i in (int(products.argmax()), int(products.argmin()))]
+            value, index, sign = (high, top_index, 1.0) if high >= -low else (-low, bottom_index, -1.0)
+            return self.factor * value, self.factor * sign * self.generators.column(index)
+        ends = [(high, self.generators.column(top_index)), (low, self.generators.column(bottom_index))]
         if self.with_zero:
             nothing = (0.0, np.zeros(self.ambient_dim))
             ends = [max(ends[0], nothing, key=_first), min(ends[1], nothing, key=_first)]

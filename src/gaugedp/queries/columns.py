@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class WorkloadColumns:
     @property
     def n_generators(self) -> int:
         """The number of joint cells, times 2 or 3 for each bounded column."""
-        return math.prod(self.shape) * len(self._choices)
+        return math.prod(self.shape) * math.prod(self._n_choices)
 
     whole_numbers = True
 
@@ -71,27 +71,57 @@ class WorkloadColumns:
         """
         if self.counting and all(piece.cells.injective for piece in self.pieces):
             return self._interactions()
-        if self.ambient_dim * self.n_generators > _MOST_DENSE:
+        n_cells, choices = math.prod(self.shape), self._spanning_choices()
+        if self.ambient_dim * n_cells * len(choices) > _MOST_DENSE:
             raise InvalidRequest("The rank of so large a question is not computed.", "Ask for fewer cells or rows.")
-        dense = np.stack([self.column(index) for index in range(self.n_generators)], axis=1)
-        return int(np.linalg.matrix_rank(dense.astype(float)))
+        few = [self.column(choice * n_cells + cell) for choice in choices for cell in range(n_cells)]
+        return int(np.linalg.matrix_rank(np.stack(few, axis=1)))
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return the answers (…, d) of tables that have `coefficients` (…, n) in their joint cells."""
-        choices = coefficients.reshape(*coefficients.shape[:-1], len(self._choices), *self.shape)
+        choices = coefficients.reshape(*coefficients.shape[:-1], math.prod(self._n_choices), *self.shape)
         return np.concatenate([self._piece_rows(piece, choices) for piece in self.pieces], axis=-1)
 
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return ⟨direction, v⟩ for every generator v."""
-        self._check_size()
-        total = np.zeros((len(self._choices), *self.shape))
+        _check_size(self.n_generators)
+        total = np.zeros((math.prod(self._n_choices), *self.shape))
+        for piece, spread in self._products(direction):
+            total += np.multiply.outer(self._weights(piece), spread)
+        return total.ravel()
+
+    def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
+        """Return max_v ⟨direction, v⟩ and min_v, each with the index of a generator v.
+
+        In a cell the columns' choices add up, so that each is the best by itself and no choice of all is listed.
+        """
+        _check_size(math.prod(self.shape))
+        alike: dict[str | None, list[np.ndarray]] = {}  # by column, its part of the products under each choice
+        for piece, spread in self._products(direction):
+            values = [weight * spread for weight in ((1,) if piece.column is None else (piece.low, piece.high, 0))]
+            before = alike.get(piece.column, [np.zeros(self.shape)] * len(values))
+            alike[piece.column] = [total + value for total, value in zip(before, values, strict=True)]
+        fixed = alike.pop(None, [np.zeros(self.shape)])[0]
+        tables = [np.stack(alike[name][:count]) for name, count in zip(self.columns, self._n_choices, strict=True)]
+        high, low = (self._best(sign * fixed, [sign * table for table in tables]) for sign in (1, -1))
+        return high, (-low[0], low[1])
+
+    def _best(self, fixed: np.ndarray, tables: list[np.ndarray]) -> tuple[float, int]:
+        """Return the largest sum of `fixed` and a choice from each table, over the cells, and its index."""
+        total = fixed + sum(table.max(axis=0) for table in tables)
+        cell = int(total.argmax())
+        choice = 0
+        for table, count in zip(tables, self._n_choices, strict=True):
+            choice = choice * count + int(table.reshape(count, -1)[:, cell].argmax())
+        return float(total.ravel()[cell]), choice * math.prod(self.shape) + cell
+
+    def _products(self, direction: np.ndarray) -> Iterable[tuple[Piece, np.ndarray]]:
+        """Yield each piece with the part of ⟨direction, v⟩ that a row of weight 1 in each cell adds, a table."""
         start = 0
         for piece in self.pieces:
             cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_rows], dtype=float))
             start += piece.cells.n_rows
-            spread = self._spread(cells, piece.attributes)
-            total += np.stack([weight * spread for weight in self._bounds(piece)])
-        return total.ravel()
+            yield piece, self._spread(cells, piece.attributes)
 
     def column(self, index: int) -> np.ndarray:
         """Return one generator."""
@@ -100,7 +130,7 @@ class WorkloadColumns:
         parts = []
         for piece in self.pieces:
             unit = np.zeros(piece.cells.n_cells, dtype=np.int64)
-            unit[self._place(piece, places)] = self._bounds(piece)[choice]
+            unit[self._place(piece, places)] = self._weight(piece, choice)
             parts.append(piece.cells.apply(unit).astype(float))
         return np.concatenate(parts)
 
@@ -156,21 +186,32 @@ class WorkloadColumns:
         return sum(math.prod(count - 1 for count in self.domain.shape(tuple(names))) for names in subsets)
 
     @property
-    def _choices(self) -> list[tuple[int, ...]]:
-        """For every column: 0 its lower bound, 1 its upper bound, 2 no value."""
+    def _n_choices(self) -> tuple[int, ...]:
+        """For every column: its lower bound, its upper bound and, where that can be, no value."""
         missing = {piece.column for piece in self.pieces if piece.may_miss}
-        return list(product(*(range(3 if name in missing else 2) for name in self.columns)))
+        return tuple(3 if name in missing else 2 for name in self.columns)
 
-    def _bounds(self, piece: Piece) -> list[int]:
-        """The piece's weight under each choice."""
+    def _weight(self, piece: Piece, choice: int) -> int:
+        """The piece's weight under a choice for all columns, written in mixed radix, the last column fastest."""
         if piece.column is None:
-            return [1] * len(self._choices)
+            return 1
         place = self.columns.index(piece.column)
-        return [(piece.low, piece.high, 0)[choice[place]] for choice in self._choices]
+        later = math.prod(self._n_choices[place + 1 :])
+        return (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
+
+    def _weights(self, piece: Piece) -> np.ndarray:
+        """The piece's weight under each choice."""
+        return np.array([self._weight(piece, choice) for choice in range(math.prod(self._n_choices))])
+
+    def _spanning_choices(self) -> list[int]:
+        """Choices whose generators span all: the first, and those that differ from it in one column."""
+        n_later = [math.prod(self._n_choices[place + 1 :]) for place in range(len(self.columns))]
+        pairs = zip(self._n_choices, n_later, strict=True)
+        return [0, *(digit * later for count, later in pairs for digit in range(1, count))]
 
     def _piece_rows(self, piece: Piece, choices: np.ndarray) -> np.ndarray:
         axes = len(self.attributes)
-        weighted = np.moveaxis(choices, -axes - 1, -1) @ np.array(self._bounds(piece))
+        weighted = np.moveaxis(choices, -axes - 1, -1) @ self._weights(piece)
         others = tuple(axis - axes for axis, name in enumerate(self.attributes) if name not in piece.attributes)
         return piece.cells.apply(_ordered(weighted.sum(axis=others), self.attributes, piece.attributes))
 
@@ -181,11 +222,10 @@ class WorkloadColumns:
         shape = self.domain.shape(piece.attributes)
         return int(np.ravel_multi_index([int(places[name]) for name in piece.attributes], shape)) if shape else 0
 
-    def _check_size(self) -> None:
-        if self.n_generators > _MOST_GENERATORS:
-            raise InvalidRequest(
-                f"The joint table has {self.n_generators:,} cells.", f"This needs at most {_MOST_GENERATORS:,}."
-            )
+
+def _check_size(n_cells: int) -> None:
+    if n_cells > _MOST_GENERATORS:
+        raise InvalidRequest(f"The joint table has {n_cells:,} cells.", f"This needs at most {_MOST_GENERATORS:,}.")
 
 
 def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:
