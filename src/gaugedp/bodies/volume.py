@@ -19,7 +19,9 @@ from gaugedp.errors import InvalidRequest
 _EXACT_TO = 1e-6  # a volume is called exact where its radius, vol^(1/r), is known to this part of itself
 _HULL_ROUNDING = 1e-9
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
-_MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
+_MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
+_MOST_FACETS = 300_000  # that a hull is expected to have: some seconds
+_FASTEST = 2  # times the points, from one hull to the next
 
 
 @dataclass(frozen=True)
@@ -114,18 +116,25 @@ def _(body: Polytope) -> Volume:
 
 
 def _hull(ready: Prepared, log_scale: float) -> Volume:
-    """Return the volume in coordinates of the basis, of all generators or, where they are many, of the outermost."""
+    """Return the volume in coordinates of the basis, of all generators or, where facets are many, of the outermost.
+
+    Facets are at most of the order of points^⌊rank/2⌋ (McMullen 1970), so hulls of ever more points tell beforehand how
+    many the next has.
+    """
     import scipy.spatial
 
     rank, count = ready.coordinates.shape
-    most = _MOST_HULL_POINTS[rank]
-    columns = ready.coordinates
-    if count > most:
-        outermost = np.argsort(-np.abs(columns).sum(axis=0), kind="stable")[: most - rank]
-        columns = np.hstack([np.eye(rank), columns[:, outermost]])
-    hull = scipy.spatial.ConvexHull(np.hstack([columns, -columns]).T, qhull_options="Qt")
+    order = np.argsort(-np.abs(ready.coordinates).sum(axis=0), kind="stable")
+    columns = np.hstack([np.eye(rank), ready.coordinates[:, order]])
+    size, following = 0, 2 * rank
+    while following > size:
+        size = min(following, count)
+        part = ready.coordinates if size == count else columns[:, : rank + size]
+        hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")
+        growth = (_MOST_FACETS / len(hull.simplices)) ** (1 / (rank // 2))
+        following = min(int(size * min(growth, _FASTEST)), count, _MOST_HULL_POINTS[rank])
     log = math.log(hull.volume) + log_scale
-    return Volume(log, "exact", log_error=_HULL_ROUNDING) if count <= most else Volume(log - _HULL_ROUNDING, "lower")
+    return Volume(log, "exact", log_error=_HULL_ROUNDING) if size == count else Volume(log - _HULL_ROUNDING, "lower")
 
 
 def _stretched(unit: Volume, frame: Frame) -> Volume:
