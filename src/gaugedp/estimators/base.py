@@ -125,6 +125,10 @@ class PrivateEstimator(BaseEstimator):
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
 
+    def _rows(self, X: Any) -> np.ndarray:
+        """Return the rows of a fit, shape (n, d); none at all are refused only where their number is public."""
+        return read_table(X, 0 if self.neighbours == "add_remove" else 1)
+
     def _note_names(self, X: Any) -> None:
         """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""
         names = names_of(X)

@@ -7,7 +7,7 @@ import numpy as np
 from gaugedp._validate import positive
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target, with_middle
+from gaugedp.estimators.rows import into_box, read_bounds, read_target, with_middle
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
@@ -62,7 +62,7 @@ class Lasso(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         target = read_target(y, len(rows))
         positive(radius=self.radius)
         box = read_bounds("bounds", by_name("bounds", self.bounds, names_of(X)), rows.shape[1])

@@ -15,7 +15,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, into_box, read_bounds, read_rows
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, into_box, read_bounds
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
@@ -88,7 +88,7 @@ class Mean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         self._read_geometry(rows.shape[1], names_of(X))
         ball, count = self._ball(rows.shape[1]), Count(asked, self.neighbours)
         self._fit(ball, count, Task(partial(self._pay, asked=asked, shape=rows.shape), partial(self._look, rows)))
