@@ -76,10 +76,11 @@ def cells_of(column: Any) -> np.ndarray:
 
 
 def entries_of(column: Any) -> np.ndarray:
-    """Return the same of a list as well: every entry as it is; nothing of what holds no entries."""
+    """Return the same, of a list every entry as it is, and of what has no entries an array without dimensions."""
     if hasattr(column, "__array__"):
         return cells_of(column)
-    return as_they_are(column if hasattr(column, "__iter__") and not isinstance(column, str | bytes) else [])
+    has_entries = hasattr(column, "__iter__") and not isinstance(column, str | bytes)
+    return as_they_are(column) if has_entries else np.array(None, dtype=object)
 
 
 def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
@@ -102,13 +103,11 @@ def read_cells(X: Any) -> np.ndarray:
     columns = columns_of(X)
     if columns is not None:
         return _read_frame(X, columns)
-    if not hasattr(X, "__array__"):
-        return _read_list(X if hasattr(X, "__iter__") and not isinstance(X, str | bytes) else [])
     if kind_of(X) in TIMES:
         raise dated("The table")
     if kind_of(X) == "c":
         raise InvalidRequest("Complex data not supported.", "Give real numbers.")
-    cells = cells_of(X)
+    cells = entries_of(X)
     return _read_list(cells) if cells.ndim == 1 and cells.dtype.kind == "O" else numbers(cells)
 
 
@@ -139,14 +138,13 @@ def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
     return table
 
 
-def _read_list(entries: Iterable[Any]) -> np.ndarray:
-    listed = list(entries)
-    shape = shape_of_most(listed)
-    cells = [_in_shape(entry, shape) for entry in listed]
-    return np.array(cells, dtype=float).reshape(len(listed), *shape)
+def _read_list(entries: np.ndarray) -> np.ndarray:
+    shape = shape_of_most(entries)
+    cells = [_in_shape(entry, shape) for entry in entries]
+    return np.array(cells, dtype=float).reshape(len(cells), *shape)
 
 
-def shape_of_most(entries: Sequence[Any]) -> tuple[int, ...]:
+def shape_of_most(entries: Iterable[Any]) -> tuple[int, ...]:
     """Return the shape that most entries of a list have: () of cells, (d,) of rows, (m, k) of matrices.
 
     It is public, like that of an array; no entry by itself decides what it is, unless as many have another.

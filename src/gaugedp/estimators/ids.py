@@ -27,7 +27,7 @@ def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
         return _check_type(columns[0][1]), _check_type(columns[1][1])
     table = entries_of(X)
     if table.ndim == 1 and table.dtype.kind == "O":
-        return _pairs(table.tolist())
+        return _pairs(list(table))
     if table.shape == (0,):
         return np.zeros(0), np.zeros(0)
     _check_shape(table.shape)

@@ -40,10 +40,11 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
     """Refuse what is no table (n, d), n at least `least` and d at least 1; no message has n where it is private."""
     if len(shape) == 1:
         raise InvalidRequest(
-            "X has one dimension.", "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1)."
+            "The rows have one dimension.",
+            "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1), no rows as np.zeros((0, d)).",
         )
     if len(shape) != 2:
-        raise InvalidRequest(f"X has {len(shape)} dimensions.", "Give a table (n, d), one row a unit.")
+        raise InvalidRequest(f"The rows have {len(shape)} dimensions.", "Give a table (n, d), one row a unit.")
     if shape[0] < least or shape[1] == 0:
         what, count = ("feature(s)", 0) if shape[0] >= least else ("sample(s)", shape[0])
         n_rows = shape[0] if least else "n"
