@@ -19,6 +19,8 @@ _DEPTH = 2  # a list of matrices has cells so far below its entries
 
 def number(cell: Any) -> float:
     """Return the number that a cell is or writes, alone or in a list of its own; NaN where there is none."""
+    if type(cell) is float:
+        return cell
     inner = _alone(cell)
     if isinstance(inner, str):
         inner = _WRITTEN.get(inner.strip(), inner)
@@ -173,7 +175,9 @@ def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
 
 def row_of(entry: Any) -> Sequence[Any] | None:
     """Return the cells of a row; None for what is no row."""
+    if isinstance(entry, float | int | str | bytes):
+        return None
     if hasattr(type(entry), "__array__"):
         row = cells_of(entry)
         return (row.tolist() if row.dtype.kind in NUMERIC else list(row)) if row.ndim else None
-    return entry if isinstance(entry, Sequence) and not isinstance(entry, str | bytes) else None
+    return entry if isinstance(entry, Sequence) else None
