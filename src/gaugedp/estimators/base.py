@@ -47,6 +47,9 @@ class PrivateEstimator(BaseEstimator):
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are looked at. Where X is a data frame, feature_names_in_ holds its columns.
+
+    What is refused before paying is refused by parameters, and by the types and shapes of X and y. A cell that is no
+    number counts as missing. No rows at all are fitted where their number is private (neighbours="add_remove").
     """
 
     epsilon: float
