@@ -7,7 +7,13 @@ import pytest
 TESTS = Path(__file__).parent
 LONG = {"slow", "statistical"}  # marks of tests that are long
 SERVERS = {"spark", "postgres"}  # engines that are started
-THOROUGH = ("faults/", "statistics/", "report/test_browser.py", "report/test_explorer_browser.py", "tables/test_spark.py")
+THOROUGH = (
+    "faults/",
+    "statistics/",
+    "report/test_browser.py",
+    "report/test_explorer_browser.py",
+    "tables/test_spark.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

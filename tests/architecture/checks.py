@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_files", "_late", "_names", "_numbers", "_validate", "_postgres", "entropy", "attributes", "domain",
-    "bodies", "guarantees", "samplers", "tables", "queries",
+    "errors", "_files", "_late", "_names", "_numbers", "_validate", "_cells", "_postgres", "entropy", "attributes",
+    "domain", "bodies", "guarantees", "samplers", "tables", "queries",
     "mechanisms", "optimization", "ledger", "bounds", "planning", "comparison", "processing", "answer", "releasing",
     "estimators", "audit", "report",
     "cli", "__init__",

@@ -17,7 +17,7 @@ from gaugedp.estimators.svc import LinearSVC
 
 KINDS = [LogisticRegression, LinearSVC]
 EXPECTED = {
-    "check_dtype_object": "a table that is not of numbers is refused in our words",
+    "check_dtype_object": "a cell that is no number counts as missing: an error would tell",
     "check_classifiers_classes": "classes are public and given before: labels of other kinds count as none of them",
     "check_classifiers_train": "as above, and infinite values are clipped, not refused: an error would tell",
     "check_classifiers_regression_target": "continuous labels are in no class: an error would tell",

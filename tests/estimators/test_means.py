@@ -313,10 +313,15 @@ def test_bad_parameters_are_refused_and_nothing_is_spent(make, words: str) -> No
     assert ledger.spent == gd.PureDP(0)
 
 
-@pytest.mark.parametrize("rows", [[], [[]], [1.0, 2.0], [["a"]], [[10**400]], np.zeros((0, 3))], ids=str)
+@pytest.mark.parametrize("rows", [[], [[]], [1.0, 2.0], 5, "ab", np.zeros((0, 3)), np.zeros((2, 2, 2))], ids=str)
 def test_bad_rows_are_refused(rows) -> None:
-    with pytest.raises(InvalidRequest, match="rows"):
+    with pytest.raises(InvalidRequest, match=r"rows|one row"):
         Mean(bounds=(0, 1)).fit(rows)
+
+
+@pytest.mark.parametrize("rows", [[["a"]], [[10**400]], [[None]], [[[1.0, 2.0]], [3.0]]], ids=str)
+def test_a_cell_that_is_no_number_is_not_refused(rows) -> None:
+    assert Mean(bounds=(0, 1)).fit(rows).n_features_in_ == 1
 
 
 def test_ledgers_for_persons_are_refused() -> None:

@@ -63,6 +63,9 @@ class PrivateEstimator(BaseEstimator):
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are looked at. Where X is a data frame, feature_names_in_ holds its columns.
+
+    What is refused before paying is refused by parameters, and by the types and shapes of X and y. A cell that is no
+    number counts as missing. No rows at all are fitted where their number is private (neighbours="add_remove").
     """
 
     epsilon: float
@@ -146,6 +149,10 @@ class PrivateEstimator(BaseEstimator):
     def _read_by(self, reading: Reading) -> None:
         """Set how the rows of the fit were read, which what comes after it reads alike."""
         self._read_as, self.n_features_in_ = reading, reading.n_columns
+
+    def _rows(self, X: Any) -> np.ndarray:
+        """Return the rows of a fit, shape (n, d); none at all are refused only where their number is public."""
+        return read_table(X, 0 if self.neighbours == "add_remove" else 1)
 
     def _note_names(self, X: Any) -> None:
         """Set `feature_names_in_` where X is a data frame, and forget that of another fit where it is none."""

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import numpy as np
 
+from gaugedp._cells import as_they_are, cells_of, columns_of, entries_of, kind_of, row_of, shape_of_most
 from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.rows import as_they_are
 
 MOST_IDS = 2**21  # so many users' sums of products are exact
 _MOST_ROWS = 2**28  # so many rows' sums are exact
@@ -17,36 +17,41 @@ _BEYOND = 2**53  # from here on a float does not tell whole numbers apart
 
 
 def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two columns of X, users and items: of arrays and frames as they are, else every entry as it is."""
-    if hasattr(X, "iloc"):
-        _check_shape(np.shape(X))
-        return _check_type(X.iloc[:, 0].to_numpy()), _check_type(X.iloc[:, 1].to_numpy())
-    if hasattr(X, "__array__"):
-        table = np.asarray(X)
-        if table.shape == (0,):
-            return np.zeros(0), np.zeros(0)
-        _check_shape(table.shape)
-        return _check_type(table[:, 0]), _check_type(table[:, 1])
-    rows = list(X) if hasattr(X, "__iter__") else [X]
-    for row in rows:
-        if isinstance(row, str | bytes | dict | set) or not hasattr(row, "__len__") or len(row) != 2:
-            raise InvalidRequest("A row of X is not a pair.", "Give two columns: user and item.")
-    _check_shape((len(rows), 2))
-    first, second = zip(*rows, strict=True) if rows else ((), ())
-    return as_they_are(first), as_they_are(second)
+    """Return the two columns of X, users and items: of arrays and frames as they are, else every entry as it is.
+
+    A row of a list that is no pair has no ids; what most rows are is the shape of a list.
+    """
+    columns = columns_of(X)
+    if columns is not None:
+        _check_shape(X.shape)
+        return _check_type(columns[0][1]), _check_type(columns[1][1])
+    table = entries_of(X)
+    if table.ndim == 1 and table.dtype.kind == "O":
+        return _pairs(list(table))
+    if table.shape == (0,):
+        return np.zeros(0), np.zeros(0)
+    _check_shape(table.shape)
+    return _check_type(table[:, 0]), _check_type(table[:, 1])
+
+
+def _pairs(entries: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    _check_shape((len(entries), *shape_of_most(entries)[:1]) if entries else (0, 2))
+    rows = [row_of(entry) for entry in entries]
+    pairs = [(None, None) if row is None or len(row) != 2 else row for row in rows]
+    return as_they_are(user for user, _ in pairs), as_they_are(item for _, item in pairs)
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
-    if len(shape) != 2 or shape[1] != 2:
-        raise InvalidRequest(f"X has shape {shape}.", "Give two columns: user and item.")
+    if shape[1:] != (2,):
+        raise InvalidRequest("X is not a table of two columns.", "Give two columns: user and item.")
     if shape[0] > _MOST_ROWS:
         raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
 
 
-def _check_type(column: np.ndarray) -> np.ndarray:
-    if column.dtype.kind in "mMV":
-        raise InvalidRequest(f"Ids of type {column.dtype} are not supported.", "Give numbers or text.")
-    return column
+def _check_type(column: Any) -> np.ndarray:
+    if kind_of(column) in "mMV":
+        raise InvalidRequest("Dates and durations are no ids.", "Give numbers or text.")
+    return cells_of(column)
 
 
 def key(one: Any) -> float | str | None:

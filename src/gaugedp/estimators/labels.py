@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
+from gaugedp._cells import NUMERIC, as_they_are, cells_of, kind_of, numbers
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.rows import as_they_are
 
 
 def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:
@@ -56,7 +56,7 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
-        raise InvalidRequest(f"The labels have shape {labels.shape}.", "Give a label for each row of X.")
+        raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
     return labels
 
 
@@ -67,10 +67,10 @@ def check_kind(y: Any, classes: np.ndarray) -> None:
     is not refused, as every text may write a number (`codes_of`), nor a list and a column of objects: they have no type
     but that of their entries, of which one must not decide.
     """
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    kind = kind_of(y)
     if kind in "cmMV":
         raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
-    if kind in "biuf" and not any(_writes_number(one) for one in classes.tolist()):
+    if kind in NUMERIC and not any(_writes_number(one) for one in classes.tolist()):
         raise InvalidRequest(
             "The labels are numbers, and no class is one.",
             "Give the classes as the labels write them. Where cross_val_predict or VotingClassifier fits, which number "
@@ -92,8 +92,7 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     change how another is read, even where it changed the type of the whole column before it came here.
     """
     found = np.full(len(labels), -1)
-    numbers = "biuf"
-    if labels.dtype.kind in numbers and classes.dtype.kind in numbers and np.abs(classes.astype(float)).max() < 2**53:
+    if labels.dtype.kind in NUMERIC and classes.dtype.kind in NUMERIC and np.abs(classes.astype(float)).max() < 2**53:
         for place, one in enumerate(classes):
             found[labels == one] = place
         return found
@@ -108,7 +107,8 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def _each(labels: Any) -> np.ndarray:
     """Return an array as it is, and anything else with every entry as it is: no type is found for all of them."""
     if hasattr(labels, "__array__"):
-        return np.asarray(labels)
+        cells = cells_of(labels)
+        return numbers(cells) if cells.dtype.kind == "c" else cells
     found = as_they_are(labels)
     entries = found.tolist()
     if entries and all(type(one) is str for one in entries):

@@ -8,7 +8,7 @@ from gaugedp._validate import positive
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import into_box, read_bounds, read_rows, read_target
+from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
@@ -66,7 +66,7 @@ class Lasso(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         target = read_target(y, len(rows))
         positive(radius=self.radius)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)

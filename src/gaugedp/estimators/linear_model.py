@@ -16,7 +16,6 @@ from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scal
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
 from gaugedp.estimators.level import Level, spares_delta
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -119,7 +118,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
-        asked, X_read = self._asked(), read_table(X)
+        asked, X_read = self._asked(), self._rows(X)
         check_given(self.classes, self.bounds, self.row_norm)
         labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
         check_kind(y, classes)

@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball, read_rows
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
@@ -93,7 +93,7 @@ class Mean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         reading = self._geometry(rows.shape[1], names_of(X))
         ball, count = self._ball(reading.width), Count(asked, self.neighbours)
         pay = partial(self._pay, asked=asked, shape=rows.shape)

@@ -11,7 +11,7 @@ from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
-from gaugedp.estimators.rows import read_bounds, read_rows, read_target
+from gaugedp.estimators.rows import read_bounds, read_target
 from gaugedp.estimators.size import Count
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
@@ -84,7 +84,7 @@ class LinearRegression(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         target = read_target(y, len(rows))
         frame = self._frame(rows.shape[1], names_of(X))
         self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, asked, rows.shape))

@@ -1,86 +1,61 @@
 """Rows as the estimators need them: shapes checked, values clipped, sums exact."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from gaugedp._cells import entries_of, kind_of, numbers, read_cells
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 
 SUM_BITS, PRODUCT_BITS = 22, 12
 _BLOCK = 2**18  # numbers, with several temporary arrays of that size: below, time is lost; above, memory
-_TIMES = ("m", "M")  # numpy's kinds of durations and dates
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
 Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
 
 
-def read_rows(X: Any) -> np.ndarray:
-    """Return X as floats, shape (n, d), n and d at least 1; NaN and infinity may be in it."""
+def read_table(X: Any, least: int = 1) -> np.ndarray:
+    """Return X as floats, shape (n, d), n at least `least` and d at least 1; NaN and infinity may be in it.
+
+    Every cell is read by itself, and what is no number is NaN (`read_cells`). What is refused is refused by type and
+    shape, in the words that scikit-learn expects.
+    """
+    rows = read_array(X)
+    check_shape(rows.shape, least)
+    return rows
+
+
+def read_array(X: Any) -> np.ndarray:
+    """Return a table, or matrices, as floats in their shape; sparse and lazy ones are refused."""
     if hasattr(X, "tocsr"):
         raise InvalidRequest(
             "X is sparse.", "Sparse input is not supported: give a dense table (OneHotEncoder(sparse_output=False))."
         )
     if hasattr(X, "collect"):
         raise InvalidRequest("X is a lazy frame.", "Give its rows: X.collect().")
-    dated = _dated(X)
-    if dated is not None:
-        raise InvalidRequest(
-            f"{dated} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
-        )
-    try:
-        rows = X.to_numpy(dtype=float, na_value=np.nan) if hasattr(X, "isna") else np.asarray(X, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidRequest(
-            "The rows are not numbers.",
-            "Give a table of numbers, one row a unit; a column of texts as a column for each of its public categories, "
-            "such as OneHotEncoder(categories=[...], sparse_output=False) makes.",
-        ) from None
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise InvalidRequest(
-            f"The rows have shape {rows.shape}.",
-            "Give a table (n, d) with at least one row; a single column as frame[['age']] or x.reshape(-1, 1).",
-        )
-    if len(rows) > _MOST_ROWS:
-        raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
-    return rows
+    return read_cells(X)
 
 
-def _dated(X: Any) -> str | None:
-    """Return what of a table is dates or durations by its type, which floats would count in nanoseconds."""
-    if hasattr(X, "columns"):
-        kinds = [getattr(one, "kind", "") for one in getattr(X, "dtypes", ())]
-        return next(
-            (f"The column {str(name)!r}" for name, kind in zip(X.columns, kinds, strict=False) if kind in _TIMES), None
-        )
-    kind = getattr(getattr(X, "dtype", None), "kind", "")
-    return "The table" if kind in _TIMES else None
-
-
-def read_table(X: Any) -> np.ndarray:
-    """Return the rows as numbers; what is refused is refused by type and shape, in the words scikit-learn expects."""
-    if hasattr(X, "tocsr"):
-        return read_rows(X)
-    try:
-        read = np.asarray(X)
-    except (TypeError, ValueError):
-        return read_rows(X)
-    shape, kind = read.shape, read.dtype.kind
-    if kind == "c":
-        raise InvalidRequest("Complex data not supported.", "Give real numbers.")
+def check_shape(shape: tuple[int, ...], least: int) -> None:
+    """Refuse what is no table (n, d), n at least `least` and d at least 1; no message has n where it is private."""
     if len(shape) == 1:
         raise InvalidRequest(
-            "X has one dimension.", "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1)."
+            "The rows have one dimension.",
+            "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1), no rows as np.zeros((0, d)).",
         )
-    if len(shape) == 2 and 0 in shape:
-        what, count = ("sample(s)", shape[0]) if shape[0] == 0 else ("feature(s)", shape[1])
+    if len(shape) != 2:
+        raise InvalidRequest(f"The rows have {len(shape)} dimensions.", "Give a table (n, d), one row a unit.")
+    if shape[0] < least or shape[1] == 0:
+        what, count = ("feature(s)", 0) if shape[0] >= least else ("sample(s)", shape[0])
+        n_rows = shape[0] if least else "n"
         raise InvalidRequest(
-            f"Found array with {count} {what} (shape={shape}) while a minimum of 1 is required.",
+            f"Found array with {count} {what} (shape=({n_rows}, {shape[1]})) while a minimum of 1 is required.",
             "Give at least one row and one column.",
         )
-    return read_rows(X)  # cell by cell: `read` may have made text of all of them
+    if shape[0] > _MOST_ROWS:
+        raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
 
 
 def read_target(y: Any, n_rows: int) -> np.ndarray:
@@ -89,42 +64,12 @@ def read_target(y: Any, n_rows: int) -> np.ndarray:
     So one entry that is no number is no error, whatever it made of the type of the others. Refused, by type and shape
     alone: dates, durations and complex numbers, and what is no column of n.
     """
-    if hasattr(y, "__array__"):
-        read = np.asarray(y)
-    else:
-        read = as_they_are(y if hasattr(y, "__iter__") and not isinstance(y, str | bytes) else [])
-    if read.dtype.kind in "cmMV":
+    cells = entries_of(y)
+    if kind_of(y) in "cmMV":
         raise InvalidRequest("The target is not a column of numbers.", "Give one number a row.")
-    if read.shape != (n_rows,):
-        raise InvalidRequest(f"The target has shape {read.shape}.", f"Give {n_rows} numbers, one a row.")
-    if read.dtype.kind in "biuf":
-        with np.errstate(over="ignore"):
-            return read.astype(float, copy=False)
-    return np.array([_number(one) for one in read.tolist()], dtype=float)
-
-
-def as_they_are(entries: Iterable[Any]) -> np.ndarray:
-    """Return entries as objects: no type is found for all of them."""
-    listed = list(entries)
-    found = np.empty(len(listed), dtype=object)
-    for place, one in enumerate(listed):  # one by one: a list among them stays one entry
-        found[place] = one
-    return found
-
-
-def _number(one: Any) -> float:
-    """Return the number that an entry is or writes, alone or in a list of its own; NaN where there is none."""
-    inner = one.tolist() if isinstance(one, np.ndarray) else one
-    if isinstance(inner, list | tuple) and len(inner) == 1:
-        inner = inner[0]
-    if isinstance(inner, complex | np.complexfloating | np.datetime64 | np.timedelta64):
-        return math.nan
-    try:
-        return float(inner)
-    except OverflowError:
-        return math.inf if inner > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
+    if cells.shape != (n_rows,):
+        raise InvalidRequest("The target is not a column of one number a row.", "Give a number for each row of X.")
+    return numbers(cells)
 
 
 def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -231,9 +176,12 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
 
 
 def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows in blocks of some 100,000 numbers, so that what is computed of them stays small."""
+    """Yield the rows in blocks of some 100,000 numbers, so that what is computed of them stays small.
+
+    One block at least, so that sums over no rows are 0 in each column.
+    """
     height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, len(rows), height):
+    for start in range(0, max(1, len(rows)), height):
         yield rows[start : start + height]
 
 

@@ -13,7 +13,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds, read_rows
+from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds
 from gaugedp.estimators.size import Count, share_of
 from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_promise
 from gaugedp.guarantees import Guarantee
@@ -109,7 +109,7 @@ class SparseMean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         self._check(rows.shape[1])
         search = self._range(asked)
         count = Count(share_of(asked, 1 - RANGE_SHARE) if search else asked, self.neighbours)

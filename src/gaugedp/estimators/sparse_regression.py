@@ -14,7 +14,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_rows, read_target
+from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.ledger.base import Ledger
@@ -126,7 +126,7 @@ class SparseRegression(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit to features X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), read_rows(X)
+        asked, rows = self._asked(), self._rows(X)
         target = read_target(y, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         self._check(reading.width)

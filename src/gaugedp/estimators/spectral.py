@@ -14,7 +14,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.design import Centre, room
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds, read_table
+from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -102,7 +102,7 @@ class SpectralEstimator(PrivateEstimator):
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Found:
         """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin 0."""
-        asked, rows = self._asked(), read_table(X)
+        asked, rows = self._asked(), self._rows(X)
         bounds = by_name("bounds", self.bounds, names_of(X))
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components

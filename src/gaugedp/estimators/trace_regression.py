@@ -13,7 +13,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names
-from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_rows, read_target
+from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
 from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
@@ -88,7 +88,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
-        asked, (rows, shape) = self._asked(), _read(X)
+        asked, (rows, shape) = self._asked(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
         solver, reason = self._chosen()
         residual = self._residual(size, shape, solver)
@@ -111,10 +111,11 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return ⟨A, coef_⟩, shape (n,)."""
+        """Return ⟨A, coef_⟩, shape (n,); a design with an entry that is not finite counts as 0, as in the fit."""
         check_is_fitted(self, "coef_")
         check_names(type(self).__name__, getattr(self, "feature_names_in_", None), X)
         rows, shape = _read(X)
+        rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
             raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
         found: np.ndarray = ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
@@ -203,21 +204,13 @@ class Residual:
         return np.clip(predictions, *self.bounds) if self.cut else predictions
 
 
-def _read(X: Any) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """Return designs as rows of numbers, and the shape of the matrices where they are matrices."""
-    shape = _shape(X)
-    if len(shape) != 3:
-        return read_rows(X), None
-    if 0 in shape:
-        raise InvalidRequest(f"The designs have shape {shape}.", "Give matrices (n, m, k), at least one.")
-    return read_rows(np.reshape(X, (shape[0], -1))), (shape[1], shape[2])
-
-
-def _shape(X: Any) -> tuple[int, ...]:
-    try:
-        return np.asarray(X).shape
-    except (TypeError, ValueError, OverflowError):
-        return ()  # refused in words by who reads it
+def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
+    """Return designs, at least `least`, as rows of numbers, and the shape of the matrices where they are matrices."""
+    designs = read_array(X)
+    shape = (designs.shape[1], designs.shape[2]) if designs.ndim == 3 else None
+    rows = designs if shape is None else designs.reshape(len(designs), shape[0] * shape[1])
+    check_shape(rows.shape, least)
+    return rows, shape
 
 
 def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._cells import entries_of, numbers, read_cells
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
@@ -172,13 +173,14 @@ class Gibbs:
 
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
         """Return the exponent for these rows, as they count."""
-        table = np.asarray(rows, dtype=float)
-        table, goal = table.reshape(len(table), math.prod(table.shape[1:])), np.asarray(targets, dtype=float)
+        table, goal = read_cells(rows), numbers(entries_of(targets))
+        table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
         if table.shape != (n_rows, self.geometry.ambient_dim) or goal.shape != (n_rows,):
+            wanted = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
             raise InvalidRequest(
-                f"The rows have shape {np.shape(rows)}.",
-                f"Give {n_rows} rows with {self.geometry.ambient_dim} numbers each, and a target for each.",
+                "The rows have another shape than the mechanism is for.",
+                f"Give {wanted} with {self.geometry.ambient_dim} numbers each, and a target for each.",
                 STAYS_SPENT,
             )
         known, goal = clean(table, goal, self.geometry, self.row_norm)

@@ -193,7 +193,7 @@ class TraceScale:
 
 def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
     height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, len(rows), height):
+    for start in range(0, max(1, len(rows)), height):  # one block at least: of no rows too
         yield rows[start : start + height]
 
 

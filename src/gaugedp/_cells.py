@@ -1,0 +1,183 @@
+"""Tables in memory, read a cell at a time: no cell decides how another is read, or what is refused."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+
+NUMERIC, TIMES = "biuf", "mM"  # NumPy's kinds of numbers, and of durations and dates
+_NUMBERS = Real | Decimal | str | bytes | np.bool_
+_WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them beside a text
+_DEPTH = 2  # a list of matrices has cells so far below its entries
+
+
+def number(cell: Any) -> float:
+    """Return the number that a cell is or writes, alone or in a list of its own; NaN where there is none."""
+    if type(cell) is float:
+        return cell
+    inner = _alone(cell)
+    if isinstance(inner, str):
+        inner = _WRITTEN.get(inner.strip(), inner)
+    if not isinstance(inner, _NUMBERS) or isinstance(inner, np.timedelta64):
+        return math.nan
+    try:
+        return float(inner)
+    except OverflowError:
+        return math.inf if inner > 0 else -math.inf  # type: ignore[operator]  # whole numbers and fractions
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _alone(cell: Any) -> Any:
+    """Return the only entry of a list or an array, and anything else as it is."""
+    if isinstance(cell, np.ndarray):
+        return cell.flat[0] if cell.size == 1 else cell
+    return cell[0] if isinstance(cell, list | tuple) and len(cell) == 1 else cell
+
+
+def numbers(cells: np.ndarray) -> np.ndarray:
+    """Return an array of any type as floats: where it is of numbers all at once, else every cell by itself.
+
+    Of an array of complex numbers those without an imaginary part are numbers: one cell may have made it complex.
+    """
+    if cells.dtype.kind == "c":
+        cells = np.where(cells.imag == 0, cells.real, math.nan)
+    if cells.dtype.kind in NUMERIC:
+        with np.errstate(over="ignore"):
+            return cells.astype(float, copy=False)
+    return np.fromiter(map(number, cells.flat), float, cells.size).reshape(cells.shape)
+
+
+def as_they_are(entries: Iterable[Any]) -> np.ndarray:
+    """Return entries as objects: no type is looked for that suits all of them."""
+    listed = list(entries)
+    objects = np.empty(len(listed), dtype=object)
+    for place, entry in enumerate(listed):  # one by one: a list among them stays one entry
+        objects[place] = entry
+    return objects
+
+
+def cells_of(column: Any) -> np.ndarray:
+    """Return an array, or a column of a data frame, as NumPy holds it; what is masked in it as NaN."""
+    if isinstance(column, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(column.astype(object), math.nan))
+    if hasattr(getattr(column, "type", None), "value_type"):  # Arrow: NumPy misreads what its dictionaries miss
+        return as_they_are(column.to_pylist())
+    try:
+        cells = np.asarray(column)
+    except ValueError:  # times of day in nanoseconds, of which NumPy and Python have none
+        return np.full(len(column), math.nan)
+    is_nested = len(getattr(column, "shape", cells.shape)) < cells.ndim  # Polars: entries that are records, or arrays
+    return as_they_are(cells) if is_nested else cells
+
+
+def entries_of(column: Any) -> np.ndarray:
+    """Return the same, of a list every entry as it is, and of what has no entries an array without dimensions."""
+    if hasattr(column, "__array__"):
+        return cells_of(column)
+    has_entries = hasattr(column, "__iter__") and not isinstance(column, str | bytes)
+    return as_they_are(column) if has_entries else np.array(None, dtype=object)
+
+
+def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
+    """Return the columns of a data frame of pandas, Polars or Arrow by name; None for any other table."""
+    kind = type(X)
+    if hasattr(kind, "itercolumns"):  # Arrow
+        return list(zip(X.column_names, X.itercolumns(), strict=True))
+    if hasattr(kind, "iter_columns"):  # Polars
+        return list(zip(X.columns, X.iter_columns(), strict=True))
+    return list(X.items()) if hasattr(kind, "iloc") and X.ndim == 2 else None
+
+
+def read_cells(X: Any) -> np.ndarray:
+    """Return a table as floats in its shape; what is no number is NaN, infinity may be in it.
+
+    Refused, by the type of an array of NumPy or of a column of pandas alone: dates and durations, and arrays of complex
+    numbers. Other types may hang on one cell, and decide nothing: a list has none but those of its entries, and Polars
+    takes that of the first. The shape of a list is that of most entries (`shape_of_most`).
+    """
+    columns = columns_of(X)
+    if columns is not None:
+        return _read_frame(X, columns)
+    if kind_of(X) in TIMES:
+        raise dated("The table")
+    if kind_of(X) == "c":
+        raise InvalidRequest("Complex data not supported.", "Give real numbers.")
+    cells = entries_of(X)
+    return _read_list(cells) if cells.ndim == 1 and cells.dtype.kind == "O" else numbers(cells)
+
+
+def kind_of(column: Any) -> str:
+    """Return NumPy's kind of an array or of a column by its type; "O" where it has none.
+
+    "O" too for a complex column of a data frame: one complex cell makes all others complex there.
+    """
+    kind = str(getattr(getattr(column, "dtype", None), "kind", "O"))
+    return "O" if kind == "c" and not isinstance(column, np.ndarray) else kind
+
+
+def dated(what: str) -> InvalidRequest:
+    """Return the refusal of dates and durations, which floats would count in nanoseconds."""
+    return InvalidRequest(
+        f"{what} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
+    )
+
+
+def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
+    if hasattr(X, "isna") and all(dtype.kind in NUMERIC for dtype in X.dtypes):  # pandas: of floats without a copy
+        return np.asarray(X.to_numpy(dtype=float, na_value=math.nan))
+    table = np.empty(X.shape)
+    for place, (name, column) in enumerate(columns):
+        if kind_of(column) in TIMES:
+            raise dated(f"The column {str(name)!r}")
+        table[:, place] = numbers(cells_of(column))
+    return table
+
+
+def _read_list(entries: np.ndarray) -> np.ndarray:
+    shape = shape_of_most(entries)
+    cells = [_in_shape(entry, shape) for entry in entries]
+    return np.array(cells, dtype=float).reshape(len(cells), *shape)
+
+
+def shape_of_most(entries: Iterable[Any]) -> tuple[int, ...]:
+    """Return the shape that most entries of a list have: () of cells, (d,) of rows, (m, k) of matrices.
+
+    It is public, like that of an array; no entry by itself decides what it is, unless as many have another.
+    """
+    counts = Counter(_shape(entry) for entry in entries)
+    return max(counts, key=lambda shape: (counts[shape], -len(shape), shape), default=())
+
+
+def _shape(entry: Any, depth: int = _DEPTH) -> tuple[int, ...]:
+    row = row_of(entry) if depth else None
+    if row is None:
+        return ()
+    inner = {_shape(cell, depth - 1) for cell in row}
+    return (len(row), *(inner.pop() if len(inner) == 1 else ()))
+
+
+def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
+    """Return the numbers of an entry in lists of this shape; none, where it has another."""
+    if not shape:
+        return number(entry)
+    row = row_of(entry)
+    if row is None or len(row) != shape[0]:
+        return np.full(shape, math.nan)
+    return [_in_shape(cell, shape[1:]) for cell in row]
+
+
+def row_of(entry: Any) -> Sequence[Any] | None:
+    """Return the cells of a row; None for what is no row."""
+    if isinstance(entry, float | int | str | bytes):
+        return None
+    if hasattr(type(entry), "__array__"):
+        row = cells_of(entry)
+        return (row.tolist() if row.dtype.kind in NUMERIC else list(row)) if row.ndim else None
+    return entry if isinstance(entry, Sequence) else None
