@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from gaugedp.guarantees import BestOrder, GaussianDP, PureDP
+from gaugedp.guarantees import BestOrder, Filter, GaussianDP, PureDP
 from gaugedp.ledger import Ledger
 from tests.cli.kit import Desk
 
@@ -91,6 +91,7 @@ def test_in_python_a_best_order_has_something_left_where_it_begins() -> None:
     assert ledger.affords(ledger.remaining)
     assert not ledger.affords(PureDP(4.5))
     assert "epsilon 0" in repr(ledger)
+    assert ": 0," not in repr(Filter(BestOrder(4, 1e-6)).remaining)
 
 
 def test_the_intervals_of_quantiles_are_said_to_hold_at_once(desk: Desk) -> None:
