@@ -10,6 +10,7 @@ from gaugedp.report.explorer import EPSILONS
 from gaugedp.report.figures import short
 from tests.cli.kit import CENTS, NOTE, Desk, check_sentence, check_silence
 from tests.forking import Done
+from tests.report.test_explorer import ticking
 
 FEW = 35  # points of the first round: 7 values of ε for 5 of δ
 
@@ -24,9 +25,9 @@ def test_a_page_and_progress(desk: Desk) -> None:
     done = explored(desk, text="SEX; mean(PAY) by SEX")
     assert done.code == 0
     assert done.out.startswith(f"{FEW} points are in page.html.")
-    assert done.err.startswith("Computing the curves takes about 0 seconds; --seconds 2 makes a draft.\n")
-    assert "Computing the curves:" in done.err
-    assert "The time was up" in done.err
+    assert done.err.startswith("Computing every eighth point of the curves ...\nComputing the curves: 1%\n")
+    counts = ", ".join(f"7 at δ = {delta}" for delta in ("0", "1e-10", "1e-08", "1e-06", "0.0001"))
+    assert f"The time was up. Of 41 values of ε were computed: {counts}. A larger --seconds" in done.err
     after = desk.files()
     page = after.pop("page.html").decode()
     assert after == before
@@ -35,6 +36,19 @@ def test_a_page_and_progress(desk: Desk) -> None:
     for secret in (NOTE, CENTS):
         assert secret not in page
     check_silence(done)
+
+
+def test_what_there_was_no_time_for_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticking(monkeypatch, each=1.0)
+    done = explored(desk, "--seconds", "6", "--delta", "1e-6")
+    assert done.out.startswith("6 points are in page.html.")
+    assert done.err.startswith("Computing the curves takes about 6 seconds at most; --seconds 2 makes a draft.\n")
+    assert done.err.splitlines()[-1] == (
+        "The time was up. Of 41 values of ε were computed: 3 at δ = 0, 3 at δ = 1e-10. Left out: δ = 1e-08, 1e-06, "
+        "0.0001. A larger --seconds gives finer curves."
+    )
+    page = (desk.folder / "page.html").read_text("utf-8")
+    assert '"start":{"epsilon":1.0,"delta":1e-10}' in page, "the nearest δ that was reached"
 
 
 def test_no_table_is_needed(desk: Desk) -> None:

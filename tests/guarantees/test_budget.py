@@ -1,7 +1,6 @@
 """Budgets: charges round up, capacity rounds down, and what has no price is refused."""
 
 import math
-import re
 from fractions import Fraction
 
 import pytest
@@ -179,22 +178,28 @@ def test_nothing_is_left_after_too_much() -> None:
     assert math.isclose(Budget(GaussianDP(0.1)).left((0,)).mu, 0.1)
 
 
-def test_a_balance_of_a_best_order_is_told_in_numbers_that_people_read() -> None:
+def test_a_balance_of_a_best_order_is_an_epsilon_whose_rest_still_fits() -> None:
     """What is left at some orders is nothing from the start, while the budget still pays."""
     budget = Budget(BestOrder(2, 1e-6))
-    assert budget.in_words(budget.nothing) == (
-        "epsilon 0 at delta 1e-06, by Rényi curves (0.000% of their room)",
-        "100.000% of their room",
-    )
-    spent, shares = budget.nothing, []
+    spent, used = budget.nothing, [Fraction(0)]
+    assert budget.in_words(spent)[0] == "epsilon 0"
     while budget.admits(spent, charge := budget.charge(PureDP(0.3))):
         spent = tuple(a + b for a, b in zip(spent, charge, strict=True))
-        epsilon, share = re.findall(
-            r"epsilon ([\d.]+) at delta 1e-06, by Rényi curves \(([\d.]+)%", budget.in_words(spent)[0]
-        )[0]
-        shares.append((float(epsilon), float(share)))
-    assert shares == sorted(shares)
-    assert len(shares) > 5
-    assert 1.5 < shares[-1][0] <= 2
-    assert shares[-1][1] <= 100
+        shown, left = (Fraction(text.removeprefix("epsilon ")) for text in budget.in_words(spent))
+        assert shown + left == 2, "one sum"
+        assert not left or budget.admits(spent, budget.charge(PureDP(float(left))))
+        used.append(shown)
+    assert used == sorted(set(used))
+    assert len(used) > 6
+    assert 1.5 < used[-1] <= 2
     assert Budget(ApproxDP(1.0, 1e-6)).in_words((0, 0)) == ("ApproxDP(0, 0)", "ApproxDP(1, 1e-06)")
+
+
+def test_the_room_of_a_best_order_is_at_orders_that_have_any() -> None:
+    budget = Budget(BestOrder(2, 1e-6))
+    left, room = budget.left(budget.nothing), budget.room(budget.nothing)
+    assert left.values[0] == 0 < min(room.values)
+    assert budget.admits(budget.nothing, budget.charge(room))
+    spent = tuple(max(0, units) for units in budget.capacity)
+    assert budget.room(spent) == budget.left(spent), "nothing anywhere"
+    assert Budget(PureDP(2)).room((0,)) == PureDP(2)

@@ -126,6 +126,50 @@ def test_without_time_the_first_round_is_made_and_the_page_says_how_few() -> Non
     assert "computed at 7 of 41 values of ε" in explorer_page.page(found, (1.0, 0.0))
 
 
+def ticking(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
+    """Let every plan of the explorer take `each` seconds, of a clock that moves for nothing else."""
+    clock = [0.0]
+
+    def planned(*words: Any, **more: Any) -> Any:
+        clock[0] += each
+        return gd.plan(*words, **more)
+
+    monkeypatch.setattr(explorer, "plan", planned)
+    monkeypatch.setattr(explorer, "Stopwatch", lambda: lambda: clock[0])
+
+
+@pytest.mark.parametrize(("seconds", "n_points"), [(15.0, 7), (15.9, 7), (16.0, 8), (1e-9, 2)])
+def test_no_point_is_begun_that_would_be_late(monkeypatch: pytest.MonkeyPatch, seconds: float, n_points: int) -> None:
+    ticking(monkeypatch, each=2.0)
+    found = explore(query("SEX"), UNIT, seconds=seconds)
+    assert len(found.points) == n_points
+    assert {0.002, 20.0} <= {point.epsilon for point in found.curve(0.0)}
+
+
+@pytest.mark.parametrize(("n_points", "deltas"), [(2, (0.0,)), (5, (0.0, 1e-10)), (9, (0.0, 1e-10, 1e-4))])
+def test_a_page_is_of_use_whenever_the_time_is_up(
+    monkeypatch: pytest.MonkeyPatch, n_points: int, deltas: tuple[float, ...]
+) -> None:
+    ticking(monkeypatch, each=1.0)
+    found = explore(query("SEX"), UNIT, seconds=n_points)
+    assert len(found.points) == n_points
+    assert found.deltas == deltas
+    page = explorer_page.page(found, (1.0, 0.0))
+    assert data(page)["deltas"] == list(deltas)
+    assert all(f"computed at {len(found.curve(delta))} of 41 values of ε" in page for delta in deltas)
+
+
+def test_the_stopwatch_counts_the_clock_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"monotonic": 100.0, "process_time": 7.0}
+    monkeypatch.setattr(explorer.time, "monotonic", lambda: times["monotonic"])
+    monkeypatch.setattr(explorer.time, "process_time", lambda: times["process_time"])
+    elapsed = explorer.Stopwatch()
+    times["process_time"] = 10.0
+    assert elapsed() == 3.0
+    times["monotonic"] = 104.0
+    assert elapsed() == 4.0
+
+
 def test_points_that_cannot_be_planned_are_left_out() -> None:
     domain = gd.Domain.of(BIG=gd.bounded(0, 2**39))
     found = explore(gd.query(domain, "sum(BIG)"), UNIT, ((1e-9, 1.0, 2.0), ()))

@@ -337,3 +337,45 @@ def test_that_counts_need_not_add_up_stands_beside_counts_and_sums(question: str
     ledger = gd.Ledger.in_memory(gd.PureDP(1))
     page = render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1))
     assert ("Counts below 0, or cells that do not add up" in page) is said
+
+
+def of_incomes(question: str) -> str:
+    """The text of the report of a question about made-up incomes."""
+    domain = gd.Domain.of(SEX=["1", "2"], PAY=gd.bounded(0, 100, step=0.5))
+    table = gd.Table.scan(pa.table({"SEX": ["1", "2"] * 300, "PAY": [5.5, 7.25] * 300}), domain=domain)
+    ledger = gd.Ledger.in_memory(gd.PureDP(2))
+    return text(render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1)))
+
+
+@pytest.mark.parametrize(
+    ("question", "level"), [("quantiles(PAY, 0.25, 0.5)", "95"), ("quantiles(PAY, 0.5, level=0.99) by SEX", "99")]
+)
+def test_bars_of_quantiles_are_said_to_hold_at_once(question: str, level: str) -> None:
+    shown = of_incomes(question)
+    assert "each dark bar" not in shown
+    assert f"{level} %: all bars of this page hold their true quantiles at once" in shown
+    assert f"estimates with {level} % intervals that all hold at once" in shown
+    assert f"estimates with {level} % error bars that all hold at once" in shown
+
+
+def test_a_single_bar_holds_alone() -> None:
+    shown = of_incomes("median(PAY)")
+    assert "estimates with 95 % intervals " in shown
+    assert "intervals that all hold" not in shown
+    assert "each dark bar holds its true answer" in of_incomes("SEX")
+
+
+def test_what_a_chart_says_is_what_its_table_says() -> None:
+    shown = of_incomes("mean(PAY) by SEX")
+    smallest, at = re.findall(r"the smallest estimate is ([\d.]+) at (SEX=[12])", shown)[0]
+    assert re.search(rf"{at}\s+{re.escape(smallest)}\s", shown), "the same digits"
+
+
+def test_the_account_is_rounded_to_its_sides() -> None:
+    answer = made("SEX", budget=gd.ZCDP(0.1), rho=0.02)
+    answer.facts["account"].update(spent="ZCDP(0.0199999999999)", remaining="ZCDP(0.0800000000001)")
+    shown = re.sub(r"\s+", " ", text(render(answer)))
+    assert "Spent in all ρ = 0.02 Left ρ = 0.08 Budget ρ = 0.1" in shown
+    best = made("SEX", budget=gd.guarantees.BestOrder(4, 1e-6), epsilon=0.5)
+    shown = re.sub(r"\s+", " ", text(render(best)))
+    assert re.search(r"Spent in all ε = 0\.5\d+ Left ε = 3\.4\d+ Budget BestOrder\(4, 1e-06\)", shown)

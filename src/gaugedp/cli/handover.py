@@ -10,7 +10,7 @@ import click
 
 from gaugedp.cli.stage import stage
 from gaugedp.errors import GaugedpError
-from gaugedp.guarantees.printed import rounded_down, rounded_up
+from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Ledger
 
 
@@ -44,7 +44,8 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
     if stored is None:
         click.echo(f"The same again costs nothing with --key {shlex.quote(stage.key)}; without it, it is paid anew.")
     click.echo(
-        f"Spent {rounded_up(now['spent'])} of {rounded_up(now['budget'])}; {rounded_down(now['remaining'])} is left. "
+        f"Spent {rounded_up(now['spent'])} of {rounded_up(now['budget'])}; "
+        f"{rounded_left(now['remaining'], now['budget'])} is left. "
         f"Tip after entry {now['entry']}: {now['tip']}"
     )
 

@@ -11,7 +11,7 @@ from gaugedp._numbers import digits_up
 from gaugedp.cli.commands import LedgerCommands, without_password
 from gaugedp.cli.shared import budget, load, number, show_table
 from gaugedp.guarantees import ApproxDP
-from gaugedp.guarantees.printed import rounded_down, rounded_up
+from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Entry, Ledger, Report
 from gaugedp.report.words import plain
 
@@ -40,8 +40,8 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
-    budgeted, left = rounded_up(account.budget), rounded_down(account.balance["remaining"])
-    click.echo(f"{without_password(path)}: budget {budgeted}, {left} left.")
+    left = rounded_left(account.balance["remaining"], account.budget)
+    click.echo(f"{without_password(path)}: budget {rounded_up(account.budget)}, {left} left.")
 
 
 @ledger.command()
@@ -58,7 +58,7 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
     now = account.balance
-    spent, left = rounded_up(now["spent"]), rounded_down(now["remaining"])
+    spent, left = rounded_up(now["spent"]), rounded_left(now["remaining"], now["budget"])
     click.echo(f"Budget {rounded_up(now['budget'])}; spent {spent}; left {left}\n")
     for line in _odometer(account, delta, given is not None):
         click.echo(f"{line}\n")

@@ -4,7 +4,7 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.budget import Budget
 from gaugedp.guarantees.composed import compose
-from gaugedp.guarantees.printed import rounded_down, rounded_up
+from gaugedp.guarantees.printed import rounded_left, rounded_up
 
 
 class Filter:
@@ -52,9 +52,9 @@ class Filter:
         """Charge `guarantee` and return what is left; LedgerRefused, and nothing spent, where it does not fit."""
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
+            left = rounded_left(self._budget.in_words(self._units)[1], self.budget)
             raise LedgerRefused(
-                f"{rounded_up(guarantee)} does not fit: {rounded_down(self._budget.in_words(self._units)[1])} of "
-                f"{rounded_up(self.budget)} is left.",
+                f"{rounded_up(guarantee)} does not fit: {left} of {rounded_up(self.budget)} is left.",
                 "Ask for less.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))

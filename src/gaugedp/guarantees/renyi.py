@@ -83,9 +83,10 @@ class RenyiDP(Guarantee):
         return {"kind": "RenyiDP", "orders": orders, "values": list(self.values)}
 
     def __repr__(self) -> str:
-        pairs = zip(self.orders[:3], self.values, strict=False)
-        shown = ", ".join(f"{exact(order)}: {exact(value)}" for order, value in pairs)
-        return f"RenyiDP({{{shown}{', …' if len(self.orders) > 3 else ''}}})"
+        first = next((at for at, value in enumerate(self.values) if value > 0), 0)  # before it, all are 0
+        pairs = zip(self.orders[first : first + 3], self.values[first:], strict=False)
+        shown = [f"{exact(order)}: {exact(value)}" for order, value in pairs]
+        return f"RenyiDP({{{', '.join(['…'] * (first > 0) + shown + ['…'] * (len(self.orders) > first + 3))}}})"
 
 
 def _listed(numbers: Sequence[float] | float) -> list[float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
-from gaugedp.guarantees.printed import rounded_down, rounded_up
+from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger.account import Account, opened_by
 from gaugedp.ledger.chain import ORIGIN, Act, Head, Row, Units, extend, link, units
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
@@ -106,9 +106,10 @@ class Books:
     def _check_fits(self, budget: Budget, act: Act) -> None:
         spent, charge = self.spent(budget), units(act.charge)
         if not budget.admits(spent, charge):
+            left = rounded_left(budget.in_words(spent)[1], budget.total)
             raise LedgerRefused(
                 f"This release costs {rounded_up(_words(budget, charge, act))}; "
-                f"{rounded_down(budget.in_words(spent)[1])} of {rounded_up(budget.total)} is left in {self.name}.",
+                f"{left} of {rounded_up(budget.total)} is left in {self.name}.",
                 "Ask for a smaller delta, or for none: the epsilon would fit."
                 if budget.currency == "approx" and budget.admits(spent, (charge[0], 0))
                 else "Ask for less, or use the answers already released.",

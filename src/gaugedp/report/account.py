@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gaugedp.guarantees.printed import rounded_left
 from gaugedp.report.markup import Html, join, tag
 from gaugedp.report.words import amount, promise_in
 
@@ -12,7 +13,7 @@ def account(facts: Mapping[str, Any]) -> Html:
     lines = [
         ("This release", amount(facts["charged"])),
         ("Spent in all", amount(facts["spent"])),
-        ("Left", amount(facts["remaining"], is_left=True)),
+        ("Left", amount(rounded_left(facts["remaining"], facts["budget"]))),
         ("Budget", amount(facts["budget"])),
     ]
     rows = [join([tag("dt", name), tag("dd", text)]) for name, text in lines]

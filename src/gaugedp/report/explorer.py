@@ -138,9 +138,10 @@ def explore(
     wanted = [place for one in rounds for place in _most_useful_first(one, epsilons, len(deltas))]
     least, elapsed = (_FEWEST if seconds > 0 else len(rounds[0])), Stopwatch()
     made: list[Plan] = []
-    points = []
+    points: list[Point] = []
     for number, (at, which) in enumerate(wanted):
-        if number >= least and elapsed() * (number + 1) > seconds * number:
+        is_of_use = number >= least and len(points) >= _FEWEST
+        if is_of_use and elapsed() * (number + 1) > seconds * number:
             break
         with contextlib.suppress(InvalidRequest):  # such as noise beyond 64 bits where ε is small
             one = plan(query, unit, epsilon=epsilons[at], delta=deltas[which] or None)
@@ -242,9 +243,14 @@ def _rounds(epsilons: Sequence[float], n_deltas: int) -> list[list[tuple[int, in
 def _most_useful_first(
     places: list[tuple[int, int]], epsilons: Sequence[float], n_deltas: int
 ) -> list[tuple[int, int]]:
-    """Return places (ε, δ) in an order that may be broken off: ends and middle of curves, and outer δ, come first."""
-    first = (0, len(epsilons) - 1, _middle(epsilons))
-    return sorted(places, key=lambda place: (place[0] not in first, min(place[1], n_deltas - place[1])))
+    """Return places (ε, δ) in an order that may be broken off: the ends and the middle first, δ = 0 and the outer δ."""
+    rank = {_middle(epsilons): 1, 0: 0, len(epsilons) - 1: 0}
+
+    def use(place: tuple[int, int]) -> tuple[bool, int, int, int]:
+        at, which = place
+        return at not in rank, min(which, n_deltas - which), which, rank.get(at, 0)
+
+    return sorted(places, key=use)
 
 
 def _middle(epsilons: Sequence[float]) -> int:

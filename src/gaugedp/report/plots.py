@@ -197,12 +197,13 @@ def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
 
 
 def _marks(axes: "Axes", term: Term, places: np.ndarray, chosen: tuple[np.ndarray, int], *, upright: bool) -> None:
-    """Draw the wide pale bars, the narrow bars and the points of one series."""
+    """Draw the wide pale bars (where they are others than the narrow), the narrow bars and the points of one series."""
     mask, series = chosen
     at, n_cells = places[mask], len(places)
     thin = upright and n_cells > 60
     widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
-    _bars(axes, at, (term.lowest[mask], term.highest[mask]), (_PALE[series], widths[0], upright))
+    if term.ends is None:
+        _bars(axes, at, (term.lowest[mask], term.highest[mask]), (_PALE[series], widths[0], upright))
     _bars(axes, at, (term.lower[mask], term.upper[mask]), (COLOURS[series], widths[1], upright))
     values = term.estimate[mask]
     if thin:

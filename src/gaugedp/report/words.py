@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.printed import rounded_down, rounded_up
-from gaugedp.report.figures import at_least, at_most, epsilon_at, factor_up, percent_up
+from gaugedp.guarantees.printed import rounded_up
+from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
 from gaugedp.report.markup import Html, escape, join, tag
 
 _DELTA = 1e-6  # where a promise without ε is also told as one
@@ -33,19 +33,19 @@ def exactness(kind: str) -> str:
     return _EXACTNESS.get(kind, kind)
 
 
-def symbol(promise: Guarantee, number: Callable[[float], str] = at_most) -> str:
-    """Return the promise as a formula, its numbers written by `number`."""
+def symbol(promise: Guarantee) -> str:
+    """Return the promise as a formula."""
     match promise:
         case PureDP(value=epsilon):
-            return f"ε = {number(epsilon)}"
+            return f"ε = {at_most(epsilon)}"
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
-            return f"ε = {number(epsilon)}, δ = {number(delta)}"
+            return f"ε = {at_most(epsilon)}, δ = {at_most(delta)}"
         case ZCDP(rho=rho):
-            return f"ρ = {number(rho)}"
+            return f"ρ = {at_most(rho)}"
         case GaussianDP(mu=mu):
-            return f"μ = {number(mu)}"
+            return f"μ = {at_most(mu)}"
         case Composed() | ExponentialLoss() if plain(promise) is not None:
-            return symbol(plain(promise) or promise, number)
+            return symbol(plain(promise) or promise)
     return rounded_up(promise)
 
 
@@ -135,12 +135,10 @@ def plain(promise: Guarantee) -> PureDP | None:
     return PureDP(float(promise.epsilon(0.0)))
 
 
-def amount(text: str, is_left: bool = False) -> str:
-    """Return the repr of a promise as a formula, or else as it is; rounded up, or down for what is left."""
+def amount(text: str) -> str:
+    """Return the repr of a promise as a formula, or else as a text; numbers of many digits are rounded up."""
     promise = promise_in(text)
-    if promise is not None:
-        return symbol(promise, at_least if is_left else at_most)
-    return (rounded_down if is_left else rounded_up)(text).replace("epsilon ", "ε = ")
+    return rounded_up(text).replace("epsilon ", "ε = ") if promise is None else symbol(promise)
 
 
 def _whether(unit: Mapping[str, Any]) -> str:
