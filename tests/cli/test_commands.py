@@ -250,10 +250,12 @@ def test_without_a_key_asking_again_costs_again(desk: Desk) -> None:
 def test_budget_opens_a_ledger_and_is_refused_where_it_differs(
     desk: Desk, text: str, budget: gd.guarantees.Guarantee
 ) -> None:
-    assert desk.release(ledger="new.ledger", budget=text).code == 0
+    first = desk.release(ledger="new.ledger", budget=text)
     ledger = desk.ledger("new.ledger")
+    said = f"Opened a new ledger 'new.ledger' with a budget of {ledger.budget!r}."
+    assert (first.code, first.err.splitlines()) == (0, [PROGRESS[0], said, *PROGRESS[1:]])
     assert (ledger.budget, ledger.table, ledger.unit) == (budget, "people", gd.PrivacyUnit())
-    assert desk.release(ledger="new.ledger", budget=text).code == 0
+    assert desk.release(ledger="new.ledger", budget=text).err.splitlines() == PROGRESS
     assert desk.release(ledger="new.ledger").code == 0
     before = desk.files()
     assert desk.release(ledger="new.ledger", budget="2.5").code == 3

@@ -106,7 +106,8 @@ def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
     done = fit(desk, "people.csv", "--json", out="model.json", delta="1e-6", ledger="new.ledger", budget="2,1e-5")
     assert done.code == 0
     check_silence(done)
-    assert done.err.splitlines()[1] == LOOKING
+    assert done.err.splitlines()[0] == "Opened a new ledger 'new.ledger' with a budget of ApproxDP(2, 1e-05)."
+    assert done.err.splitlines()[2] == LOOKING
     found = json.loads(done.out)
     assert found == json.loads((desk.folder / "model.json").read_text("utf-8"))
     assert from_dict(found["guarantee"]) == ApproxDP(0.5, 1e-6) == desk.ledger("new.ledger").spent

@@ -35,6 +35,15 @@ def test_it_is_found_again_with_the_budget_and_without(place: Place) -> None:
         assert (again.tip, again.spent, again.table, again.unit) == (tip, PureDP(0.3), "people", UNIT)
 
 
+def test_who_made_a_ledger_is_told_so(place: Place) -> None:
+    assert Ledger.open(place, PureDP(2)).is_new
+    again = Ledger.open(place, PureDP(2))
+    assert not again.is_new
+    assert not Ledger.open(place).is_new
+    assert not pickle.loads(pickle.dumps(again)).is_new
+    assert Ledger.in_memory(PureDP(2)).is_new
+
+
 def test_every_kind_of_budget_is_kept(tmp_path: Path) -> None:
     for number, budget in enumerate([PureDP(0.1), ApproxDP(1, 1e-6), ZCDP(0.5), GaussianDP(1.5)]):
         path = tmp_path / f"{number}.ledger"

@@ -17,6 +17,7 @@ from gaugedp.cli.shared import (
     check_writable,
     load,
     numbers,
+    open_ledger,
     remark_on_delta,
     show_table,
 )
@@ -90,7 +91,7 @@ def fit(
     look = planned.prepare(system_rng())  # refuses before a ledger is made
     check_price(total, [planned.promise, planned.own_promise])
     remark_on_delta(planned.promise, total)
-    account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
+    account = open_ledger(ledger_path, total, source.name, unit)
     found = _fitted(planned, look, source, account)
     stored = account if stage.was_stored else None
     stage.show("write")

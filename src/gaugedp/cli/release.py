@@ -19,6 +19,7 @@ from gaugedp.cli.shared import (
     load,
     number,
     numbers,
+    open_ledger,
     processing_options,
     promise_options,
     question_options,
@@ -106,7 +107,7 @@ def release(
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
     check_price(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
-    account = Ledger.open(ledger_path, total, table=source.name, unit=unit)
+    account = open_ledger(ledger_path, total, source.name, unit)
     answer = make_release(
         question,
         source,

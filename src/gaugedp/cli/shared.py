@@ -11,10 +11,12 @@ import click
 
 from gaugedp._files import check_ending
 from gaugedp._numbers import digits_up, readable
+from gaugedp.cli.commands import without_password
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, BestOrder, Budget, Guarantee, PureDP
 from gaugedp.guarantees.asked import promise_asked
+from gaugedp.ledger import Ledger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -192,6 +194,14 @@ def check_price(total: Guarantee | None, promises: Sequence[Guarantee]) -> None:
     """Refuse promises that a budget has no price for before a ledger is made with it."""
     if total is not None:
         Budget(total).charge(*promises)
+
+
+def open_ledger(path: str, total: Guarantee | None, table: str, unit: PrivacyUnit) -> Ledger:
+    """Return the ledger of the table and unit at `path`; say on standard error where it is made anew, with `total`."""
+    account = Ledger.open(path, total, table=table, unit=unit)
+    if account.is_new:
+        click.echo(f"Opened a new ledger {without_password(path)!r} with a budget of {account.budget!r}.", err=True)
+    return account
 
 
 def check_writable(path: str | None, kind: str) -> None:

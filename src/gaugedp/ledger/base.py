@@ -29,7 +29,11 @@ class Ledger:
     never exceed the budget; a reservation that was returned is on the disk; what was reserved stays spent,
     settled or not; a settled release is on the disk before `settle` returns. Entries are never changed or
     taken back, and a hash chain shows where other hands did so. The clock decides nothing.
+
+    `is_new`: whether the call of `open` that returned it made the ledger.
     """
+
+    is_new = False
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,7 +60,9 @@ class Ledger:
         """
         check_names(table, unit)
         non_negative(timeout=timeout)
-        ledger = cls(_open_store(fspath(path), timeout, None if budget is None else opening_act(budget)))
+        opening = None if budget is None else opening_act(budget)
+        ledger = cls(_open_store(fspath(path), timeout, opening))
+        ledger.is_new = opening is not None and ledger._begins_with(opening)
         ledger._agree(budget, table, unit)
         return ledger
 
@@ -193,6 +199,11 @@ class Ledger:
         account.check(self._store.name, table, unit)
         if account.bind(table, unit) != account:
             self._write(lambda books: books.bind(Account(account.budget, table, unit)))
+
+    def _begins_with(self, opening: Act) -> bool:
+        """Whether the first entry is `opening`: no two ledgers begin alike."""
+        first = self._read(lambda books: books.transaction.row(1))
+        return first is not None and first.act.request == opening.request
 
     def _read(self, act: Callable[[Books], T]) -> T:
         return self._store.run(lambda transaction: act(Books(transaction, self._store.name)), write=False)
