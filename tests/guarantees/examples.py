@@ -75,12 +75,13 @@ EXTREME: dict[str, list[Guarantee]] = {
         DiscreteLaplaceLoss(1e-300),
         DiscreteLaplaceLoss(50, 100),
     ],
-    "DiscreteGaussianLoss": [DiscreteGaussianLoss(0.1), DiscreteGaussianLoss(0.3), DiscreteGaussianLoss(1e100)],
+    "DiscreteGaussianLoss": [DiscreteGaussianLoss(0.01), DiscreteGaussianLoss(0.3), DiscreteGaussianLoss(1e100)],
     "SubsampledGaussian": [
         SubsampledGaussian(1, 2),
         SubsampledGaussian(1e-12, 1),
         SubsampledGaussian(0.5, 200),
         SubsampledGaussian(1e-6, 0.5),
+        SubsampledGaussian(0.2, 0.001),
     ],
     "Grouped": [Grouped(ZCDP(TINY), 3), Grouped(ApproxDP(0.1, 1e-9), 2), Grouped(PureDP(0.1), 10**6)],
     "BestOrder": [BestOrder(0.01, 0.5, [2]), BestOrder(100, 1e-300)],
@@ -90,6 +91,7 @@ EXTREME: dict[str, list[Guarantee]] = {
         3 * FiniteLoss([0.1, 0.9], [0, 1]) + 2 * LaplaceLoss(2),
         1000 * LaplaceLoss(1e-3),
         20 * SubsampledGaussian(0.01, 1),
+        3 * SubsampledGaussian(0.01, 0.02),
         ExponentialLoss(0.5) + PureDP(0.1),
     ],
 }

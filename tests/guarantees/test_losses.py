@@ -12,6 +12,7 @@ from mpmath import mpf
 
 from gaugedp.guarantees.losses.base import Losses
 from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
+from gaugedp.guarantees.losses.faint import FaintLosses
 from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
 from gaugedp.guarantees.losses.laplace import LaplaceLosses
@@ -69,6 +70,11 @@ def subsampled(z: Any, rate: float, std: float, remove: bool) -> Any:
     return total * step / (mpf(std) * mpmath.sqrt(2 * mpmath.pi))
 
 
+def faint(z: Any, rate: float, std: float) -> Any:
+    q = mpf(rate)
+    return (1 - q) ** (z + 1) + q ** (z + 1) * mpmath.exp(z * (z + 1) / (2 * mpf(std) ** 2))
+
+
 Case = tuple[type[Losses], Callable[..., Any], tuple[Any, ...]]
 CASES: list[Case] = [
     *[(GaussianLosses, gaussian, (mu,)) for mu in (1e-3, 0.4, 3.0)],
@@ -77,6 +83,8 @@ CASES: list[Case] = [
     *[(BoundedRangeLosses, bounded_range, (width,)) for width in (1e-4, 0.3, 5.0)],
     (FiniteLosses, finite, (Atoms((-0.7, 0.1, 0.45), (0.25, 0.25, 0.5)),)),
     *[(LatticeGaussianLosses, lattice_gaussian, row) for row in ((0.4, 1), (2.0, 1), (3.0, 4))],
+    *[(FaintLosses, faint, row) for row in ((0.2, 0.02), (1e-6, 0.045), (0.9, 0.005))],
+    *[(LatticeGaussianLosses, lattice_gaussian, row) for row in ((0.02, 1), (0.09, 3))],
     *[(SubsampledLosses, subsampled, row) for row in ((0.01, 1.0, True), (0.01, 1.0, False))],
     *[(SubsampledLosses, subsampled, row) for row in ((0.3, 3.0, True), (0.3, 0.5, False), (1e-4, 0.6, True))],
 ]

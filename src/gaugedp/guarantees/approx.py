@@ -37,7 +37,7 @@ class ApproxDP(Guarantee):
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return randomized response that, with probability δ, tells all (Kairouz, Oh and Viswanath 2015)."""
         known = self.epsilon_value <= LARGEST_LOSS
-        return Pair(ResponseLosses, (self.epsilon_value,), self.delta_value) if known else None
+        return Pair(ResponseLosses, (self.epsilon_value,), decimal(self.delta_value)) if known else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return δ + (1−δ)·(pure profile at `epsilon`): the profile of the pair that dominates (ε, δ)-DP."""
@@ -48,7 +48,8 @@ class ApproxDP(Guarantee):
         """Return infinity below δ, else the least ε of the dominating pair."""
         if delta < self.delta_value:
             return math.inf
-        spare = (delta - self.delta_value) / (1 - self.delta_value)
+        own = decimal(self.delta_value)
+        spare = float((decimal(delta) - own) / (1 - own))
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def price(self, currency: Currency) -> Price | None:

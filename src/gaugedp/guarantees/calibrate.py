@@ -11,14 +11,15 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.accountant.tight import saddle, tight_delta
 from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
+from gaugedp.guarantees.discrete import LEAST_RATIO, MOST_RATIO, DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.rounding import up, up_decimal
-from gaugedp.guarantees.subsampled import SubsampledGaussian
+from gaugedp.guarantees.subsampled import LEAST_NOISE, MOST_NOISE, SubsampledGaussian
 
 _COARSE = 1e-6
+_LIMITS = (1e-86, 1e86)
 _PRECISION = 1e-10  # relative: how near to the least noise the search goes
 
 
@@ -87,7 +88,8 @@ def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, co
     """Return the least σ, rounded up, with which `count` discrete Gaussian answers are (`epsilon`, `delta`)-DP."""
     whole(minimum=1, sensitivity=sensitivity, count=count)
     start = gaussian_std(epsilon, delta, float(sensitivity), count)
-    return _least(lambda std: DiscreteGaussianLoss(std, sensitivity), epsilon, delta, count, start)
+    limits = (LEAST_RATIO * sensitivity, MOST_RATIO)
+    return _least(lambda std: DiscreteGaussianLoss(std, sensitivity), epsilon, delta, count, start, limits)
 
 
 def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> Noise:
@@ -96,7 +98,8 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
     Every step is Gaussian noise on a Poisson sample of rate `rate`, neighbours differ by one unit added or removed.
     """
     SubsampledGaussian(rate, 1.0)
-    return _least(lambda noise: SubsampledGaussian(rate, noise), epsilon, delta, steps)
+    limits = (LEAST_NOISE, MOST_NOISE)
+    return _least(lambda noise: SubsampledGaussian(rate, noise), epsilon, delta, steps, limits=limits)
 
 
 def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta: float) -> float:
@@ -126,8 +129,18 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
     return math.exp(root)
 
 
-def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, count: int, start: float = 1.0) -> Noise:
-    """Return the least noise at which `count` · `make`(noise) is proved, by a search on a logarithmic scale."""
+def _least(
+    make: Callable[[float], Guarantee],
+    epsilon: float,
+    delta: float,
+    count: int,
+    start: float = 1.0,
+    limits: tuple[float, float] = _LIMITS,
+) -> Noise:
+    """Return the least noise at which `count` · `make`(noise) is proved, by a search on a logarithmic scale.
+
+    `make` knows noise between the `limits`; nothing beyond is tried.
+    """
     non_negative(epsilon=epsilon)
     between(0, 1, delta=delta)
     whole(minimum=1, count=count)
@@ -137,20 +150,25 @@ def _least(make: Callable[[float], Guarantee], epsilon: float, delta: float, cou
     @cache
     def excess(log_noise: float, remove: bool = True) -> float:
         """Return log of δ over the target; removals usually need more, so the search looks at them alone."""
-        total = Total((count * make(math.exp(log_noise))).leaves(), remove)
+        promise = count * make(math.exp(log_noise))
+        closed = promise.exact_delta(epsilon)
+        if closed is not None:
+            return _log_ratio(closed, delta)
+        total = Total(promise.leaves(), remove)
         if total.others:
             return _log_ratio(1.0, delta)
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))
         return _log_ratio(tight_delta(total, epsilon, orders[-1]).high, delta)
 
-    low, high = _around(excess, math.log(start))
+    least, most = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
+    low, high = _around(excess, math.log(start), least, most)
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
     while excess(root) > 0 or excess(root, False) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
     slack = max(_PRECISION, 2 * gap)
-    while excess(root - slack) <= 0 and slack < 1:
+    while excess(max(root - slack, least)) <= 0 and slack < 1:
         slack *= 4
     return Noise(noise, count * make(noise), slack)
 
@@ -159,15 +177,20 @@ def _log_ratio(found: float, target: float) -> float:
     return max(-60.0, min(60.0, math.log(found / target))) if found > 0 else -60.0
 
 
-def _around(excess: Callable[[float], float], start: float) -> tuple[float, float]:
-    """Return logarithms of noise that is too small and of noise that is enough."""
-    low, high, step = start, start, 0.5
+def _around(excess: Callable[[float], float], start: float, least: float, most: float) -> tuple[float, float]:
+    """Return logarithms of noise that is too small and of noise that is enough, both between `least` and `most`."""
+    low = high = min(max(start, least), most)
+    step = 0.5
     while excess(high) > 0:
-        low, high, step = high, high + step, 2 * step
-        if high > 200:
-            raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+        if high == most:
+            raise InvalidRequest(
+                f"No noise up to {math.exp(most):.3g} keeps this promise.", "Give a larger epsilon or delta."
+            )
+        low, high, step = high, min(high + step, most), 2 * step
     while low == high or excess(low) <= 0:
-        high, low, step = low, low - step, 2 * step
-        if low < -200:
-            raise InvalidRequest("Any noise keeps this promise.", "Give a smaller epsilon or delta.")
+        if low == least:
+            raise InvalidRequest(
+                f"Any noise from {math.exp(least):.3g} on keeps this promise.", "Give a smaller epsilon or delta."
+            )
+        high, low, step = low, max(low - step, least), 2 * step
     return low, high

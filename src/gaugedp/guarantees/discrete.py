@@ -17,6 +17,7 @@ from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
 
+LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
 
 
@@ -120,10 +121,10 @@ class DiscreteGaussianLoss(Guarantee):
         whole(minimum=1, sensitivity=self.sensitivity)
         object.__setattr__(self, "noise_std", float(self.noise_std))
         object.__setattr__(self, "sensitivity", int(self.sensitivity))
-        if not 1e-3 <= self.noise_std / self.sensitivity <= 1e100 or self.noise_std < 0.1:
+        if not LEAST_RATIO <= self.noise_std / self.sensitivity <= MOST_RATIO:
             raise InvalidRequest(
                 f"noise_std is {self.noise_std!r} and sensitivity is {self.sensitivity!r}.",
-                "Give a noise_std of at least 0.1 that is between 0.001 and 1e100 sensitivities.",
+                "Give a noise_std that is between 0.001 and 1e100 sensitivities.",
             )
 
     def renyi(self, order: float) -> float:

@@ -14,7 +14,7 @@ from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.base import Pair
 from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import above, up
+from gaugedp.guarantees.rounding import up
 
 
 @dataclass(frozen=True, eq=True)
@@ -50,7 +50,7 @@ class FiniteLoss(Guarantee):
         found = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
         values, weights = zip(*found, strict=True) if found else ((0.0,), (1.0,))
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
-        return Pair(FiniteLosses, (Atoms(values, weights, lattice),), above(impossible))
+        return Pair(FiniteLosses, (Atoms(values, weights, lattice),), impossible)
 
     def _impossible(self, remove: bool) -> Fraction:
         """Return the probability of an infinite loss."""

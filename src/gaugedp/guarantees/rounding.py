@@ -37,6 +37,12 @@ def above_either(as_decimals: Fraction, as_floats: Fraction) -> float:
     return value
 
 
+def down(exact: Fraction) -> float:
+    """Return the largest float that is not above `exact`."""
+    value = float(max(min(exact, LARGEST), -LARGEST))
+    return value if Fraction(value) <= exact else math.nextafter(value, -math.inf)
+
+
 def down_decimal(exact: Fraction) -> float:
     """Return the largest float whose decimal is at most `exact`."""
     value = float(min(exact, LARGEST))

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 
 from gaugedp._validate import positive, whole
 from gaugedp.errors import InvalidRequest
@@ -13,9 +15,14 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.base import Pair
+from gaugedp.guarantees.losses.faint import FaintLosses
+from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
 from gaugedp.guarantees.losses.subsampled import SubsampledLosses
 from gaugedp.guarantees.rounding import up
+
+LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
+_FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
 
 
 @dataclass(frozen=True, eq=True)
@@ -34,34 +41,61 @@ class SubsampledGaussian(Guarantee):
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
         if self.rate > 1:
             raise InvalidRequest(f"rate is {self.rate!r}.", "Give rate as a probability: above 0, at most 1.")
-        if not 0.05 <= self.noise_multiplier <= 1e6 or self.rate < 1e-12:
+        if not LEAST_NOISE <= self.noise_multiplier <= MOST_NOISE or self.rate < 1e-12:
             raise InvalidRequest(
                 f"rate is {self.rate!r} and noise_multiplier is {self.noise_multiplier!r}.",
-                "Give a rate of at least 1e-12 and a noise_multiplier from 0.05 to 1e6.",
+                "Give a rate of at least 1e-12 and a noise_multiplier from 0.001 to 1e6.",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+
+    @property
+    def pair_has_curve(self) -> bool:  # type: ignore[override]
+        """Whether the pair is the mechanism's own; that of faint noise has an infinite loss."""
+        return not self._is_faint
+
+    @property
+    def _is_faint(self) -> bool:
+        return self.noise_multiplier < _FAINT and self.rate < 1
 
     @property
     def _whole(self) -> GaussianDP:
         return GaussianDP(up(1 / self.noise_multiplier))
 
     def renyi(self, order: float) -> float:
-        """Return the larger curve of both directions, by quadrature, never above the Gaussian's."""
+        """Return the larger curve of both directions, by quadrature, never above the Gaussian's.
+
+        Of faint noise its bound by convexity: log(1 − q + q·e^{a(a−1)/2σ²})/(a − 1), a = `order`.
+        """
         check_order(order)
         if self.rate == 1 or math.isinf(order):
             return self._whole.renyi(order)
         shift = np.array([max(order - 1.0, 1e-13)])
+        if self._is_faint:
+            return min(self._whole.renyi(order), self._convex(float(shift[0])))
         found = []
         for remove in (True, False):
             losses = SubsampledLosses([(self.rate, self.noise_multiplier, remove)], [1])
             found.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
         return min(self._whole.renyi(order), up(max(found)))
 
+    def _convex(self, shift: float) -> float:
+        grown = shift * (shift + 1) / 2 / self.noise_multiplier**2
+        if grown < 30:
+            found = math.log1p(self.rate * math.expm1(grown))
+        else:
+            found = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + grown))
+        return up(max(found / shift, -math.log1p(-self.rate)), relative=2.0**-40)
+
     def pair(self, remove: bool) -> Pair:
-        """Return the mixture against the noise alone, or the reverse."""
+        """Return the mixture against the noise alone, or the reverse; of faint noise, pairs that dominate these."""
         if self.rate == 1:
             return Pair(GaussianLosses, (self._whole.mu,))
+        if self._is_faint and remove:
+            mistaken = max(2 * float(scipy.special.ndtr(-0.5 / self.noise_multiplier)), math.ulp(0.0))
+            return Pair(FaintLosses, (self.rate, self.noise_multiplier), Fraction(up(mistaken)))
+        if self._is_faint:
+            return Pair(FiniteLosses, (Atoms((up(-math.log1p(-self.rate)),), (1.0,)),))
         return Pair(SubsampledLosses, (self.rate, self.noise_multiplier, remove))
 
     def exact_delta(self, epsilon: float) -> float:

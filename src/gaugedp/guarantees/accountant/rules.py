@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from gaugedp._validate import decimal
 from gaugedp.guarantees.accountant.tight import Found, tight_delta, tight_epsilon
 from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import METHODS, Guarantee, Method, Price
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
 from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.rounding import LARGEST, LEAST_SURE, above, up, up_decimal
+from gaugedp.guarantees.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
 
 _MOST = 10**150
 _FEW = 32  # different promises, up to which each may be asked by itself
@@ -74,7 +75,8 @@ def _tight_epsilon(promise: Guarantee, delta: float) -> Bound:
     if any(total.others for total in totals):
         return _rdp_epsilon(promise, delta)
     if delta == 0:
-        return Bound(promise.renyi(math.inf), "tight")
+        most = max(math.inf if total.impossible > 0 else total.largest for total in totals)
+        return Bound(min(promise.renyi(math.inf), most), "tight")
     found = _conditional_epsilon(totals[0], delta)
     for total in totals[1:]:
         if total.impossible > 0 or total.largest > found.high:  # else this direction never needs more
@@ -91,10 +93,11 @@ def _conditional_epsilon(total: Total, delta: float) -> Found:
 
 
 def _left(total: Total, delta: float) -> float:
-    """Return the δ that is left for the finite losses, rounded down."""
+    """Return the δ that is left for the finite losses, rounded down; below 0 where there is none."""
     if total.impossible == 0:
         return delta
-    return (delta - total.impossible) / (1 - total.impossible) * (1 - 2.0**-48) if total.impossible < 1 else -1.0
+    spare = decimal(delta) - total.impossible
+    return down(spare / (1 - total.impossible)) if spare >= 0 and total.impossible < 1 else -1.0
 
 
 def _tight_delta(promise: Guarantee, epsilon: float) -> Bound:
@@ -106,15 +109,19 @@ def _tight_delta(promise: Guarantee, epsilon: float) -> Bound:
     totals = _totals(promise)
     if any(total.others for total in totals):
         return _rdp_delta(promise, epsilon)
-    found = [_with_impossible(total, tight_delta(total, epsilon)) for total in totals]
+    found = [
+        _with_impossible(total, tight_delta(total, epsilon) if epsilon < total.largest else Found(0.0, 0.0))
+        for total in totals
+    ]
     return Bound(max(each.high for each in found), "tight", max(each.low for each in found))
 
 
 def _with_impossible(total: Total, found: Found) -> Found:
     if total.impossible == 0:
         return found
-    high, low = (total.impossible + (1 - total.impossible) * number for number in found)
-    return Found(min(1.0, up(high)), low * (1 - 1e-12))
+    chance = above(total.impossible)
+    high, low = (chance + (1 - chance) * number for number in found)
+    return Found(min(1.0, up(high) if found.high > 0 else chance), low * (1 - 1e-12))
 
 
 # -- Rényi -----------------------------------------------------------------------------------------
@@ -169,7 +176,7 @@ def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
         return Bound(promise.chain_epsilon(delta), "basic")
     priced, others = _split(promise)
     epsilon, spent = _sums(priced)
-    left = delta - up_decimal(spent) if spent < 1 else -1.0
+    left = down(decimal(delta) - spent)
     if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(promise))):
         return Bound(math.inf, "basic")
     if not others:
@@ -185,7 +192,7 @@ def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
         return Bound(promise.chain_delta(epsilon), "basic")
     priced, others = _split(promise)
     loss, delta = _sums(priced)
-    left = epsilon - up_decimal(min(loss, LARGEST))
+    left = down(decimal(epsilon) - min(loss, LARGEST))
     if left < 0 or delta >= 1 or (others and _uncountable(promise)):
         return Bound(1.0, "basic")
     if not others:
@@ -195,13 +202,13 @@ def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
     return Bound(min(1.0, up(up_decimal(delta) + rest)), "basic")
 
 
-def _moments(priced: list[tuple[Price, int]]) -> tuple[float, float, float]:
+def _moments(priced: list[tuple[Price, int]]) -> tuple[float, float, Fraction]:
     """Return Σε·tanh(ε/2), Σε² and Σδ, none of them 0 by underflow."""
     losses = [(float(min(price[0], LARGEST)), count) for price, count in priced]
     least = math.ulp(0.0) if any(loss > 0 for loss, _ in losses) else 0.0
     drift = math.fsum(count * (loss * math.tanh(loss / 2)) for loss, count in losses)
     square = math.fsum(count * (loss * loss) for loss, count in losses)
-    return max(drift, least), max(square, least), up_decimal(_sums(priced)[1])
+    return max(drift, least), max(square, least), _sums(priced)[1]
 
 
 def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
@@ -210,9 +217,10 @@ def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
     if others:
         return Bound(math.inf, "advanced")
     drift, square, spent = _moments(priced)
-    if delta <= spent:
-        return Bound(0.0 if square == 0 and delta == spent else math.inf, "advanced")
-    slack = -math.log((delta - spent) * (1 - 2.0**-50))
+    left = down(decimal(delta) - spent)
+    if left <= 0:
+        return Bound(0.0 if square == 0 and left == 0 else math.inf, "advanced")
+    slack = -math.log(left)
     return Bound(up(drift + math.sqrt(2 * slack) * math.sqrt(square)), "advanced")
 
 
@@ -221,9 +229,10 @@ def _advanced_delta(promise: Guarantee, epsilon: float) -> Bound:
     priced, others = _split(promise)
     if others:
         return Bound(1.0, "advanced")
-    drift, square, spent = _moments(priced)
+    drift, square, deltas = _moments(priced)
+    spent = above(min(deltas, Fraction(1)))
     if square == 0:
-        return Bound(min(1.0, spent), "advanced")
+        return Bound(spent, "advanced")
     if epsilon <= drift:
         return Bound(1.0, "advanced")
     far = (epsilon - drift) / math.sqrt(square)

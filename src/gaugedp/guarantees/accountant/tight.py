@@ -10,6 +10,7 @@ import scipy
 
 from gaugedp._validate import decimal
 from gaugedp.guarantees.accountant.atoms import written_out
+from gaugedp.guarantees.accountant.blurred import blurred
 from gaugedp.guarantees.accountant.contour import (
     Bracket,
     Contour,
@@ -54,7 +55,7 @@ def tight_epsilon(total: Total, delta: float) -> Found:
     if mu is not None:
         epsilon = gaussian_epsilon(up(mu), delta)
         return Found(epsilon, max(0.0, epsilon * (1 - 1e-11) - 1e-12))
-    exact = written_out(total) or residues(total)
+    exact = written_out(total) or residues(total) or blurred(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
@@ -89,7 +90,7 @@ def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Fou
     if mu is not None:
         delta = gaussian_delta(up(mu), epsilon)
         return Found(delta, delta * (1 - 1e-6))
-    exact = written_out(total) or residues(total)
+    exact = written_out(total) or residues(total) or blurred(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
     order = saddle(total, epsilon) if order is None else order

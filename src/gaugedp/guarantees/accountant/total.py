@@ -2,12 +2,17 @@
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 
 import numpy as np
 
+from gaugedp._validate import decimal
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
+from gaugedp.guarantees.rounding import up_decimal
+
+_MOST_BITS = 2**12  # of a probability that is kept exactly
 
 Parts = Iterable[tuple[Guarantee, int]]
 
@@ -16,13 +21,13 @@ class Total:
     """The sum of the privacy losses of `parts`, each seen in the direction `remove` (or add).
 
     `families` hold the dominating pairs; `others` are promises of which only a Rényi curve is known.
-    `impossible` is the probability that a loss is infinite; everything else speaks of the law given that none is.
-    With `curves` only pairs that have the promise's own Rényi curve are taken.
+    `impossible` is the probability that a loss is infinite, exact or rounded up; everything else speaks of the law
+    given that none is. With `curves` only pairs that have the promise's own Rényi curve are taken.
     """
 
     def __init__(self, parts: Parts, remove: bool = True, curves: bool = False) -> None:
         rows: dict[type[Losses], dict[tuple[object, ...], int]] = {}
-        log_possible = 0.0
+        infinite: list[tuple[Fraction, int]] = []
         self.others: list[tuple[Guarantee, int]] = []
         for part, count in parts:
             pair = part.pair(remove)
@@ -31,9 +36,10 @@ class Total:
                 continue
             kind = rows.setdefault(pair.family, {})
             kind[pair.row] = kind.get(pair.row, 0) + count
-            log_possible += count * math.log1p(-pair.impossible) if pair.impossible < 1 else -math.inf
+            if pair.impossible:
+                infinite.append((pair.impossible, count))
         self.families = [family(list(found), list(found.values())) for family, found in rows.items()]
-        self.impossible = min(1.0, -math.expm1(log_possible) * (1 + 2.0**-48))
+        self.impossible = _any_of(infinite)
 
     @property
     def symmetric(self) -> bool:
@@ -48,7 +54,8 @@ class Total:
     @property
     def largest(self) -> float:
         """Return a bound on the sum of the finite losses of the families, above which δ is 0."""
-        return math.fsum(family.largest for family in self.families)
+        sizes = [family.largest for family in self.families]
+        return up_decimal(sum(map(decimal, sizes), Fraction(0))) if all(map(math.isfinite, sizes)) else math.inf
 
     @property
     def knots(self) -> list[float]:
@@ -94,3 +101,13 @@ class Total:
         more.families = [*self.families, GaussianLosses([(math.sqrt(square),)], [1])]
         more.others, more.impossible = self.others, self.impossible
         return more
+
+
+def _any_of(chances: list[tuple[Fraction, int]]) -> Fraction:
+    """Return 1 − Π (1 − p)^n over the (p, n): exactly where it has few digits, else rounded up."""
+    if any(chance == 1 for chance, _ in chances):
+        return Fraction(1)
+    if sum(count * chance.denominator.bit_length() for chance, count in chances) <= _MOST_BITS:
+        return 1 - math.prod(((1 - chance) ** count for chance, count in chances), start=Fraction(1))
+    log_possible = math.fsum(count * math.log1p(-float(chance)) for chance, count in chances)
+    return Fraction(min(1.0, -math.expm1(log_possible) * (1 + 2.0**-48)))

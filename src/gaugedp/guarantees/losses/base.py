@@ -3,10 +3,14 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gaugedp._validate import decimal
+from gaugedp.guarantees.rounding import up_decimal
 
 Array = NDArray[Any]
 UNIT = 2.0**-53
@@ -22,7 +26,7 @@ class Pair(NamedTuple):
 
     family: "type[Losses]"
     row: tuple[Any, ...]
-    impossible: float = 0.0
+    impossible: Fraction = Fraction(0)
 
 
 class Line(NamedTuple):
@@ -49,7 +53,7 @@ class Losses(ABC):
     symmetric: ClassVar[bool] = True
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
-        self.rows, self.counts = rows, np.array(counts, dtype=float)
+        self.rows, self.counts, self.times = rows, np.array(counts, dtype=float), counts
 
     @abstractmethod
     def log_moment(self, orders: Array) -> Array:
@@ -76,6 +80,10 @@ class Losses(ABC):
     def largest(self) -> float:
         """Return a bound on the sum of the losses, infinity where there is none."""
         return math.inf
+
+    def plain_sum(self) -> float:
+        """Return the sum of the rows' first numbers in the decimals that they print as, rounded up."""
+        return up_decimal(sum((n * decimal(row[0]) for row, n in zip(self.rows, self.times, strict=True)), Fraction(0)))
 
     @property
     def cost(self) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
+_FAINT = 0.1  # below this deviation only the next points count, and sums of large terms would overflow
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
 
 
@@ -44,6 +45,8 @@ class LatticeGaussianLosses(Losses):
 def _log_theta_ratio(u: Array, std: float) -> Array:
     """Return log θ(u)/θ(0) for real u."""
     u = u - np.round(u)
+    if std < _FAINT:
+        return -(u**2) / (2 * std**2) + _log_others(u, std) - _log_others(np.zeros(1), std)
     if std < _DIRECT:
         k = np.arange(-12, 13)
         weights = np.exp(-(k**2) / (2 * std**2))
@@ -53,6 +56,12 @@ def _log_theta_ratio(u: Array, std: float) -> Array:
     m = np.arange(1, 4)
     dual = np.exp(-2 * (math.pi * std * m) ** 2)
     return np.log1p(-4 * (np.sin(math.pi * m * u[:, None]) ** 2 @ dual) / (1 + 2 * dual.sum()))
+
+
+def _log_others(u: Array, std: float) -> Array:
+    """Return log Σ_k e^{−(k² + 2ku)/2σ²} for |u| ≤ ½: nothing in it exceeds 1."""
+    k = np.array([-2, -1, 1, 2])
+    return np.log1p(np.exp(-(k**2 + 2 * k * u[:, None]) / (2 * std**2)).sum(axis=1))
 
 
 def _line(order: float, heights: Array, std: float, shift: int) -> Line:

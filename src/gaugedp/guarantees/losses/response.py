@@ -48,7 +48,7 @@ class ResponseLosses(Losses):
     @property
     def largest(self) -> float:
         """Return Σε."""
-        return float(self.counts @ self.epsilon) * (1 + 1e-12)
+        return self.plain_sum()
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return −¼·(W − max |Σ w·e^{iuε}|), u = 2t, w = n/A², W = Σ w: 0 without end, since the modulus is periodic.
