@@ -32,7 +32,7 @@ BENCH := $(VENV)-bench
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test oldest bench docs lock lint format browser spark clean
+.PHONY: help demo test mutants oldest bench docs lock lint format browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -51,6 +51,9 @@ test: $(VENV)/project ## style, types and all tests; the reasons for skipped tes
 		$(MAKE) spark || echo "pyspark could not be installed: the tests of Spark will be skipped."; fi
 	@status=0; $(MAKE) lint || status=1; \
 	echo "$(RUN) -m pytest -n 2 --dist loadgroup -rs"; $(RUN) -m pytest -n 2 --dist loadgroup -rs || status=1; exit $$status
+
+mutants: $(VENV)/project ## plant faults one at a time and say which the tests catch; ROOM=ledger or ONLY=word plants some
+	@$(RUN) -m tests.mutants.run $(if $(ROOM),--room $(ROOM)) $(if $(ONLY),--only $(ONLY))
 
 oldest: ## tests of the parts that lean on other libraries, with the oldest versions that are allowed
 	@if [ -z "$(OLD_PYTHON)" ]; then echo "make oldest needs Python 3.11: skipped."; else \
