@@ -161,8 +161,15 @@ def check(faults: list[Fault]) -> list[str]:
         try:
             fault.planted((ROOT / SOURCE / fault.file).read_text("utf-8"))
         except (OSError, ValueError) as error:
-            sentences.append(str(error))
+            sentences.append(f"{error}{_elsewhere(fault)}")
     return sentences
+
+
+def _elsewhere(fault: Fault) -> str:
+    """Return in which other files the fragment occurs once, where there are some: a file may have moved."""
+    files = [path for path in sorted((ROOT / SOURCE).rglob("*.py")) if path.read_text("utf-8").count(fault.old) == 1]
+    names = ", ".join(path.relative_to(ROOT / SOURCE).as_posix() for path in files)
+    return f" It occurs once in {names}." if names else ""
 
 
 def _possible(faults: list[Fault], outcomes: list[Outcome]) -> list[Fault]:
