@@ -33,7 +33,7 @@ PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup -rs
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test thorough long wheel newer oldest bench docs lock lint format pictures browser spark clean
+.PHONY: help demo test thorough long wheel newer mutants oldest bench docs lock lint format pictures browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -70,6 +70,9 @@ newer: ## make test on every newer Python that is installed
 		if python$$version -c 'import ensurepip' >/dev/null 2>&1 && [ "$(PYTHON)" != python$$version ]; then \
 		$(MAKE) VENV=$(VENV)-$$version PYTHON=python$$version test || status=1; \
 		else echo "No other python$$version with ensurepip: skipped."; fi; done; exit $$status
+
+mutants: $(VENV)/project ## plant faults one at a time and say which the tests catch; ROOM=ledger or ONLY=word plants some
+	@$(RUN) -m tests.mutants.run $(if $(ROOM),--room $(ROOM)) $(if $(ONLY),--only $(ONLY))
 
 oldest: ## tests of the parts that lean on other libraries, with the oldest versions that are allowed
 	@if [ -z "$(OLD_PYTHON)" ]; then echo "make oldest needs Python 3.11: skipped."; else \

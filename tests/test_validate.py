@@ -74,3 +74,11 @@ def test_whole_has_a_minimum_and_one_of_has_choices() -> None:
 def test_numbers_beyond_the_floats_are_refused() -> None:
     with pytest.raises(InvalidRequest):
         _validate.finite(number=10**400)
+
+
+@pytest.mark.parametrize("rows", [np.array([52013.5, 1.0]), [52013.5], (52013.5,), {"income": 52013.5}, {52013.5}])
+def test_a_refusal_tells_the_type_of_what_may_hold_data_and_nothing_of_what_it_holds(rows: object) -> None:
+    for check in (_validate.finite, _validate.positive, _validate.non_negative, _validate.whole):
+        with pytest.raises(InvalidRequest, match=f"epsilon is of type {type(rows).__name__}") as refused:
+            check(epsilon=rows)
+        assert "52013" not in str(refused.value)

@@ -296,6 +296,16 @@ def test_peeling_is_a_gaussian_and_exponentials() -> None:
     assert float(rho.guarantee.price("zcdp")[0]) == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("share", [0.25, 1])
+def test_pure_picks_and_values_share_epsilon(k: int, share: float) -> None:
+    """k picks of range e and, of counts that one row moves by 1 in ℓ₁, values of scale s: k·e + 1/s = ε."""
+    peeling = gd.Peeling.calibrate(COUNTS, gd.PureDP(2.0), k=k, share=share)
+    values = 0 if peeling.law is None else 1 / peeling.law.scale
+    assert k * peeling.epsilon == 2 * Fraction(share)
+    assert k * peeling.epsilon + values == 2
+
+
 def test_the_values_are_as_sensitive_as_the_body() -> None:
     """One row is in one cell: any k counts move by 1 together, in ℓ₁ and ℓ₂."""
     many = gd.Peeling.calibrate(COUNTS, ONE, k=3)

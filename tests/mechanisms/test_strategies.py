@@ -19,7 +19,9 @@ from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.marginals import Interactions
 from gaugedp.mechanisms.strategies.ranges import optimal_ranges
+from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
+from gaugedp.mechanisms.strategies.trees import best_tree
 from tests.mechanisms.matrix_zoo import (
     BODIES,
     NORMAL,
@@ -168,12 +170,24 @@ def test_differences_of_the_square_root_are_measured_exactly() -> None:
 
 def test_too_many_patterns_of_a_replacement_cost_a_factor_at_most(monkeypatch) -> None:
     body = QUERIES["mixed"].sensitivity(REPLACED)
-    exact = best_strategy(body, 2)
+    exact = residual(body, body.generators.structure)
     monkeypatch.setattr("gaugedp.mechanisms.strategies.residual._MOST_PATTERNS", 2)
-    rough = best_strategy(body, 2)
+    rough = residual(body, body.generators.structure)  # not `best_strategy`, which keeps what it found
+    assert exact.radius < rough.radius
     assert length(exact) <= length(rough) <= 2 * length(exact)
     needed = max(least_norm(matrix_of(rough), column, 2) for column in body.symmetric_columns().T)
     assert needed <= rough.radius
+
+
+@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=["row", "replaced"])
+def test_a_tall_tree_holds_every_generator(unit: gd.PrivacyUnit) -> None:
+    """Of a hundred prefix sums, where no level has most of the noise."""
+    body = gd.prefix_sums(line(100), "x").sensitivity(unit)
+    tree, columns = best_tree(body, ranges=False), body.columns().T
+    assert tree.weights.max() < 0.5 * tree.weights.sum()
+    other = columns[-2] if unit is REPLACED else 0
+    needed = max(least_norm(matrix_of(tree), column - other, 1) for column in columns[::33])
+    assert 0.7 * tree.radius < needed <= tree.radius * (1 + 1e-7)  # of the oracle
 
 
 def test_interactions_split_the_space() -> None:

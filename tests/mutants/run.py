@@ -39,13 +39,19 @@ class Outcome:
 
 
 class Copy:
-    """A copy of the library and its tests, for one worker."""
+    """The library and its tests in a folder of their own, for one worker."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._times = folder, itertools.count(1)
+
+    @classmethod
+    def made(cls, folder: Path) -> "Copy":
+        """Return a fresh copy in a new folder."""
+        folder.mkdir()
         for name in COPIED:
-            duplicate = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-            duplicate(ROOT / name, folder / name)
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            copy(ROOT / name, folder / name)
+        return cls(folder)
 
     @contextlib.contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:
@@ -77,10 +83,10 @@ class Copy:
             os.killpg(run.pid, signal.SIGKILL)
             run.communicate()
             return Outcome("hang", f"no end after {seconds:.0f} s")
-        return _outcome(report, run.returncode) if report.exists() else Outcome("does not run", output[-2000:])
+        return outcome_of(report, run.returncode) if report.exists() else Outcome("does not run", output[-2000:])
 
 
-def _outcome(report: Path, code: int) -> Outcome:
+def outcome_of(report: Path, code: int) -> Outcome:
     """Read the report that pytest wrote."""
     cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     troubles = [(case, part) for case in cases for part in case if part.tag in ("failure", "error")]
@@ -111,8 +117,7 @@ class Workers:
         self._free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         self.count = count
         for index in range(count):
-            (folder / str(index)).mkdir()
-            self._free.put(Copy(folder / str(index)))
+            self._free.put(Copy.made(folder / str(index)))
 
     @contextlib.contextmanager
     def copy(self) -> Iterator[Copy]:
@@ -156,8 +161,15 @@ def check(faults: list[Fault]) -> list[str]:
         try:
             fault.planted((ROOT / SOURCE / fault.file).read_text("utf-8"))
         except (OSError, ValueError) as error:
-            sentences.append(str(error))
+            sentences.append(f"{error}{_elsewhere(fault)}")
     return sentences
+
+
+def _elsewhere(fault: Fault) -> str:
+    """Return in which other files the fragment occurs once, where there are some: a file may have moved."""
+    files = [path for path in sorted((ROOT / SOURCE).rglob("*.py")) if path.read_text("utf-8").count(fault.old) == 1]
+    names = ", ".join(path.relative_to(ROOT / SOURCE).as_posix() for path in files)
+    return f" It occurs once in {names}." if names else ""
 
 
 def _possible(faults: list[Fault], outcomes: list[Outcome]) -> list[Fault]:
@@ -190,33 +202,40 @@ def _options() -> argparse.Namespace:
 
 def main() -> int:
     """Return 0 where all faults were caught, 1 where one was not, 2 where they could not be planted."""
-    options, start = _options(), time.monotonic()
+    options = _options()
     faults = [
         fault for fault in read() if options.room in ("", fault.room) and options.only in f"{fault.name} {fault.file}"
     ]
+    if not faults:
+        _say("No fault has this room and word.")
+        return 2
     if options.list:
-        for fault in faults:
-            _say(f"{fault}: {fault.why}")
+        _say("\n".join(f"{fault}: {fault.why}" for fault in faults))
         return 0
     if unplaced := check(faults):
         _say("\n".join([*unplaced, "Mend the fragments in tests/mutants, so that each names one place again."]))
         return 2
     with tempfile.TemporaryDirectory(prefix="gaugedp-mutants-") as folder:
-        workers = Workers(Path(folder), options.workers)
-        tests = sorted({test for fault in faults for test in fault.tests})
-        _note(f"{len(faults)} faults; first their {len(tests)} tests without one ...")
-        clean = workers.clean(tests)
-        if troubles := [outcome for outcome in clean if outcome.kind not in ("passed", "skipped")]:
-            _say("\n".join(["Without a fault these fail:", *(f"{one.failed} {one.detail}" for one in troubles)]))
-            return 2
-        faults = _possible(faults, clean)
-        outcomes = workers.outcomes(faults)
-    missed = [(fault, outcome) for fault, outcome in zip(faults, outcomes, strict=True) if outcome.kind != "failed"]
+        return _plant(faults, Workers(Path(folder), options.workers))
+
+
+def _plant(faults: list[Fault], workers: Workers) -> int:
+    """Run the tests without a fault, then with each."""
+    start, tests = time.monotonic(), sorted({test for fault in faults for test in fault.tests})
+    _note(f"{len(faults)} faults; first their {len(tests)} tests without one ...")
+    clean = workers.clean(tests)
+    if troubles := [outcome for outcome in clean if outcome.kind not in ("passed", "skipped")]:
+        _say("\n".join(["Without a fault these fail:", *(f"{one.failed} {one.detail}" for one in troubles)]))
+        return 2
+    _note(f"{time.monotonic() - start:.0f} s")
+    possible = _possible(faults, clean)
+    outcomes = workers.outcomes(possible)
+    missed = [(fault, outcome) for fault, outcome in zip(possible, outcomes, strict=True) if outcome.kind != "failed"]
     for fault, outcome in missed:
         place = fault.place((ROOT / SOURCE / fault.file).read_text("utf-8"))
         _say(f"{place}: {fault}: {outcome.kind}. {fault.why} {outcome.detail}")
     _note(f"{time.monotonic() - start:.0f} s")
-    _say(f"{len(faults)} planted, {len(faults) - len(missed)} caught")
+    _say(f"{len(possible)} planted, {len(possible) - len(missed)} caught")
     return 1 if missed else 0
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.samplers import choice
 from gaugedp.samplers.choice import choose, coins, one_of_each
+from tests.samplers.playback import Playback
 
 N_DRAWS = 40_000
 LEAST = 1e-4
@@ -110,6 +111,19 @@ def test_coins_in_integers(monkeypatch) -> None:
     assert heads[0].all()
     assert not heads[2].any()
     assert abs(heads[1].mean() - np.exp(-0.5)) < 0.07
+
+
+@pytest.mark.parametrize(("beside", "consulted"), [(2.0**-46, True), (2.0**-30, False)])
+def test_next_to_a_threshold_integers_decide(monkeypatch, beside: float, consulted: bool) -> None:
+    """One half between two candidates, and e^−1 for a coin: floats are asked alone where they can be sure."""
+    bits = Playback([[2**63 + int(beside * 2**64)]], [0])
+    assert choose(np.array([0, 0]), Fraction(1), 1, bits).tolist() == [1]
+    assert len(bits.drawn) == consulted
+    settled = []
+    monkeypatch.setattr(choice, "_settle_coin", lambda *asked: not settled.append(asked))
+    bits = Playback([[int(np.exp(-1.0) * 2.0**64) + int(beside * 2**64)]])
+    assert coins(np.array([1]), Fraction(1), bits).tolist() == [consulted]
+    assert len(settled) == consulted
 
 
 class Repeating:

@@ -158,6 +158,15 @@ def test_the_stretch_covers_the_shift_of_the_generators(ready) -> None:
     assert shifted.gauge(ready.coordinates.T).max() <= walk.stretch * (1 + 1e-7)
 
 
+def test_a_walk_forgets_as_many_facets_as_there_may_be_in_half_as_many_steps_again(ready) -> None:
+    noise = ByWalk(ready, 1.0)
+    vars(noise)["autocorrelation_time"] = 8.0
+    rank, count = noise.columns.shape
+    for allowance in (1e-9, 1e-30):
+        needed = 4 * (np.log(1 / allowance) + rank / 2 * np.log(2 * count))
+        assert 1.5 * needed <= noise.steps(allowance) <= 1.5 * needed + 1
+
+
 def test_facets_of_signs_columns() -> None:
     columns = np.arange(6.0).reshape(2, 3)
     found = facets_of(columns, np.array([[0, 2]]), np.array([[1.0, -1.0]]))
