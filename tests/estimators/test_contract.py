@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import gaugedp as gd
+
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -32,10 +34,11 @@ def made(kind, **given):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", [{}, {"bounds": (-10, 10), "missing_indicator": True}], ids=["", "indicator"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_scikit_learns_own_checks(kind) -> None:
+def test_scikit_learns_own_checks(kind, given: dict) -> None:
     failed, unknown = set(), []
-    for one, check in _checks(kind):
+    for one, check in _checks(kind, given):
         name = getattr(check, "func", check).__name__
         try:
             check(one)
@@ -47,9 +50,9 @@ def test_scikit_learns_own_checks(kind) -> None:
     assert failed <= set(EXPECTED) | SKIPPED
 
 
-def _checks(kind):
+def _checks(kind, given: dict):
     """The checks, one by one, by the public decorator's list."""
-    decorated = estimator_checks.parametrize_with_checks([made(kind)])
+    decorated = estimator_checks.parametrize_with_checks([made(kind, **given)])
     return [parameter.values if hasattr(parameter, "values") else parameter for parameter in decorated.args[1]]
 
 
@@ -99,3 +102,36 @@ def test_rows_are_clipped_at_prediction_as_in_the_fit() -> None:
         assert ask(far) == pytest.approx(ask(inside))
     free = LogisticRegression(5, 1e-5, classes=[0, 1], row_norm=2, random_state=1).fit(rows, labels)
     assert free.decision_function(far[:1]) == pytest.approx(far[:1] @ free.coef_[0] + free.intercept_), "no bounds"
+
+
+CLASSES = [[0, 1], [3, 1, 2], ["c", "a", "b"]]
+OCCUR = [(0, 0, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1), (0, 1, 2), (2, 2, 0)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", CLASSES, ids=repr)
+def test_classes_are_what_is_given_whatever_labels_occur(kind, classes: list) -> None:
+    """Which labels occur, how often, in what order, and labels beside them, show in nothing but noisy numbers."""
+    found = []
+    for places in OCCUR:
+        labels = [classes[place % len(classes)] for place in places] * 10
+        for others in (labels[:3], [9, 9, 9], ["zzz", None, "zzz"]):
+            ledger = gd.Ledger.in_memory(gd.ApproxDP(5, 1e-4))
+            model = kind(1.0, 1e-6, row_norm=1.0, classes=classes, random_state=1, ledger=ledger)
+            model.fit(np.ones((33, 2)), [*labels, *others])
+            found.append(public_facts(model, ledger))
+    assert found[0]["classes"] == sorted(classes)
+    assert all(one == found[0] for one in found)
+
+
+def public_facts(model, ledger) -> dict:
+    """All that a fit says beside its released numbers, and what the ledger notes."""
+    return {
+        "classes": model.classes_.tolist(),
+        "shapes": {name: np.shape(value) for name, value in model.release_.values.items()},
+        "facts": model.release_.facts,
+        "guarantee": repr(model.guarantee_),
+        "said": (model.solver_, model.reason_, model.release_.exactness),
+        "paid": [(entry.kind, repr(entry.promise)) for entry in ledger.entries()],
+        "shown": model.decision_function(np.zeros((1, 2))).shape,
+    }

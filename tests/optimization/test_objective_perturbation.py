@@ -149,6 +149,52 @@ def test_gaussian_releases_beside_cost_noise() -> None:
         ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, side=1.1 * mu), asked, 8)
 
 
+@pytest.mark.parametrize("side", [0.0, 0.05])
+@pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
+def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, side: float) -> None:
+    """Two points within `distance` of w are 2·distance apart, of noise σ: 2·distance/σ-GDP beside w and the rest.
+
+    All together keep δ, and next to nothing of it is left: without the output, or with a third of its μ² more, they
+    would not.
+    """
+    made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0, True, side), gd.ApproxDP(1.0, 1e-6), 300)
+    output = 2 * made.distance / math.sqrt(made.output.variances.min())
+    assert 0 < output <= 0.1 * gaussian_mu(1.0, 1e-6) * (1 + 1e-9)
+
+    def delta(beside: float) -> float:
+        return profile(Problem(loss, 4, 5.0, True, beside), made.strength, made.noise, 1.0)
+
+    assert 0.999e-6 < delta(math.hypot(side, output)) <= 1e-6
+    assert delta(side) < 0.99e-6
+    assert delta(math.hypot(side, 1.15 * output)) > 1e-6
+
+
+@pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
+def test_the_noise_of_the_output_is_a_part_of_a_pure_promise(loss) -> None:
+    made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0), gd.PureDP(1.0), 300)
+    assert made.output.body.radius(2) == pytest.approx(2 * made.distance)
+    spent = made.output.guarantee.epsilon(0)
+    assert 0.999 < pure_epsilon(made.problem, made.strength, made.noise) + spent <= 1
+    assert spent > 0.005
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("asked", [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)], ids=repr)
+def test_the_output_has_the_noise_that_is_charged(asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one b for all, 400 outputs differ by their own noise alone; a false alarm is five standard errors."""
+    made = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 2, 5.0), asked, 20)
+    rows, labels = rows_of(20, 2, 4)
+    linear = made.draw(research_rng(1))
+    monkeypatch.setattr(ObjectivePerturbation, "draw", lambda *_: linear)
+    least = minimise(Binary(made.problem.loss, (rows, labels), made.strength, linear), made.distance / 2)
+    rng = research_rng(2)
+    off = np.array([made.solve(rows, labels, rng) - least for _ in range(400)])
+    variances = made.output.variances
+    assert off.mean(axis=0) == pytest.approx(np.zeros(2), abs=made.distance + 5 * math.sqrt(variances[0] / 400))
+    most = 6.0  # the kurtosis is 3 for the normal law, and below 6 for that of a pure promise
+    assert (off**2).mean(axis=0) / variances == pytest.approx(np.ones(2), rel=5 * math.sqrt((most - 1) / 400))
+
+
 @pytest.mark.parametrize("n_classes", [3, 4])
 def test_the_corners_of_the_softmax_are_those_of_the_table(n_classes: int) -> None:
     """All pairs of rows ±e₁, e₂ and a mixed one, all labels: how many corners exceed each reach."""
