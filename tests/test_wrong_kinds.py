@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp import optimization
 from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest
 
@@ -39,3 +40,23 @@ def test_a_matrix_is_no_set_of_generators_and_a_number_no_domain() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(InvalidRequest, match="The workload matrix is sparse"):
         gd.workload(sparse.eye(2), DOMAIN)
+
+
+@pytest.mark.parametrize("wrong", [gd.ZCDP(0.5), gd.guarantees.RenyiDP(2, 0.1), None, 1.0], ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda wrong: optimization.Oja.calibrate((5, 1), wrong),
+        lambda wrong: optimization.NoisyMoments.calibrate((5, 1), wrong),
+        lambda wrong: optimization.SphereExponential.calibrate((5, 1), wrong),
+        lambda wrong: optimization.FrankWolfe.calibrate(100, 3, optimization.Logistic(), 1.0, wrong),
+    ],
+)
+def test_a_method_says_which_guarantees_it_takes(make, wrong) -> None:
+    with pytest.raises(InvalidRequest, match=r"cannot promise .*\. Give (GaussianDP|PureDP)"):
+        make(wrong)
+
+
+def test_what_is_no_loss_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="The loss is of type str"):
+        optimization.FrankWolfe.calibrate(100, 3, "logistic", 1.0, gd.PureDP(1.0))

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 import gaugedp as gd
 from gaugedp.bodies import Body, LpBall, Polytope
+from gaugedp.guarantees import ExponentialLoss, Guarantee
 
 DOMAIN = gd.Domain.of(
     a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5)
@@ -119,3 +122,84 @@ def _on_cells() -> list[Case]:
 
 INDEPENDENT, ON_CELLS = _independent(), _on_cells()
 CASES = INDEPENDENT + ON_CELLS
+
+
+# -- every mechanism, by the guarantees that it is made for ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """`make(guarantee)` is a mechanism; `guarantees` are two of each kind that it takes, the first two of one kind.
+
+    `form` is the family of its law that the audit tests, empty where it tests none.
+    """
+
+    name: str
+    make: Callable[[Guarantee], Any]
+    guarantees: tuple[Guarantee, ...]
+    exactness: str
+    form: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @cache  # noqa: B019 - recipes live as long as the tests
+    def made(self, guarantee: Guarantee) -> Any:
+        """The mechanism, made once."""
+        return self.make(guarantee)
+
+
+PURE = (gd.PureDP(1.0), gd.PureDP(0.07))
+APPROX = (gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(0.3, 1e-9))
+NORMAL = (*APPROX, gd.GaussianDP(0.5), gd.GaussianDP(2.5), gd.ZCDP(0.3), gd.ZCDP(0.05))
+RANGES = (*PURE, ExponentialLoss(2.0), ExponentialLoss(0.1))
+SCORES = LpBall(5, np.inf, 1.0)
+REAL = Polytope.symmetric_hull(np.random.default_rng(3).normal(size=(3, 5)))
+THIN = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
+WIDE = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (10, 30)) * 2.0 - 1)  # facets by a walk
+COUNTS, WEIGHTS = COUNTING["histogram"][0], np.array([1.0, 1.0, 4.0])
+VALUES = gd.marginals(gd.Domain.of(v=gd.integers(1, 6)), "v").sensitivity(ROW)
+MEDIAN, QUARTILES = [Fraction(1, 2)], [Fraction(1, 4), Fraction(1, 2)]
+NEARNESS = gd.Quality(lambda answer, points: -np.abs(points[:, 0] - answer[0]), LpBall(1, 1, 1.0), (-4.0, 0.0), True)
+
+
+def _on(kind: Any, body: Body, *options: Any) -> Callable[[Guarantee], Any]:
+    return lambda guarantee: kind.calibrate(body, guarantee, *options)
+
+
+def _printed_max(guarantee: Guarantee) -> gd.NoisyMax:
+    """The printed algorithm such that what it truly keeps is the guarantee."""
+    return gd.NoisyMax.as_printed(SCORES, gd.PureDP(1.0)).recalibrated(guarantee)
+
+
+def _density(walks: bool) -> Callable[[Guarantee], gd.ExponentialDensity]:
+    return lambda guarantee: gd.ExponentialDensity.calibrate(NEARNESS, LpBall(1, 2, 3.0), guarantee, walks)
+
+
+RECIPES = [
+    Recipe("Laplace", _on(gd.Laplace, LpBall(3, 1, 0.3), WEIGHTS), PURE, "exact", "independent"),
+    Recipe("Gaussian", _on(gd.Gaussian, LpBall(3, 2, 5.0), WEIGHTS), NORMAL, "exact", "independent"),
+    Recipe("Identity", _on(gd.Identity, COUNTING["prefix"][0]), PURE, "exact", "cells"),
+    Recipe("Matrix, Laplace", _on(gd.Matrix, COUNTS), PURE, "idealized", "strategy"),
+    Recipe("Matrix, Gaussian", _on(gd.Matrix, REAL, WEIGHTS), NORMAL, "idealized", "strategy"),
+    Recipe("KNorm", _on(gd.KNorm, REAL), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("KNorm, walk", _on(gd.KNorm, WIDE), (*APPROX, *PURE), "mixing", "shaped"),
+    Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("Exponential", _on(gd.Exponential, SCORES), (*RANGES, gd.ZCDP(0.3), *APPROX), "exact", "choice"),
+    Recipe("PermuteAndFlip", _on(gd.PermuteAndFlip, SCORES), PURE, "exact", "choice"),
+    Recipe("NoisyMax", _on(gd.NoisyMax, SCORES, False, True), PURE, "exact", "choice"),
+    Recipe("NoisyMax, value", _on(gd.NoisyMax, SCORES, True), PURE, "exact", "choice"),
+    Recipe("NoisyMax, printed", _printed_max, PURE, "exact", "choice"),
+    Recipe("Peeling", _on(gd.Peeling, SCORES, 2), (*PURE, gd.ZCDP(0.3), APPROX[0]), "exact", "picks"),
+    Recipe("Peeling, printed", _on(gd.Peeling, SCORES, 2, "laplace"), APPROX, "exact", ""),
+    Recipe("RankExponential", _on(gd.RankExponential, VALUES, MEDIAN), (*PURE, gd.ZCDP(0.3)), "exact", "value"),
+    Recipe("RankExponential, two", _on(gd.RankExponential, VALUES, QUARTILES), PURE, "exact", ""),
+    Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice"),
+    Recipe("ExponentialDensity", _density(False), (*RANGES, *APPROX), "idealized", "point"),
+    Recipe("ExponentialDensity, walk", _density(True), (*APPROX, *PURE), "mixing", "point"),
+]

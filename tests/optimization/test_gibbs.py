@@ -8,10 +8,11 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.audit import audit
+from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_epsilon, gaussian_mu
 from gaugedp.optimization import Absolute, Hinge, Huber, Logistic, Loss
-from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.geometry import Geometry, Simplex
 from gaugedp.optimization.gibbs import Gibbs
 
 pytestmark = pytest.mark.statistical
@@ -301,6 +302,10 @@ def test_removed_rows_need_no_public_number() -> None:
     "wrong",
     [
         lambda g: Gibbs.calibrate(g, Logistic(), 40, gd.ZCDP(1.0)),
+        lambda _: Gibbs.calibrate(LpBall(3, 1), Logistic(), 40, ASKED),
+        lambda _: Gibbs.calibrate(Simplex(3), Logistic(), 40, ASKED),
+        lambda _: Gibbs.calibrate(3, Logistic(), 40, ASKED),
+        lambda g: Gibbs.calibrate(g, "logistic", 40, ASKED),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, gd.ApproxDP(1.0, 0.0)),
         lambda g: Gibbs.calibrate(g, Logistic(), 0, ASKED),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED, purpose="best"),

@@ -1,20 +1,12 @@
 """White-box tests of noise that is a linear map of independent noise: on cells, or on the answers of a strategy."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from gaugedp.audit import goodness
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.identity import Identity
 from gaugedp.mechanisms.matrix import Matrix
@@ -103,32 +95,23 @@ def _rows(mechanism: Identity, draws: np.ndarray) -> float:
 # -- strategies --------------------------------------------------------------------------------------
 
 
-def expected_matrix(mechanism: Matrix, claim: Guarantee) -> Matrix:
-    """Return the mechanism with its strategy and the scale that the claim asks for, computed anew."""
-    promise, rate = _rate(claim)
+def expected_scale(mechanism: Matrix) -> tuple[float, bool]:
+    """Return the scale in steps that the guarantee asks for, not the mechanism's own, and whether noise is normal."""
     radius = mechanism.strategy.radius / float(mechanism.step)
     if not is_integer(mechanism.body):
         radius += mechanism.strategy.cube_radius()
-    return replace(mechanism, guarantee=promise, scale=radius / rate)
-
-
-def _rate(claim: Guarantee) -> tuple[Guarantee, float]:
-    match claim:
-        case PureDP(value=epsilon):
-            return claim, epsilon
-        case GaussianDP(mu=mu):
-            return claim, mu
-        case ZCDP(rho=rho):
-            return claim, math.sqrt(2 * rho)
-        case ApproxDP(epsilon_value=epsilon, delta_value=delta) if delta > 0:
-            return claim, gaussian_mu(epsilon, delta)
-    raise InvalidRequest(f"Matrix noise is not made for {claim!r}.", "Give epsilon, delta, rho or mu above 0.")
+    pure = mechanism.guarantee.price("pure")
+    if pure is not None:
+        return radius / float(pure[0]), False
+    square = mechanism.guarantee.price("zcdp")
+    assert square is not None  # ρ = μ²/2
+    return radius / math.sqrt(2 * square[0]), True
 
 
 def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object) -> Found:
     """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
-    is_normal = not isinstance(mechanism.guarantee, PureDP)
-    deviations = mechanism.scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
+    scale, is_normal = expected_scale(mechanism)
+    deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
     found = common(draws, chance_by_width(deviations))
     wide = np.flatnonzero(deviations >= _NARROW)
     if is_normal:
@@ -140,6 +123,6 @@ def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object)
     if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= _MOST_ENTRIES:
         weights = directions(draws.shape[1], rng)
         parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
-        variances = mechanism.scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12
+        variances = scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12
         found["size of projections"] = goodness.mean_squares(draws @ weights.T, variances)
     return found

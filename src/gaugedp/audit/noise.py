@@ -1,26 +1,20 @@
 """White-box tests: whether draws of a mechanism's noise follow the law that its promise asks of it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gaugedp.audit import goodness
-from gaugedp.audit.choices import choice_tests, expected_choice
-from gaugedp.audit.linear import expected_matrix, identity_tests, matrix_tests
+from gaugedp.audit.choices import CHOICE_TESTS, choice_tests
+from gaugedp.audit.linear import identity_tests, matrix_tests
 from gaugedp.audit.shapes import shaped_tests
 from gaugedp.audit.sources import Runs
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import AdditiveNoise, Progress, silent
-from gaugedp.mechanisms.identity import Identity
+from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Progress, silent
 from gaugedp.mechanisms.independent import IndependentNoise
-from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.shaped import ALLOWANCE, ShapedNoise
 
 Found = dict[str, float]
 
@@ -44,41 +38,19 @@ def noise_tests(
             f"The draws have shape {draws.shape}.",
             f"Give {_LEAST_DRAWS} draws or more, shape (n, {mechanism.body.ambient_dim}), in lattice steps.",
         )
-    for kind, tests in REGISTRY:
-        if isinstance(mechanism, kind):
-            return tests(mechanism, draws, system_rng() if rng is None else rng, progress)
-    raise InvalidRequest(f"No white-box test knows {mechanism!r}.", "Audit it as a function of an answer.")
+    if mechanism.form not in NOISE_TESTS:
+        raise InvalidRequest(f"No white-box test knows {mechanism!r}.", "Audit it as a function of an answer.")
+    return NOISE_TESTS[mechanism.form](mechanism, draws, system_rng() if rng is None else rng, progress)
 
 
-def expected(mechanism: Any, claim: Guarantee) -> Any:
-    """Return the mechanism that has the noise which `claim` asks for, None where that is not known."""
-    if not isinstance(mechanism, AdditiveNoise):
-        return expected_choice(mechanism, claim)
+def expected(mechanism: Any, claim: Guarantee) -> Calibrated | None:
+    """Return the mechanism as it is calibrated for `claim`, None where that, or a test of its law, is not known."""
+    if not isinstance(mechanism, Calibrated) or mechanism.form not in {*NOISE_TESTS, *CHOICE_TESTS}:
+        return None
     try:
-        return _expected_noise(mechanism, claim)
+        return mechanism.recalibrated(claim)
     except InvalidRequest:  # the mechanism is not made for such a claim
         return None
-
-
-def _expected_noise(mechanism: AdditiveNoise, claim: Guarantee) -> AdditiveNoise | None:
-    match mechanism:
-        case IndependentNoise():
-            made: Any = type(mechanism)
-            model: AdditiveNoise = made.calibrate(mechanism.body, claim, mechanism.weights)
-            return model
-        case Identity() if isinstance(claim, PureDP):
-            return type(mechanism).calibrate(mechanism.body, claim)
-        case Matrix():
-            return expected_matrix(mechanism, claim)
-        case ShapedNoise() if isinstance(claim, PureDP | ApproxDP):
-            return _expected_shaped(mechanism, claim)
-    return None
-
-
-def _expected_shaped(mechanism: ShapedNoise, claim: PureDP | ApproxDP) -> ShapedNoise:
-    epsilon = float(claim.value if isinstance(claim, PureDP) else claim.epsilon_value)
-    promise = ApproxDP(epsilon, ALLOWANCE) if mechanism.noise.walks else claim
-    return replace(mechanism, guarantee=promise, epsilon=epsilon)
 
 
 def white_box(model: Any, seen: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
@@ -104,9 +76,9 @@ def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object
     }
 
 
-REGISTRY: list[tuple[type, Callable[[Any, np.ndarray, Entropy, Progress], Found]]] = [
-    (IndependentNoise, independent_tests),
-    (Identity, identity_tests),
-    (Matrix, matrix_tests),
-    (ShapedNoise, shaped_tests),
-]
+NOISE_TESTS: dict[str, Callable[[Any, np.ndarray, Entropy, Progress], Found]] = {
+    "independent": independent_tests,
+    "cells": identity_tests,
+    "strategy": matrix_tests,
+    "shaped": shaped_tests,
+}

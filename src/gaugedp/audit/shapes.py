@@ -29,9 +29,9 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progre
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
     "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent.
-    Where rounding is coarse, "radius" is of draws before it.
+    Where rounding is coarse, "radius" is of draws before it. ε is that of the guarantee, not the mechanism's own.
     """
-    scale = mechanism.stretch / mechanism.epsilon / float(mechanism.step)
+    scale = expected_scale(mechanism)
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
@@ -40,6 +40,12 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progre
     found["projections"] = _projections(draws / spread, reference / spread, rng)
     found["covers its body"] = float(_covers(mechanism))
     return found if isinstance(mechanism.noise, Nested) else found | _radial(mechanism, draws / scale, rng)
+
+
+def expected_scale(mechanism: ShapedNoise) -> float:
+    """Return Δ/ε in steps, ε that of the guarantee."""
+    epsilon, _ = mechanism.guarantee.price("approx") or (0, 0)
+    return mechanism.stretch / float(epsilon) / float(mechanism.step)
 
 
 def reference_noise(mechanism: ShapedNoise, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
@@ -99,8 +105,7 @@ def _is_fine(mechanism: ShapedNoise) -> bool:
     body = mechanism.shape
     if body.rank < body.ambient_dim:
         return False
-    rate = float(mechanism.step) * mechanism.epsilon / mechanism.stretch
-    moved = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 * rate
+    moved = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
     return moved <= _FINE * math.sqrt(body.rank)
 
 

@@ -1,5 +1,7 @@
 """From the numbers a person gives to the promise they ask for."""
 
+from typing import TypeVar
+
 from gaugedp._validate import is_finite, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
@@ -7,6 +9,8 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
+
+Kind = TypeVar("Kind", bound=Guarantee)
 
 
 def promise_asked(
@@ -29,6 +33,14 @@ def promise_asked(
         return PureDP(epsilon)
     positive(delta=delta)
     return ApproxDP(epsilon, delta)
+
+
+def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
+    """Return the guarantee where it is of one of the `kinds` that `purpose` is calibrated for; refuse it elsewhere."""
+    if isinstance(guarantee, kinds):
+        return guarantee
+    names = " or ".join(kind.__name__ for kind in kinds)
+    raise InvalidRequest(f"{purpose} cannot promise {guarantee!r}.", f"Give {names}.")
 
 
 def chargeable(own: Guarantee, asked: Guarantee) -> list[Guarantee]:

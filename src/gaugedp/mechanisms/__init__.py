@@ -1,6 +1,6 @@
 """Calibrated randomness."""
 
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
+from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, Prepared
 from gaugedp.mechanisms.cube import Cube
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.exponential import Exponential
@@ -22,6 +22,7 @@ from gaugedp.mechanisms.selection import Selection
 __all__ = [
     "NIM",
     "AdditiveNoise",
+    "Calibrated",
     "Cube",
     "EllipsoidNoise",
     "Exponential",

@@ -30,19 +30,48 @@ def stretch(progress: Progress, start: float, stop: float) -> Progress:
     return lambda share: progress(start + share * (stop - start))
 
 
-class Mechanism(ABC):
-    """Calibrated randomness between one exact answer, a vector of integers, and what may be released for it.
+class Calibrated(ABC):
+    """Randomness that keeps a guarantee, and says how it is calibrated for another one.
 
-    `guarantee` holds for answers that differ between neighbours by a point of `body`. `exactness` is "exact" where
-    integers alone decide every draw. Where `in_rows`, errors and widths are ranks, counted in rows; else they are in
-    the answer's units.
+    `exactness` is "exact" where integers alone decide every draw, "idealized" where floats do, "mixing" for a walk.
+    `form` names the family of the output's law, by which an audit picks its white-box tests; empty where it has none.
     """
 
     name: ClassVar[str]
     exactness: ClassVar[str]
+    form: ClassVar[str] = ""
+    guarantee: Guarantee
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the law in words, with its scale."""
+
+    def recalibrated(self, guarantee: Guarantee) -> "Calibrated":
+        """Return the mechanism for the same body and options whose noise is what `guarantee` asks for.
+
+        What it keeps implies `guarantee`, but for the allowance of a walk under `PureDP`. Refused where it is not made
+        for such a guarantee. A class that does not say how it is calibrated knows its own guarantee alone.
+        """
+        if guarantee == self.guarantee:
+            return self
+        raise InvalidRequest(
+            f"{self.name} does not say how it is calibrated for {guarantee!r}.",
+            "Give the class a method recalibrated(guarantee).",
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+
+
+class Mechanism(Calibrated):
+    """Calibrated randomness between one exact answer, a vector of integers, and what may be released for it.
+
+    `guarantee` holds for answers that differ between neighbours by a point of `body`. Where `in_rows`, errors and
+    widths are ranks, counted in rows; else they are in the answer's units.
+    """
+
     in_rows: ClassVar[bool] = False
     body: Body
-    guarantee: Guarantee
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -59,10 +88,6 @@ class Mechanism(ABC):
     def covers(self, body: Body) -> bool:
         """Whether the guarantee holds for a question with this sensitivity body."""
 
-    @abstractmethod
-    def describe(self) -> str:
-        """Return the law in words, with its scale."""
-
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
         """Return randomness drawn now, for one answer later, once; `progress` is told the share that is done."""
         return self.pool(1, rng, progress)[0]
@@ -76,9 +101,6 @@ class Mechanism(ABC):
     @abstractmethod
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
         """Return `size` functions of the exact answer that hold all the randomness they use."""
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
 
 
 class AdditiveNoise(Mechanism, ABC):

@@ -30,6 +30,7 @@ class Exponential(Selection):
     """
 
     name: ClassVar[str] = "Exponential"
+    form: ClassVar[str] = "choice"
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Exponential":
@@ -37,6 +38,10 @@ class Exponential(Selection):
         epsilon = bounded_range(guarantee)
         step, width = score_lattice(body)
         return cls(body, ExponentialLoss(epsilon), decimal(epsilon), step, width, is_monotone(body))
+
+    def recalibrated(self, guarantee: Guarantee) -> "Exponential":
+        """Return the mechanism for the same body."""
+        return Exponential.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
         """Return (2B/ε)·log(k/failure), or half of it for counts, and a step where scores are rounded."""

@@ -15,7 +15,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import FINE_STEPS
+from gaugedp.mechanisms.base import FINE_STEPS, Calibrated
 from gaugedp.mechanisms.quality import Quality
 from gaugedp.mechanisms.shaped import ALLOWANCE
 from gaugedp.samplers.continuous import exponentials
@@ -28,7 +28,7 @@ _BATCH = 2**14  # proposals that are scored together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExponentialDensity:
+class ExponentialDensity(Calibrated):
     """A point of a body Y with the density ∝ e^{ε·u(a, y)/2}, rounded to a lattice (McSherry and Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
@@ -51,6 +51,7 @@ class ExponentialDensity:
     proposals: int = 0
 
     name: ClassVar[str] = "ExponentialDensity"
+    form: ClassVar[str] = "point"
 
     @classmethod
     def calibrate(
@@ -72,8 +73,12 @@ class ExponentialDensity:
         count = _proposals(epsilon * quality.width / 2, float(np.logaddexp(0, epsilon)) - math.log(delta))
         return cls(quality, over, ApproxDP(epsilon, delta), epsilon, count)
 
+    def recalibrated(self, guarantee: Guarantee) -> "ExponentialDensity":
+        """Return the mechanism for the same quality and outputs, by a walk where it is one."""
+        return ExponentialDensity.calibrate(self.quality, self.over, guarantee, self.proposals > 0)
+
     @property
-    def exactness(self) -> str:
+    def exactness(self) -> str:  # type: ignore[override]
         """ "mixing" for the walk, else "idealized": the law is exact in real arithmetic."""
         return "mixing" if self.proposals else "idealized"
 
@@ -125,9 +130,6 @@ class ExponentialDensity:
         """Return the law in words, and how it is drawn."""
         how = f"{self.proposals:,} steps of a walk" if self.proposals else "by rejection"
         return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Keep uniform points with the chance e^{log weight}, until there are `size`."""

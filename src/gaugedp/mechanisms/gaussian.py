@@ -42,6 +42,10 @@ class Gaussian(IndependentNoise):
             body, promise, weights, step, radius, laws_for(body, weights, radius, lambda width: _law(promise, width))
         )
 
+    def recalibrated(self, guarantee: Guarantee) -> "Gaussian":
+        """Return the mechanism for the same body and weights."""
+        return Gaussian.calibrate(self.body, guarantee, self.weights)
+
     def describe(self) -> str:
         """Return the deviations, in the body's units."""
         kind = "discrete" if isinstance(self.guarantee, ZCDP) else "rounded"

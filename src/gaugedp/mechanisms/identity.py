@@ -13,6 +13,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.independent import in_words
@@ -43,6 +44,7 @@ class Identity(AdditiveNoise):
     law: DiscreteLaplace
     name: ClassVar[str] = "Identity"
     exactness: ClassVar[str] = "exact"
+    form: ClassVar[str] = "cells"
 
     @property
     def lattice_step(self) -> Fraction:
@@ -50,7 +52,7 @@ class Identity(AdditiveNoise):
         return Fraction(1)
 
     @classmethod
-    def calibrate(cls, body: Body, guarantee: PureDP) -> "Identity":
+    def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the body of a counting question with at most 10^6 joint cells."""
         if not isinstance(guarantee, PureDP) or guarantee.value <= 0:
             raise InvalidRequest(
@@ -67,6 +69,10 @@ class Identity(AdditiveNoise):
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
             raise InvalidRequest("The noise on the cells would not fit 64-bit sums.", "Use Laplace or Gaussian.")
         return cls(body, guarantee, law)
+
+    def recalibrated(self, guarantee: Guarantee) -> "Identity":
+        """Return the mechanism for the same body."""
+        return Identity.calibrate(self.body, guarantee)
 
     @property
     def is_knorm(self) -> bool:

@@ -32,6 +32,7 @@ class IndependentNoise(AdditiveNoise, ABC):
     radius: Fraction
     runs: tuple[tuple[int, Law], ...]
     p: ClassVar[float]
+    form: ClassVar[str] = "independent"
 
     @property
     def lattice_step(self) -> Fraction:

@@ -9,6 +9,7 @@ import numpy as np
 from gaugedp._validate import between, decimal
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.independent import IndependentNoise, laws_for
@@ -29,7 +30,7 @@ class Laplace(IndependentNoise):
     p: ClassVar[float] = 1
 
     @classmethod
-    def calibrate(cls, body: Body, guarantee: PureDP, weights: np.ndarray | None = None) -> "Laplace":
+    def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Laplace":
         """Return the mechanism for a body and a pure guarantee; `weights` (d,) are relative widths of the noise."""
         if not isinstance(guarantee, PureDP) or guarantee.value <= 0:
             raise InvalidRequest(
@@ -39,6 +40,10 @@ class Laplace(IndependentNoise):
         epsilon = decimal(guarantee.value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))
         return cls(body, guarantee, weights, step, radius, runs)
+
+    def recalibrated(self, guarantee: Guarantee) -> "Laplace":
+        """Return the mechanism for the same body and weights."""
+        return Laplace.calibrate(self.body, guarantee, self.weights)
 
     def error_bound(self, failure: float) -> float:
         """Return what max_i |noise_i|/w_i exceeds with probability at most `failure`: log(d/failure)·Δ/ε.

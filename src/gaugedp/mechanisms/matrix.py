@@ -1,7 +1,7 @@
 """The matrix mechanism: noise on the answers of a strategy, carried over to the question's."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -60,6 +60,7 @@ class Matrix(AdditiveNoise):
     scale: float
     name: ClassVar[str] = "Matrix"
     exactness: ClassVar[str] = "idealized"
+    form: ClassVar[str] = "strategy"
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Matrix":
@@ -74,10 +75,17 @@ class Matrix(AdditiveNoise):
         p = 1 if isinstance(promise, PureDP) else 2
         fine, _ = lattice_radius(body, p, weights)  # refuses a body that is a point
         strategy = best_strategy(body, p, weights)
-        step, radius = (fine, strategy.radius) if is_integer(body) else _rounded(strategy, fine)
-        scale = radius / rate * _UP
-        check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))
-        return cls(body, promise, strategy, step, scale)
+        step = fine if is_integer(body) else _step(strategy, fine)
+        return cls(body, promise, strategy, step, _scale(body, strategy, step, rate))
+
+    def recalibrated(self, guarantee: Guarantee) -> "Matrix":
+        """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""
+        promise, rate = _sharpen(guarantee)
+        if isinstance(promise, PureDP) == self._is_normal:
+            raise InvalidRequest(
+                f"The strategy is not for {guarantee!r}.", "Calibrate the mechanism anew, or keep the kind of noise."
+            )
+        return replace(self, guarantee=promise, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
     def lattice_step(self) -> Fraction:
@@ -238,8 +246,14 @@ def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
     raise InvalidRequest(f"Matrix noise cannot be made for {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
 
 
-def _rounded(strategy: Strategy, fine: Fraction) -> tuple[Fraction, float]:
-    """Return (step, radius in steps) with what rounding both of two neighbours' answers adds, 2^−12 at most."""
-    cube = strategy.cube_radius()
-    step = min(fine, Fraction(2) ** math.floor(math.log2(strategy.radius / (cube * FINE_STEPS))))
-    return step, strategy.radius / float(step) + cube
+def _step(strategy: Strategy, fine: Fraction) -> Fraction:
+    """Return a step with which rounding both of two neighbours' answers adds at most 2^−12 of the radius."""
+    return min(fine, Fraction(2) ** math.floor(math.log2(strategy.radius / (strategy.cube_radius() * FINE_STEPS))))
+
+
+def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:
+    """Return the radius over `rate` in steps, with what rounding adds where answers are no integers."""
+    radius = strategy.radius / float(step) + (0.0 if is_integer(body) else strategy.cube_radius())
+    scale = radius / rate * _UP
+    check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))
+    return scale

@@ -11,10 +11,12 @@ from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.rounding import down_decimal, up_decimal
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.discrete import discrete_laplace
 from gaugedp.samplers.laws import DiscreteLaplace
 
+_PRINTED = Fraction(3, 2)  # of the ε that PrivateMax claims, which its index and its value cost together
 _AT_ONCE = 2**22  # draws
 _STRIDES = 800  # in a scale, for the law of the index
 _REACH = 45  # scales beyond which noise has no weight in floating point
@@ -32,8 +34,10 @@ class NoisyMax(Selection):
 
     value_scale: Fraction | None = None
     absolute: bool = False
+    printed: bool = False
 
     name: ClassVar[str] = "NoisyMax"
+    form: ClassVar[str] = "choice"
 
     @classmethod
     def calibrate(
@@ -56,8 +60,15 @@ class NoisyMax(Selection):
         """
         epsilon = pure_epsilon("PrivateMax", guarantee)
         step, width = score_lattice(body)
-        true = PureDP(float(epsilon * 3 / 2))
-        return cls(body, true, epsilon, step, width, False, 2 * width / epsilon, absolute=True)
+        true = PureDP(up_decimal(epsilon * _PRINTED))
+        return cls(body, true, epsilon, step, width, False, 2 * width / epsilon, absolute=True, printed=True)
+
+    def recalibrated(self, guarantee: Guarantee) -> "NoisyMax":
+        """Return the mechanism for the same body, with or without value and sizes, or as printed at 2/3 of ε."""
+        if not self.printed:
+            return NoisyMax.calibrate(self.body, guarantee, self.value_scale is not None, self.absolute)
+        share = down_decimal(pure_epsilon("PrivateMax", guarantee) / _PRINTED)
+        return NoisyMax.as_printed(self.body, PureDP(share))
 
     @property
     def scale(self) -> Fraction:

@@ -68,6 +68,17 @@ class Peeling(Selection):
             raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Ask for fewer.")
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
 
+    def recalibrated(self, guarantee: Guarantee) -> "Peeling":
+        """Return the mechanism for the same body, k, noise and share; itself for the composition that it keeps."""
+        if guarantee == self.guarantee:
+            return self
+        return Peeling.calibrate(self.body, guarantee, self.k, self.noise, self.share)
+
+    @property
+    def form(self) -> str:  # type: ignore[override]
+        """ "picks": the law of the first is known, but for Laplace noise."""
+        return "picks" if self.noise == "gumbel" else ""
+
     def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (indices (…, k), values (…, k)) of outputs (…, 2k)."""
         return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]

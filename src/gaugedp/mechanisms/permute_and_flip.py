@@ -26,12 +26,17 @@ class PermuteAndFlip(Selection):
     """
 
     name: ClassVar[str] = "PermuteAndFlip"
+    form: ClassVar[str] = "choice"
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "PermuteAndFlip":
         """Return the mechanism for a body and PureDP(ε)."""
         epsilon = pure_epsilon(cls.name, guarantee)
         return cls(body, PureDP(float(epsilon)), epsilon, *score_lattice(body), is_monotone(body))
+
+    def recalibrated(self, guarantee: Guarantee) -> "PermuteAndFlip":
+        """Return the mechanism for the same body."""
+        return PermuteAndFlip.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
         """Return the bound of the exponential mechanism: (2B/ε)·log(k/failure), half of it for counts."""

@@ -79,6 +79,17 @@ class RankExponential(Mechanism):
             raise InvalidRequest(f"{guarantee!r} is too small a promise for quantiles.", "Give a larger one.")
         return made
 
+    def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
+        """Return the mechanism for the same histogram and quantiles; itself for the composition that it keeps."""
+        if guarantee == self.guarantee:
+            return self
+        return RankExponential.calibrate(self.body, guarantee, self.quantiles, self.level, self.first)
+
+    @property
+    def form(self) -> str:  # type: ignore[override]
+        """ "value": the law of the answer is computed for one cell and one quantile."""
+        return "value" if self.n_cells * len(self.quantiles) == 1 else ""
+
     @property
     def n_cells(self) -> int:
         """The number of histograms."""

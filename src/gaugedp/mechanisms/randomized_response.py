@@ -16,6 +16,7 @@ from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.mechanisms.base import Calibrated
 from gaugedp.mechanisms.selection import pure_epsilon
 from gaugedp.samplers.choice import choose
 
@@ -23,7 +24,7 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RandomizedResponse:
+class RandomizedResponse(Calibrated):
     """One of k categories, told truly with probability e^ε/(e^ε + k − 1), else any other one, each as likely.
 
     Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
@@ -40,6 +41,7 @@ class RandomizedResponse:
 
     name: ClassVar[str] = "RandomizedResponse"
     exactness: ClassVar[str] = "exact"
+    form: ClassVar[str] = "choice"
 
     @classmethod
     def calibrate(cls, body: Body | int, guarantee: Guarantee) -> "RandomizedResponse":
@@ -49,6 +51,10 @@ class RandomizedResponse:
             whole(minimum=2, n_categories=body)
         cube = body if isinstance(body, Body) else LpBall(body, np.inf)
         return cls(cube, RandomizedResponseLoss(float(epsilon)), epsilon, max(2, cube.ambient_dim))
+
+    def recalibrated(self, guarantee: Guarantee) -> "RandomizedResponse":
+        """Return the mechanism for the same categories."""
+        return RandomizedResponse.calibrate(self.body, guarantee)
 
     @property
     def truth(self) -> float:
@@ -105,9 +111,6 @@ class RandomizedResponse:
     def describe(self) -> str:
         """Return the chances."""
         return f"{self.n_categories} categories, truth {self.truth:.6g}"
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:

@@ -1,7 +1,7 @@
 """Choosing one of finitely many candidates by scores that one unit can move within a body."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NoReturn
@@ -15,13 +15,13 @@ from gaugedp.entropy import Entropy, fork_count, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import lattice_radius
+from gaugedp.mechanisms.base import Calibrated, lattice_radius
 
 _MOST_STEPS = 2**60  # scores beyond are cut: no difference between two of them can then leave 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Selection(ABC):
+class Selection(Calibrated):
     """A choice among k candidates whose scores, one a candidate, have the sensitivity `body` in ℝ^k.
 
     Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k.
@@ -37,7 +37,6 @@ class Selection(ABC):
     width: int
     monotone: bool
 
-    name: ClassVar[str]
     exactness: ClassVar[str] = "exact"
 
     @property
@@ -74,10 +73,6 @@ class Selection(ABC):
         """Return what max score − score(chosen) exceeds with probability at most `failure`, 0 < failure < 1."""
 
     @abstractmethod
-    def describe(self) -> str:
-        """Return the law in words, with its scale."""
-
-    @abstractmethod
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray: ...
 
     def in_steps(self, scores: np.ndarray) -> np.ndarray:
@@ -96,9 +91,6 @@ class Selection(ABC):
             raise InvalidRequest("A score is not a finite number.", "Score every candidate.", STAYS_SPENT)
         steps = np.floor(floats / float(self.step) + 0.5)  # commutes with whole moves, as rounding to even does not
         return np.clip(steps, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
 
 
 class PreparedChoice:

@@ -5,6 +5,7 @@ from abc import ABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class ShapedNoise(AdditiveNoise, ABC):
     epsilon: float
     stretch: float
     step: Fraction
+    form: ClassVar[str] = "shaped"
 
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
@@ -59,6 +61,11 @@ class ShapedNoise(AdditiveNoise, ABC):
     def exactness(self) -> str:  # type: ignore[override]
         """ "mixing" for a walk, else "idealized": the law is exact in real arithmetic."""
         return "mixing" if self.noise.walks else "idealized"
+
+    def recalibrated(self, guarantee: Guarantee) -> "ShapedNoise":
+        """Return the same noise at the ε of PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
+        epsilon, promise = pure_or_approx(guarantee, self.noise.walks)
+        return replace(self, guarantee=promise, epsilon=epsilon)
 
     @property
     def lattice_step(self) -> Fraction:

@@ -9,6 +9,7 @@ from gaugedp._validate import one_of
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ExponentialLoss, Guarantee, PureDP, compose
+from gaugedp.guarantees.asked import of_kind
 from gaugedp.mechanisms import Laplace
 from gaugedp.optimization.eigen import NEIGHBOURS, Pairs, check_components, longest, second_moments, squares
 from gaugedp.samplers.bingham import Bingham
@@ -45,10 +46,11 @@ class SphereExponential:
         """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
-        each = promise.value * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
+        epsilon = of_kind(promise, PureDP, purpose="Directions by the exponential mechanism").value
+        each = epsilon * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
         width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
         ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))
-        noise = Laplace.calibrate(ball, PureDP(promise.value * _VALUES_SHARE * _ROUNDING))
+        noise = Laplace.calibrate(ball, PureDP(epsilon * _VALUES_SHARE * _ROUNDING))
         return cls(shape, each / width * _ROUNDING, ExponentialLoss(each), noise)
 
     @property

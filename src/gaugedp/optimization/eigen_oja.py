@@ -9,6 +9,7 @@ from gaugedp._validate import between, one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
+from gaugedp.guarantees.asked import of_kind
 from gaugedp.mechanisms import Gaussian
 from gaugedp.optimization.eigen import BITS, NEIGHBOURS, Pairs, check_components, longest, products
 from gaugedp.samplers.continuous import normals
@@ -43,7 +44,8 @@ class Oja:
         one_of(NEIGHBOURS, neighbours=neighbours)
         n_steps = 4 * (4 + math.ceil(2 * math.log2(shape[0]))) if steps is None else steps
         whole(minimum=1, steps=n_steps)
-        return cls(shape, n_steps, _noise(shape, promise.mu / math.sqrt(n_steps), neighbours))
+        mu = of_kind(promise, GaussianDP, purpose="Noisy products").mu
+        return cls(shape, n_steps, _noise(shape, mu / math.sqrt(n_steps), neighbours))
 
     @classmethod
     def printed(cls, n_columns: int, steps: int, epsilon: float, delta: float) -> "Oja":

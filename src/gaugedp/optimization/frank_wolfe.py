@@ -11,10 +11,11 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, ExponentialLoss, Guarantee, PureDP, compose
+from gaugedp.guarantees.asked import of_kind
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Exponential
-from gaugedp.optimization.losses import Loss
+from gaugedp.optimization.losses import Loss, check_loss
 
 MOST_STEPS = 2000
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
@@ -53,6 +54,8 @@ class FrankWolfe:
         whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
         positive(radius=radius)
         one_of(("replace", "add_remove"), neighbours=neighbours)
+        check_loss(loss)
+        of_kind(guarantee, PureDP, ApproxDP, purpose="Frank-Wolfe")
         if not math.isfinite(loss.smoothness):
             raise InvalidRequest(
                 f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Take Huber, Logistic or Squared."

@@ -14,7 +14,7 @@ from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.losses import Hinge, Logistic, Loss
+from gaugedp.optimization.losses import Hinge, Logistic, Loss, check_loss
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
 from gaugedp.samplers.proximal import Progress, ProximalSampler
 
@@ -116,6 +116,12 @@ class Gibbs:
 
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the promise is the same.
         """
+        if not isinstance(geometry, Geometry):
+            raise InvalidRequest(
+                f"The geometry is of type {type(geometry).__name__}.",
+                "Give gaugedp.optimization.Geometry(shape, p, radius), the ball of an ℓ_p or a Schatten norm.",
+            )
+        check_loss(loss)
         whole(minimum=1, n_rows=n_rows)
         positive(row_norm=row_norm)
         one_of(PURPOSES, purpose=purpose)

@@ -8,6 +8,15 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import positive, whole
+from gaugedp.errors import InvalidRequest
+
+
+def check_loss(loss: object) -> None:
+    """Refuse what is no loss."""
+    if not isinstance(loss, Loss):
+        raise InvalidRequest(
+            f"The loss is of type {type(loss).__name__}.", "Give one of gaugedp.optimization's, such as Logistic()."
+        )
 
 
 class Loss(ABC):

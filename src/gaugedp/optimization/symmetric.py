@@ -9,6 +9,7 @@ from gaugedp._validate import positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
+from gaugedp.guarantees.asked import of_kind
 from gaugedp.mechanisms import Gaussian
 
 _ROUNDING = 2.0**-24  # of a coordinate of either of two matrices, whose entries are at most 2^28, times √2 in floats
@@ -57,7 +58,8 @@ class SymmetricNoise:
         whole(minimum=1, n_columns=n_columns)
         positive(moved=moved)
         size = n_columns * (n_columns + 1) // 2
-        return cls(Gaussian.calibrate(LpBall(size, 2, moved + _ROUNDING * math.sqrt(size)), promise))
+        kept = of_kind(promise, GaussianDP, purpose="Noise on second moments")
+        return cls(Gaussian.calibrate(LpBall(size, 2, moved + _ROUNDING * math.sqrt(size)), kept))
 
     @property
     def guarantee(self) -> GaussianDP:

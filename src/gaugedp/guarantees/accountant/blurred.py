@@ -14,7 +14,7 @@ from gaugedp.guarantees.losses.faint import FaintLosses
 
 _MOST = 2**16  # losses written out
 _LONGEST = 200  # releases of one kind
-_FAR = 40.0  # deviations beyond which a loss has no weight in floating point
+_FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,14 @@ class Blurred:
         """Return log δ at `epsilon`: roundings of means move it, others change it by a share."""
         size = abs(epsilon) + float(np.abs(self.means).max())
         moved = UNIT * self.lost * size
+        if epsilon - moved > self.largest:
+            return Bracket(-math.inf, _NOTHING)
         share = UNIT * (self.lost + 32 * (size + float(self.variances.max())))
         return Bracket(self._value(epsilon + moved) - share, self._value(epsilon - moved) + share)
 
     @property
     def largest(self) -> float:
-        """Return what a loss hardly ever exceeds."""
+        """Return what no loss exceeds with a probability that is a float."""
         return float((self.means + _FAR * np.sqrt(self.variances)).max())
 
     def _value(self, epsilon: float) -> float:
