@@ -75,7 +75,8 @@ class Plan:
     @property
     def error(self) -> float:
         """The expected error of the chosen mechanism; see Candidate."""
-        return next(one.error for one in self.candidates if one.mechanism is self.mechanism)
+        known = next((one.error for one in self.candidates if one.mechanism is self.mechanism), None)
+        return _error(self.query, self.mechanism) if known is None else known
 
     @cached_property
     def lower_bound(self) -> float:
@@ -342,8 +343,7 @@ def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
         return _plan_quantiles(query, unit, asked)
     body, weights = query.sensitivity(unit), _weights(query)
     mechanisms = list(candidates(body, asked, weights))
-    unit_of_error = float(query.steps[0]) if weights is None else 1.0
-    errors = [mechanism.error(2, weights) * unit_of_error for mechanism in mechanisms]
+    errors = [_error(query, mechanism) for mechanism in mechanisms]
     chosen, reason = choose(mechanisms, errors)
     offers = tuple(Candidate(m, e) for m, e in zip(mechanisms, errors, strict=True))
     return Plan(query, unit, asked, offers, chosen, reason)
@@ -352,9 +352,16 @@ def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
 def _plan_quantiles(query: Quantiles, unit: PrivacyUnit, asked: Guarantee) -> Plan:
     body = query.sensitivity(unit)
     made = RankExponential.calibrate(body, asked, query.quantiles, query.level, query.first)
-    error = made.error()
+    error = _error(query, made)
     reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {readable(error)} rows"
     return Plan(query, unit, asked, (Candidate(made, error),), made, reason)
+
+
+def _error(query: Query, mechanism: Mechanism) -> float:
+    """Return the expected error of a mechanism for this question, as `Candidate.error` counts it."""
+    weights = None if mechanism.in_rows else _weights(query)
+    unit = float(query.steps[0]) if weights is None and not mechanism.in_rows else 1.0
+    return mechanism.error(2, weights) * unit
 
 
 def _weights(query: Query) -> np.ndarray | None:

@@ -1,12 +1,25 @@
 """From the numbers a person gives to the promise they ask for."""
 
+import itertools
 import math
 
 import pytest
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
-from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees import (
+    ZCDP,
+    ApproxDP,
+    BestOrder,
+    ExponentialLoss,
+    FiniteLoss,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    RenyiDP,
+    SubsampledGaussian,
+)
+from gaugedp.guarantees.asked import chargeable, promise_asked
+from tests.guarantees.examples import ORDINARY
 
 
 @pytest.mark.parametrize(
@@ -56,3 +69,97 @@ def test_a_delta_of_0_is_a_pure_promise(zero: float) -> None:
 def test_bad_deltas_are_refused_by_name(value: object) -> None:
     with pytest.raises(InvalidRequest, match="delta"):
         promise_asked(epsilon=1, delta=value)
+
+
+# -- what may be charged ---------------------------------------------------------------------------
+
+OWN = [promise for promises in ORDINARY.values() for promise in promises]
+ASKED = [
+    promise
+    for kind in ("PureDP", "ApproxDP", "ZCDP", "GaussianDP", "RenyiDP", "BestOrder")
+    for promise in ORDINARY[kind]
+]
+POINTS = [0.0, 0.1, 0.5, 1.0, 2.0, 4.0]
+
+
+def _keeps(own: Guarantee, asked: Guarantee) -> bool:
+    """Whether the curves of `own` are not above those that define what was asked for, at some points."""
+    match asked:
+        case RenyiDP():
+            return all(own.renyi(order) <= value for order, value in zip(asked.orders, asked.values, strict=True))
+        case ZCDP():
+            return all(own.renyi(order) <= asked.renyi(order) * (1 + 1e-9) for order in (1.01, 2.0, 8.0, 64.0))
+        case ApproxDP() | BestOrder():
+            return own.delta(asked.epsilon_value) <= asked.delta_value * (1 + 1e-9)
+    return all(own.delta(point) <= asked.delta(point) * (1 + 1e-9) + 1e-15 for point in POINTS)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_what_follows_is_kept_by_the_curves_too(asked: Guarantee) -> None:
+    """The rules may miss what follows; they never let anything pass that does not."""
+    following = [own for own in OWN if asked.follows_from(own)]
+    assert asked in following
+    assert all(_keeps(own, asked) for own in following)
+
+
+FOLLOWS = [
+    (PureDP(1), PureDP(0.5)),
+    (PureDP(1), ExponentialLoss(1)),
+    (PureDP(0.3), PureDP(0.1) + PureDP(0.2)),
+    (ApproxDP(1, 1e-6), PureDP(1)),
+    (ApproxDP(1, 1e-6), GaussianDP(0.2)),
+    (ApproxDP(1, 1e-6), ZCDP(0.01)),
+    (ApproxDP(1, 1e-6), ApproxDP(1, 1e-9)),
+    (ApproxDP(1, 0), PureDP(1)),
+    (ZCDP(0.5), PureDP(1)),
+    (ZCDP(0.125), ExponentialLoss(1)),
+    (ZCDP(0.5), GaussianDP(1)),
+    (ZCDP(0.5), ApproxDP(1, 0)),
+    (GaussianDP(1), PureDP(0.8)),
+    (GaussianDP(1), SubsampledGaussian(0.1, 1.01)),
+    (RenyiDP([2], [0.5]), PureDP(0.5)),
+    (BestOrder(1, 1e-6), GaussianDP(0.2)),
+]
+NOT = [
+    (PureDP(1), ApproxDP(1, 1e-12)),
+    (PureDP(1), GaussianDP(1e-9)),
+    (PureDP(1), ZCDP(1e-9)),
+    (PureDP(1), PureDP(1 + 1e-15)),
+    (PureDP(9), FiniteLoss([0.5, 0.5, 0], [0.5, 0.4, 0.1])),
+    (ApproxDP(1, 1e-6), GaussianDP(0.3)),
+    (ApproxDP(1, 1e-6), ApproxDP(1, 2e-6)),
+    (ApproxDP(1, 0), GaussianDP(1e-9)),
+    (ZCDP(0.5), PureDP(1.01)),
+    (ZCDP(1e9), ApproxDP(1, 1e-12)),
+    (GaussianDP(1), PureDP(0.81)),
+    (GaussianDP(1), ZCDP(0.4)),
+    (GaussianDP(9), ApproxDP(0.1, 1e-12)),
+    (RenyiDP([2, 8], [1, 1]), ApproxDP(0.1, 1e-12)),
+    (RenyiDP([2, 8], [1, 0.1]), PureDP(0.9)),
+    (BestOrder(1, 1e-6), GaussianDP(0.3)),
+    (PureDP(1) + ZCDP(1), PureDP(0.1)),
+]
+
+
+@pytest.mark.parametrize(("asked", "own"), FOLLOWS, ids=str)
+def test_what_follows_may_be_charged(asked: Guarantee, own: Guarantee) -> None:
+    assert set(chargeable(own, asked)) == {own, asked}
+
+
+@pytest.mark.parametrize(("asked", "own"), NOT, ids=str)
+def test_what_does_not_follow_is_refused(asked: Guarantee, own: Guarantee) -> None:
+    with pytest.raises(InvalidRequest, match="does not imply"):
+        chargeable(own, asked)
+
+
+def test_a_promise_follows_from_itself() -> None:
+    assert all(own.follows_from(own) for own in OWN)
+    assert all(chargeable(own, own) == [own, own] for own in OWN)
+
+
+def test_implications_chain() -> None:
+    """What follows from a promise that follows from a third follows from the third, where the rules are exact."""
+    kinds = [PureDP(0.5), PureDP(1), ZCDP(0.125), ZCDP(0.5), GaussianDP(0.5), GaussianDP(1), GaussianDP(1.3)]
+    for first, second, third in itertools.permutations(kinds, 3):
+        if first.follows_from(second) and second.follows_from(third):
+            assert first.follows_from(third)

@@ -289,12 +289,28 @@ def largest_pure(mu: float) -> mpmath.mpf:
 def test_the_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     inside = pure_within(gd.GaussianDP(mu))
     assert largest_pure(mu) * (1 - 1e-9) <= inside.value <= largest_pure(mu)
-    assert float(inside.price("gaussian")[0]) <= mu**2 * (1 + 2e-9)  # prices are rounded up by 1e-9
+    assert inside.price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
 
 
 @pytest.mark.parametrize("mu", [1e-5, 1.1e-7, 3e-10])
 def test_a_tiny_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
+    assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
     assert largest_pure(mu) * (1 - 1e-9) <= pure_within(gd.GaussianDP(mu)).value <= largest_pure(mu)
+
+
+@pytest.mark.parametrize("mu", [30.0, 49.0, 50.0, 90.0, 1e3, 1e5])
+def test_a_large_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
+    assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(-9, 2.5))
+def test_the_gaussian_price_of_a_pure_promise_is_above_it_and_near(exponent: float) -> None:
+    """The largest pure promise within the Gaussian one of that price is the promise itself, to twelve digits."""
+    epsilon = 10**exponent
+    (square,) = gd.PureDP(epsilon).price("gaussian")
+    largest = largest_pure(math.sqrt(square))
+    assert epsilon * (1 - 1e-15) <= largest <= epsilon * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 2.0, 6.0])

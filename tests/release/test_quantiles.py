@@ -138,14 +138,16 @@ def test_a_budget_by_orders_takes_the_exact_curve(table: Table) -> None:
 
 
 def test_a_plan_by_hand_cannot_be_charged_for_less(table: Table, ledger: Ledger) -> None:
-    """Nor can one with delta: its own promise must imply what it claims to have been asked for."""
+    """Its own promise must imply what it claims to have been asked for."""
     from dataclasses import replace
 
     made = gd.plan(QUERY, UNITS[0], epsilon=1.0)
-    gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=PureDP(0.01)))
+    for asked in (PureDP(0.01), ApproxDP(0.01, 1e-6), ZCDP(1e-4), GaussianDP(0.01)):
+        with pytest.raises(InvalidRequest, match="does not imply"):
+            gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=asked))
+    assert float(ledger.spent.epsilon(0.0)) == 0
+    gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=ApproxDP(1.0, 1e-6)))
     assert float(ledger.spent.epsilon(0.0)) == pytest.approx(1.0)
-    with pytest.raises(InvalidRequest, match="does not imply"):
-        gd.release(QUERY, table, ledger=ledger, planned=replace(made, asked=ApproxDP(0.01, 1e-6)))
 
 
 def test_a_refused_payment_never_looks(table: Table, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,11 @@ class ApproxDP(Guarantee):
         spare = float((decimal(delta) - own) / (1 - own))
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
+    def follows_from(self, other: Guarantee) -> bool:
+        """Whether the profile of `other` goes through this point or below it."""
+        epsilon, delta = self.epsilon_value, self.delta_value
+        return self == other or other.delta(epsilon) <= delta or other.epsilon(delta) <= epsilon
+
     def price(self, currency: Currency) -> Price | None:
         """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""
         if currency == "approx":

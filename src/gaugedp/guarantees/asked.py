@@ -1,5 +1,6 @@
 """From the numbers a person gives to the promise they ask for."""
 
+from functools import lru_cache
 from typing import TypeVar
 
 from gaugedp._validate import is_finite, positive
@@ -46,8 +47,16 @@ def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
 def chargeable(own: Guarantee, asked: Guarantee) -> list[Guarantee]:
     """Return what a ledger may charge for a mechanism of promise `own` that keeps `asked`, in order of preference.
 
-    The mechanism's own promise first; last where its plain sum exceeds the (ε, δ) asked for.
+    The mechanism's own promise first; last where its plain sum exceeds the (ε, δ) asked for. Refused where `asked` does
+    not follow from `own`: whatever is charged bounds what the mechanism tells.
     """
+    if not _follows(asked, own):
+        raise InvalidRequest(f"{own!r} does not imply {asked!r}.", "Take the plan as it was made.")
     plain, wanted = own.price("approx"), asked.price("approx")
     is_dearer = isinstance(asked, ApproxDP) and plain is not None and wanted is not None and plain[0] > wanted[0]
     return [asked, own] if is_dearer else [own, asked]
+
+
+@lru_cache(maxsize=64)  # the tight profile of many parts takes a second, and a plan is charged after it was looked at
+def _follows(asked: Guarantee, own: Guarantee) -> bool:
+    return asked.follows_from(own)

@@ -58,6 +58,16 @@ class Guarantee(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
 
+    def follows_from(self, other: "Guarantee") -> bool:
+        """Whether all that keeps `other` keeps this promise too; False where no rule here shows it.
+
+        A price is itself a promise in its currency, so the prices of both are compared.
+        """
+        if self == other or self.currency is None:
+            return self == other
+        own, others = self.price(self.currency), other.price(self.currency)
+        return own is not None and others is not None and all(a <= b for a, b in zip(others, own, strict=True))
+
     def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
         """Return the profile of a single release where it has a closed form, rounded up."""
         return None

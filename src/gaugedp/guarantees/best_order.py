@@ -69,6 +69,10 @@ class BestOrder(Guarantee):
         """Return its inverse."""
         return self._point.exact_epsilon(delta)
 
+    def follows_from(self, other: Guarantee) -> bool:
+        """Whether (ε, δ) follows."""
+        return self._point.follows_from(other)
+
     def price(self, currency: Currency) -> Price | None:
         """Return (ε, δ) in "approx"."""
         return self._point.price(currency)

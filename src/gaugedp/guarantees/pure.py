@@ -14,7 +14,7 @@ from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.rounding import above, up, up_decimal
 
-_HALF_PI = Fraction(15707963284, 10**10)  # π/2, raised by 1e-9 of itself
+_HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 
 @dataclass(frozen=True, eq=True)
@@ -97,9 +97,16 @@ class PureDP(Guarantee):
 def _gaussian_square(epsilon: float) -> Fraction:
     """Return an upper bound on μ² with ε-DP ⇒ μ-GDP: the trade-off curve of μ passes through the vertex of ε's."""
     if epsilon < 1e-6:  # Φ⁻¹(1/2 + t) ≤ √(2π)·t·(1 + 2t²), t ≤ ε/4, so μ² ≤ (π/2)·ε²·(1 + ε²)
-        return decimal(epsilon) ** 2 * _HALF_PI
+        return decimal(epsilon) ** 2 * _HALF_PI * (1 + decimal(epsilon) ** 2)
     log_vertex = -epsilon - math.log1p(math.exp(-epsilon))
-    return decimal(up(abs(2 * float(scipy.special.ndtri_exp(log_vertex))), relative=1e-9)) ** 2
+    mu = abs(2 * float(scipy.special.ndtri_exp(log_vertex)))
+    if (
+        epsilon < 1
+    ):  # its digits cancel where ε is small: a step of Newton's for 2·artanh(erf(μ/√8)) = ε brings them back
+        share = math.erf(mu / math.sqrt(8))
+        slope = math.exp(-mu * mu / 8) / (math.sqrt(math.pi / 2) * (1 - share * share))
+        mu -= (2 * math.atanh(share) - epsilon) / slope
+    return decimal(up(mu, relative=2.0**-44 if epsilon < 500 else 1e-9)) ** 2
 
 
 def _log_sinh(x: float) -> float:

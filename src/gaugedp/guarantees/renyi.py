@@ -60,6 +60,10 @@ class RenyiDP(Guarantee):
         """Return nothing: the curve alone names no pair."""
         return
 
+    def follows_from(self, other: Guarantee) -> bool:
+        """Whether the curve of `other` is nowhere above this one, at the orders known."""
+        return all(other.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
+
     def price(self, currency: Currency) -> Price | None:
         """Return the price of the pure promise at order ∞; None without one."""
         return PureDP(self.values[-1]).price(currency) if math.isinf(self.orders[-1]) else None
