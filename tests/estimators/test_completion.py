@@ -78,6 +78,42 @@ def test_predictions_beat_the_mean_and_own_ratings_help(unit: str, delta: float)
     assert joint < public
 
 
+def alike(shape: tuple[int, int], count: int, key: int, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ratings of users who differ by nothing but noise, of items that do not differ; `apart`: users' means vary so."""
+    rng = np.random.default_rng((*shape, key))
+    pairs = np.stack(np.divmod(rng.permutation(shape[0] * shape[1])[:count], shape[1]), axis=1)
+    exact = 3 + apart * rng.standard_normal(shape[0])[pairs[:, 0]] + 0.7 * rng.standard_normal(count)
+    return pairs, np.clip(np.rint(exact), 1, 5)
+
+
+def own_over_mean(shape: tuple[int, int], count: int, unit: str, apart: float) -> float:
+    """The error of predictions by own ratings over that of the released mean; a fifth is held out, 16 tables."""
+    ratios = []
+    for key in range(16):
+        rows, stars = alike(shape, count, key, apart)
+        held, fitted = np.arange(count) < count // 5, np.arange(count) >= count // 5
+        model = clone(MODEL).set_params(unit=unit, users=shape[0], items=shape[1], random_state=key)
+        model.fit(rows[fitted], stars[fitted])
+        off = model.predict(rows[held], own=(rows[fitted], stars[fitted])) - stars[held]
+        ratios.append(np.sqrt(np.mean(off**2)) / np.sqrt(np.mean((model.mean_ - stars[held]) ** 2)))
+    return float(np.mean(ratios))
+
+
+@pytest.mark.statistical
+@UNITS
+@pytest.mark.parametrize(("shape", "count"), [((300, 30), 4000), ((800, 50), 5000), ((150, 60), 4500)])
+def test_own_ratings_are_not_worse_than_the_mean_where_users_are_alike(unit: str, shape, count: int) -> None:
+    """A ridge of 10, whatever the ratings are, makes them 1 % worse."""
+    assert own_over_mean(shape, count, unit, 0.0) < 1.006
+
+
+@pytest.mark.statistical
+@UNITS
+@pytest.mark.parametrize(("apart", "most"), [(0.3, 0.985), (0.6, 0.87), (1.0, 0.74)])
+def test_own_ratings_help_where_users_differ(unit: str, apart: float, most: float) -> None:
+    assert own_over_mean((300, 30), 4000, unit, apart) < most
+
+
 @UNITS
 def test_heavy_noise_gives_nearly_the_mean(unit: str) -> None:
     model = clone(MODEL).set_params(unit=unit, epsilon=0.01, random_state=2).fit(X[TRAIN], Y[TRAIN])

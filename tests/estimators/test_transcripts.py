@@ -143,11 +143,11 @@ def rating_tables(unit: str, neighbours: str) -> tuple:
 @pytest.mark.parametrize("unit", ["rating", "user"])
 @pytest.mark.parametrize("rank", [0, None])
 def test_matrix_completion(rank: int | None, unit: str, neighbours: str) -> None:
-    """With rank=0 the pair attains the promise of the whole fit; with factors tried a part: mechanisms' tests."""
+    """With rank=0 the pair attains all but users' spread, 3 % of μ²; with factors tried a part: mechanisms' tests."""
     model = MatrixCompletion(
         EPSILON, DELTA, unit=unit, rank=rank, rating_bounds=(1, 5), users=4000, items=120, neighbours=neighbours,
         solver="offsets" if rank == 0 else "factors",
     )  # fmt: skip
-    run = fits(model, "mean_", "item_offsets_", "user_offsets_", "item_factors_", "user_factors_")
+    run = fits(model, "mean_", "item_offsets_", "user_offsets_", "user_spread_", "item_factors_", "user_factors_")
     wanted = {"mu": gaussian_mu(EPSILON, DELTA)}
-    check(run, rating_tables(unit, neighbours), wanted, 60 if rank == 0 else 30, 0.99 if rank == 0 else 0.6)
+    check(run, rating_tables(unit, neighbours), wanted, 60 if rank == 0 else 30, 0.98 if rank == 0 else 0.6)

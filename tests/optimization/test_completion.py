@@ -8,9 +8,9 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.guarantees import GaussianDP
-from gaugedp.optimization.completion import Completion, Terms, item_sums, user_sums
+from gaugedp.optimization.completion import Completion, Terms, item_sums, spread_sum, user_sums
 from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors, orthonormal
-from gaugedp.optimization.ratings import BITS, Completed, Ratings
+from gaugedp.optimization.ratings import BITS, Completed, Ratings, Spread
 from gaugedp.optimization.shrinkage import Groups, gain
 
 SHAPE = (6, 5)
@@ -295,6 +295,71 @@ def test_what_a_user_gets_from_their_own_rows_is_theirs_alone() -> None:
     alone = replace(ratings, users=ratings.users[mine], items=ratings.items[mine], values=ratings.values[mine])
     for all_, one in zip(model.own(ratings), model.own(alone), strict=True):
         assert all_[7] == pytest.approx(one[7], abs=1e-12)
+
+
+def own_offset(values: list[float], spread: Spread | None = None) -> float:
+    """The offset of a user with ratings of these values, where the mean is 0 and there are no factors."""
+    none = np.zeros((SHAPE[1], 0)), np.zeros((1, 0))
+    model = Completed(0.0, np.zeros(SHAPE[1]), np.zeros(1), *none, variance=0.2, spread=spread or Spread())
+    rows = [(0, place % SHAPE[1], value) for place, value in enumerate(values)]
+    return float(model.own(table(rows, (1, SHAPE[1])))[0][0])
+
+
+def test_an_offset_by_own_ratings_is_a_posterior_mean() -> None:
+    """Against numbers drawn from the prior: the mean of those offsets that give the same mean of eight ratings."""
+    rng, size, within = np.random.default_rng(13), 2_000_000, 0.2
+    ratios = rng.choice([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8], size, p=np.array([9, *6 * [1]]) / 15)
+    offsets = np.sqrt(ratios * within) * rng.standard_normal(size)
+    means = offsets + math.sqrt(within / 8) * rng.standard_normal(size)
+    for mean in (-0.4, 0.1, 0.25, 0.5):
+        like = np.abs(means - mean) < 0.005
+        error = offsets[like].std() / math.sqrt(like.sum())
+        assert own_offset([mean] * 8) == pytest.approx(offsets[like].mean(), abs=5 * error + 1e-3)
+
+
+def test_offsets_by_own_ratings_grow_with_what_speaks_for_them() -> None:
+    shares = [own_offset([mean] * 10) / mean for mean in (0.05, 0.1, 0.2, 0.4, 0.8)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.3
+    assert shares[-1] > 0.8
+    assert own_offset([]) == 0
+    released = [own_offset([0.2] * 10, Spread(value, 0.002)) for value in (-0.1, 0.0, 0.01, 0.04, 0.16, 5.0)]
+    assert released == sorted(released)
+    assert released[0] == pytest.approx(0, abs=1e-5)
+    assert released[3] == pytest.approx(0.2 * 10 / (10 + 1 / 0.2), rel=1e-3)
+
+
+# -- how users differ ----------------------------------------------------------------------------------
+
+
+@WAYS
+@UNITS
+@ASKED
+@pytest.mark.parametrize("most", [1.0, 2.5, 4.0])
+def test_no_unit_moves_the_spread_further_than_the_noise_knows(most: float, unit: str, asked, replaced: bool) -> None:
+    """Random pairs, and those that attain the bound: user 0 loses a rating that differs, user 1 gets one more."""
+    rng, terms = np.random.default_rng(14), Terms(asked, unit, replaced, most)
+    model = Completed(0.0, np.zeros(SHAPE[1]), np.zeros(SHAPE[0]), np.zeros((SHAPE[1], 0)), np.zeros((SHAPE[0], 0)))
+    alike, apart = [(0, place, 1.0) for place in range(5)], [(0, 0, 1.0), (0, 1, -1.0)]
+    pairs = [*moves(rng, unit, replaced)] + ([(alike, apart if replaced else [])] if unit == "user" else [])
+    many = [(place % 2, place % 5, 1.0) for place in range(800)]
+    pairs += [([*many, (0, 0, -1.0)], [*many, (1, 0, 1.0)] if replaced else many)] if unit == "rating" else []
+    moved = [abs(spread_sum(table(a), model, terms.most) - spread_sum(table(b), model, terms.most)) for a, b in pairs]
+    bound = terms.spread_noise.body.radius(1 if terms.is_pure else 2)
+    assert 0.99 * bound <= max(moved) <= bound
+
+
+def test_the_spread_is_that_of_users_offsets() -> None:
+    """2,000 users, offsets of variance 0.02, ratings of variance 0.09 around them, of random items."""
+    rng, shape = np.random.default_rng(15), (2000, 30)
+    users, items = np.divmod(rng.permutation(shape[0] * shape[1])[:24_000], shape[1])
+    values = math.sqrt(0.02) * rng.standard_normal(shape[0])[users] + 0.3 * rng.standard_normal(len(users))
+    ratings = Ratings(users, items, np.rint(np.clip(values, -1, 1) * 2.0**BITS), shape)
+    for unit in ("rating", "user"):
+        for asked, width in ((gd.ApproxDP(4, 1e-6), 4.0), (gd.PureDP(50), 4.0), (gd.ApproxDP(1e4, 0.1), 0.0)):
+            spread = Completion(Terms(asked, unit, True, 4.0)).fit(ratings, gd.research_rng(15)).spread
+            assert abs(spread.value - 0.02) < width * spread.std + 0.002
+            assert spread.std < 0.05
 
 
 # -- shrinkage -----------------------------------------------------------------------------------------

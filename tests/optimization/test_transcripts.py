@@ -7,18 +7,19 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.optimization import vertices
-from gaugedp.optimization.completion import Completion, Terms
+from gaugedp.optimization.completion import Completion, Start, Terms
 from gaugedp.optimization.eigen import NoisyMoments, second_moments
 from gaugedp.optimization.eigen_exponential import SphereExponential
 from gaugedp.optimization.eigen_oja import Oja
 from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.ratings import BITS, Ratings
+from gaugedp.optimization.shrinkage import Groups
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Full, RankOne, TraceScale, TraceTask
 from tests.optimization.test_streams import decays, noise_map
-from tests.optimization.transcripts import check, check_draws, tapes
+from tests.optimization.transcripts import ROUNDING, check, check_draws, tapes, told, transcript
 
 pytestmark = pytest.mark.statistical
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
@@ -192,7 +193,7 @@ def test_a_row_moves_every_later_step_and_fades(name: str, monkeypatch: pytest.M
 
 
 def table(rows: list[tuple[int, int, float]], shape: tuple[int, int]) -> Ratings:
-    users, items, values = (np.array(column) for column in zip(*rows, strict=True))
+    users, items, values = np.array(rows).reshape(-1, 3).T
     return Ratings(users.astype(int), items.astype(int), np.rint(values * 2.0**BITS), shape)
 
 
@@ -208,7 +209,7 @@ def rating_tables(unit: str, replaced: bool) -> tuple[Ratings, Ratings]:
 def fitted(method: Completion):
     def run(ratings: Ratings, rng):
         found = method.fit(ratings, rng)
-        return found.mean, found.items, found.users, found.factors, found.scores
+        return found.mean, found.items, found.users, found.factors, found.scores, found.spread.value
 
     return run
 
@@ -216,19 +217,34 @@ def fitted(method: Completion):
 @WAYS
 @pytest.mark.parametrize("unit", ["rating", "user"])
 def test_whole_fits_of_ratings(unit: str, replaced: bool) -> None:
-    """Items, then items again or users' means: the pair attains the promise of the whole fit."""
+    """Items, then items again or users' means: the pair attains all but the spread, whose 3 % of μ² need another."""
     terms = Terms(gd.ApproxDP(1.0, 1e-6), unit, replaced, 4.0)
-    check(fitted(Completion(terms)), rating_tables(unit, replaced), {"mu": terms.mu}, 60)
+    check(fitted(Completion(terms)), rating_tables(unit, replaced), {"mu": terms.mu}, 60, 0.98)
+
+
+@WAYS
+@pytest.mark.parametrize("unit", ["rating", "user"])
+def test_the_spread_of_users(unit: str, replaced: bool) -> None:
+    """User 0 rates many items low and one high, which goes to user 1; or two high, and then one of them low."""
+    terms, count = Terms(gd.ApproxDP(1.0, 1e-6), unit, replaced, 2.0), 400
+    start = Start(Groups(*2 * [np.zeros(count)], 1.0, 1.0), np.zeros(3), terms, 2, 1.0)
+    low, high = [(user, item, -1.0) for user in (0, 1) for item in range(count)], [(0, 1, 1.0), (0, 2, 1.0)]
+    one, other = ([*low, high[0]], [*low, (1, 1, -1.0)]) if unit == "rating" else (high, [high[0], (0, 2, -1.0)])
+    tables = table(one, (2, count)), table(other if replaced else low if unit == "rating" else [], (2, count))
+    found = told([transcript(lambda *given: Completion(terms)._spread(given[0], start, given[1]), tables, 1)])
+    assert found.mu == pytest.approx(terms.mu * math.sqrt(0.03), rel=1e-3)
+    assert 0.99 <= found.share <= ROUNDING
 
 
 @pytest.mark.parametrize(
     ("unit", "replaced", "least"),
-    [("rating", True, 0.94), ("rating", False, 0.99), ("user", True, 0.89), ("user", False, 0.99)],
+    [("rating", True, 0.91), ("rating", False, 0.965), ("user", True, 0.87), ("user", False, 0.99)],
 )
 def test_whole_pure_fits_of_ratings(unit: str, replaced: bool, least: float) -> None:
     """Where a unit is replaced totals of weights and of squares are charged twice in ℓ₁, and cannot move so far.
 
-    94 % and 89 % of the charge are reached; for a rating, (4 + 2h)/(4 + 6h) at h = 1/16 is the most there is.
+    Without the spread, 94 % and 89 % of the charge are reached; for a rating, (4 + 2h)/(4 + 6h) at h = 1/16 is the most
+    there is.
     """
     terms = Terms(gd.PureDP(1.0), unit, replaced, 4.0)
     check(fitted(Completion(terms)), rating_tables(unit, replaced), {"epsilon": 1.0}, 60, least)
@@ -236,7 +252,7 @@ def test_whole_pure_fits_of_ratings(unit: str, replaced: bool, least: float) -> 
 
 @pytest.mark.parametrize(
     ("unit", "replaced", "least"),
-    [("rating", True, 0.83), ("rating", False, 0.83), ("user", True, 0.8), ("user", False, 0.93)],
+    [("rating", True, 0.82), ("rating", False, 0.82), ("user", True, 0.78), ("user", False, 0.92)],
 )
 def test_whole_fits_of_ratings_with_factors(unit: str, replaced: bool, least: float) -> None:
     """The steps of the power iteration are the part that no pair is known to attain together: see the next tests."""

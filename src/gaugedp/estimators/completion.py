@@ -44,8 +44,8 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
 
     Rows with an id that is not public, or without a rating, count as no row. Rows of the same user and item count
     each; the factors leave them out. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0
-    for the unit "user", which has no room for a user's own numbers), users_, items_, solver_, reason_, guarantee_,
-    release_.
+    for the unit "user", which has no room for a user's own numbers), user_spread_ (the variance of users' offsets, with
+    noise), users_, items_, solver_, reason_, guarantee_, release_.
     """
 
     def __init__(
@@ -202,6 +202,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         half, model = (high - low) / 2, self._model
         self.mean_, self.item_offsets_ = (low + high) / 2 + half * model.mean, half * model.items
         self.user_offsets_, self.user_factors_ = half * model.users, half * model.scores
+        self.user_spread_ = half**2 * model.spread.value
         self.item_factors_, self.users_, self.items_ = model.factors, self._users.values, self._items.values
         self.solver_ = "factors" if model.factors.shape[1] else "offsets"
         self.reason_, self.n_features_in_ = model.reason, 2
@@ -213,6 +214,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
             "user_offsets": self.user_offsets_,
             "item_factors": self.item_factors_,
             "user_factors": self.user_factors_,
+            "user_spread": np.array(self.user_spread_),
         }
 
     def _facts(self) -> dict[str, Any]:

@@ -13,15 +13,15 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
-from gaugedp.optimization.ratings import BITS, Completed, Ratings
+from gaugedp.optimization.ratings import BITS, Completed, Ratings, Spread
 from gaugedp.optimization.shrinkage import GUESS, TINY, Groups, gain
 
 SUM_BITS = 22
 _LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
 _MEAN_ERROR = 0.03  # what the noise of the mean should not pass
 _RATINGS_GUESS = 10  # of a user, to plan totals by
-_FIRST, _REST = 0.4, 0.6  # of the promise: item means, and what they decide about
-_USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6)
+_FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the promise: item means, users' spread, and what these decide about
+_USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, _REST)
 _FEASIBLE = 25.0  # of N·μ over n·√(rank·steps): what factors need to stand out
 _FEWEST = 1.5  # factors that should stand out, for any to be tried
 MOST_FACTORS = 8  # where their number is not given
@@ -70,6 +70,16 @@ class Terms:
         exponent = math.ceil(math.log2(once / (count * _MEAN_ERROR)))
         return 2.0 ** min(max(exponent, _LEAST), _MOST)
 
+    @property
+    def spread_noise(self) -> AdditiveNoise:
+        """The noise of `spread_sum`, by how far it moves at most."""
+        if self.unit == "user":
+            moved = 1.0 + min(1.0, 2 / self.max_rows) * self.replaced
+        else:
+            moved = 3.0 + 2.0**-20 + self.replaced
+        square = moved if self.is_pure else moved**2
+        return self.noise(1, square / (2 if self.replaced else 1), _SPREAD)
+
     def noise(self, size: int, square: float, share: float) -> AdditiveNoise:
         """Return noise for parts of units with squared ℓ₂ norm at most `square` (at δ = 0: ℓ₁ norm), a share of all.
 
@@ -111,6 +121,12 @@ class Start:
         return float(_rounded(np.clip(self._ratio(0, 0.0), -1, 1)))
 
     @property
+    def weight(self) -> float:
+        """What users weigh in `spread_sum` together, or a little more, at least 1: for ratings how many there are."""
+        most = self.terms.most or 1.0
+        return max(float(self.totals[1]) / (most if self.terms.is_pure else math.sqrt(most)), 1.0)
+
+    @property
     def variance(self) -> float:
         """Their variance."""
         return float(np.clip(self._ratio(2, 1 / 3) - self.mean**2, 0.05, 1.0))
@@ -143,11 +159,12 @@ class Completion:
     """Fit a table of ratings with a share of the promise for item means, and the rest where it helps most.
 
     1. Noisy sums, weights and totals of ratings by items (40 %) give shrunk item means.
-    2. What they tell decides about the rest: the same sums again; users' means (unit "rating" only); or item factors
+    2. A noisy sum of products of users' residuals (3 %) tells how users' offsets vary.
+    3. What 1 tells decides about the rest: the same sums again; users' means (unit "rating" only); or item factors
        (`ItemFactors`) and, for the unit "rating", users' noisy scores on them.
 
     Theorem. `fit` is (ε, δ)-DP, μ-GDP with Gaussian noise, ε-DP with Laplace noise at δ = 0, for one rating or for all
-    ratings of one user, whatever step 2 decides. docs/theory/matrix_completion.md
+    ratings of one user, whatever 1 decides. docs/theory/matrix_completion.md
 
     `rank` is the number of factors that are tried, None by what step 1 tells, 0 for none; `is_forced` tries them
     whatever it tells. At δ = 0 there are none.
@@ -160,6 +177,11 @@ class Completion:
     def fit(self, ratings: Ratings, rng: Entropy) -> Completed:
         """Return the model: pay first."""
         start = self._items(ratings, _FIRST, rng)
+        spread = self._spread(ratings, start, rng)
+        return replace(self._rest(ratings, start, rng), spread=spread)
+
+    def _rest(self, ratings: Ratings, start: Start, rng: Entropy) -> Completed:
+        """Return the model after the rest of the promise went where it helps most."""
         rank = self._tried(start, ratings.shape)
         if rank:
             return self._with_factors(ratings, start, rank, rng)
@@ -176,6 +198,12 @@ class Completion:
         noisy = _released(item_sums(ratings, self.terms, times), noise, rng)
         groups = Groups(noisy[:n_items], noisy[n_items:-3], variance, variance)
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
+
+    def _spread(self, ratings: Ratings, start: Start, rng: Entropy) -> Spread:
+        exact, noise = spread_sum(ratings, _with_items(start, ratings.shape), self.terms.most), self.terms.spread_noise
+        noisy = float(_released(np.array([exact]), noise, rng)[0])
+        std = math.sqrt(max(float(noise.variances[0]), TINY))
+        return Spread(noisy / start.weight, std / start.weight)
 
     def item_noise(self, shape: tuple[int, int], share: float) -> AdditiveNoise:
         """Return the noise of `item_sums` for a share of the promise."""
@@ -277,6 +305,21 @@ def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
     residuals, root = ratings.residuals(model), _ROOT if sides.shape[1] else 1.0
     columns = [residuals, *(residuals * side[ratings.items] for side in sides.T), np.full(len(residuals), root)]
     return np.concatenate([_sums(ratings.users, column, ratings.shape[0]) for column in columns]), longest
+
+
+def spread_sum(ratings: Ratings, model: Completed, most: float | None) -> float:
+    """Return Σ w·t, t the mean product of two of a user's k residuals, w = k − 1 or, with `most`, min(1, k/most).
+
+    The mean of t is the variance of users' offsets. A row added moves (k − 1)·t by at least −3 and at most 1, one that
+    is replaced by at most 4; with `most`, w·t is in [−min(1, 2/most), 1]. Each is cut towards 0 to a multiple of 2^−22.
+    """
+    residuals = ratings.residuals(model)
+    counts, sums, squares = (
+        _sums(ratings.users, column, ratings.shape[0]) for column in (np.ones(len(residuals)), residuals, residuals**2)
+    )
+    weights = np.maximum(counts - 1, 0.0) if most is None else np.minimum(1.0, counts / most)
+    products = (sums**2 - squares) / np.maximum(counts * (counts - 1), 1.0)
+    return float(np.trunc(weights * np.clip(products, -1, 1) * 2.0**SUM_BITS).sum() * 2.0**-SUM_BITS)
 
 
 def _with_items(start: Start, shape: tuple[int, int]) -> Completed:

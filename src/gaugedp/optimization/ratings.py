@@ -1,11 +1,16 @@
 """Ratings as rows of (user, item, value), and the model that is released of them."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 BITS = 12  # of a rating in [−1, 1], and of what is subtracted from it
-OWN_RIDGE = 10.0  # variance of a rating over that of a user's mean: a guess
+RIDGE = 10.0  # variance of a rating over that of a score: a guess
+_RATIOS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of the variance of users' offsets to that of their ratings
+_PRIOR = np.array([9, *6 * [1]]) / 15  # guesses of how likely they are
+_LEAST = 1e-6  # of a ratio, so that its ridge is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,19 @@ class Ratings:
         return self.users.astype(np.int64) * self.shape[1] + self.items
 
 
+@dataclass(frozen=True)
+class Spread:
+    """A released variance of users' offsets, and the deviation of its noise."""
+
+    value: float = 0.0
+    std: float = math.inf
+
+    def log_prior(self, within: float) -> np.ndarray:
+        """Return the logarithms of how likely `_RATIOS` are, for ratings of variance `within`, up to a constant."""
+        found: np.ndarray = np.log(_PRIOR) - ((_RATIOS * within - self.value) / self.std) ** 2 / 2
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class Completed:
     """A released model in units where ratings are in [−1, 1]: value ≈ mean + items_i + users_u + ⟨scores_u, factors_i⟩.
@@ -59,22 +77,42 @@ class Completed:
     factors: np.ndarray  # (n, k), mean square 1 over ratings
     scores: np.ndarray  # (m, k)
     variance: float = 1.0  # of ratings around the items' means
-    ridge: float = OWN_RIDGE  # their variance over that of a score: a guess
+    ridge: float = RIDGE  # their variance over that of a score
+    spread: Spread = Spread()
     reason: str = ""
 
     def own(self, ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
         """Return offsets (m,) and scores (m, k) of users by their own ratings, without noise: for their eyes only.
 
-        Ridge regression of a user's residuals on 1 and the items' factors: a function of the user's rows and of
-        released numbers.
+        A user's residuals are regressed on 1 and the items' factors. How the offset varies is not known: the posterior
+        mean is over `_RATIOS`, by what was released of it and by the user's own ratings.
         """
         sides = np.hstack([np.ones((len(self.items), 1)), self.factors])
-        left = sides[ratings.items]
+        left, n_factors = sides[ratings.items], self.factors.shape[1]
         size, residuals = ratings.shape[0], ratings.residuals(self)
         products = np.stack([np.bincount(ratings.users, column * residuals, minlength=size) for column in left.T], 1)
         squares = [
             [np.bincount(ratings.users, one * other, minlength=size) for other in left.T] for one in left.T
         ]  # fmt: skip
-        ridge = np.diag([OWN_RIDGE, *[self.ridge] * self.factors.shape[1]])
-        found = np.linalg.solve(np.moveaxis(np.array(squares), 2, 0) + ridge, products[:, :, None])[:, :, 0]
+        sums, within = (np.moveaxis(np.array(squares), 2, 0), products), _within(self.variance, n_factors / self.ridge)
+        ridges = [np.array([1 / ratio, *[self.ridge] * n_factors]) for ratio in np.maximum(_RATIOS, _LEAST)]
+        ways, evidence = zip(*(_regression(sums, ridge, within) for ridge in ridges), strict=True)
+        shares = scipy.special.softmax(np.stack(evidence, 1) + self.spread.log_prior(within), axis=1)
+        found = np.einsum("jmk,mj->mk", np.array(ways), shares)
         return found[:, 0], found[:, 1:]
+
+
+def _within(variance: float, explained: float) -> float:
+    """Return the variance of ratings that factors leave, which explain `explained` times as much."""
+    return max(variance, 1e-3) / (1 + explained)
+
+
+def _regression(sums: tuple[np.ndarray, np.ndarray], ridge: np.ndarray, within: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return ridge regressions (m, k) from second moments and products, and the logarithms of their evidence (m,).
+
+    Coefficients have the prior N(0, within/ridge) and residuals N(0, within); what no ridge changes is left out.
+    """
+    matrix = sums[0] + np.diag(ridge)
+    found = np.linalg.solve(matrix, sums[1][:, :, None])[:, :, 0]
+    fit = (sums[1] * found).sum(axis=1) / within
+    return found, (fit + np.log(ridge).sum() - np.linalg.slogdet(matrix)[1]) / 2
