@@ -100,9 +100,7 @@ def _gaussian_square(epsilon: float) -> Fraction:
         return decimal(epsilon) ** 2 * _HALF_PI * (1 + decimal(epsilon) ** 2)
     log_vertex = -epsilon - math.log1p(math.exp(-epsilon))
     mu = abs(2 * float(scipy.special.ndtri_exp(log_vertex)))
-    if (
-        epsilon < 1
-    ):  # its digits cancel where ε is small: a step of Newton's for 2·artanh(erf(μ/√8)) = ε brings them back
+    if epsilon < 1:  # digits cancel: a Newton step for 2·artanh(erf(μ/√8)) = ε brings them back
         share = math.erf(mu / math.sqrt(8))
         slope = math.exp(-mu * mu / 8) / (math.sqrt(math.pi / 2) * (1 - share * share))
         mu -= (2 * math.atanh(share) - epsilon) / slope
