@@ -14,6 +14,7 @@ from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import FINE_STEPS
 from gaugedp.mechanisms.quality import Quality
@@ -127,7 +128,7 @@ class ExponentialDensity:
         return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+        return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Keep uniform points with the chance e^{log weight}, until there are `size`."""

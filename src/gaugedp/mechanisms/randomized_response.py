@@ -14,6 +14,7 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.mechanisms.selection import pure_epsilon
@@ -107,7 +108,7 @@ class RandomizedResponse:
         return f"{self.n_categories} categories, truth {self.truth:.6g}"
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+        return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:

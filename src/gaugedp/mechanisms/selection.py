@@ -14,6 +14,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, fork_count, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import lattice_radius
 
@@ -98,7 +99,7 @@ class Selection(ABC):
         return np.clip(steps, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+        return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
 
 class PreparedChoice:
