@@ -14,6 +14,7 @@ from gaugedp._files import check_ending
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
@@ -263,8 +264,8 @@ class Release:
 
     def __repr__(self) -> str:
         processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
-        count = len(self.labels)
-        return f"Release({self.facts['query']!r}, {count} answers, {self.guarantee!r}, {self.exactness}{processed})"
+        promised = f"{rounded_up(self.guarantee)}, {self.exactness}"
+        return f"Release({self.facts['query']!r}, {len(self.labels)} answers, {promised}{processed})"
 
 
 def _stored(level: float) -> str:

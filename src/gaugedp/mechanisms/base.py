@@ -15,6 +15,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, fork_count, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.printed import rounded_up
 
 Progress = Callable[[float], object]
 Finish = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
@@ -60,7 +61,7 @@ class Calibrated(ABC):
         )
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.describe()}, {self.guarantee!r}, {self.exactness})"
+        return f"{self.name}({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
 
 class Mechanism(Calibrated):

@@ -13,6 +13,7 @@ from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.printed import rounded_up
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Hinge, Logistic, Loss, check_loss
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
@@ -219,7 +220,7 @@ class Gibbs:
         )
 
     def __repr__(self) -> str:
-        return f"Gibbs({self.describe()}, {self.guarantee!r}, {self.exactness})"
+        return f"Gibbs({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
     @property
     def _lattice_drift(self) -> float:
