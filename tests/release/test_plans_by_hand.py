@@ -40,8 +40,8 @@ def test_no_kind_of_promise_is_a_way_to_underpay(table: Table, promise: dict[str
     """Each mechanism of a plan, under less than was asked for, and under each kind of budget."""
     made, refusing = gd.plan(QUERY, UNIT, **promise), Ledger.in_memory(gd.ApproxDP(50, 0.1))
     for one, asked in itertools.product(made.candidates, TINY):
+        hand = dataclasses.replace(made, asked=asked, mechanism=one.mechanism)
         with pytest.raises(InvalidRequest, match="does not imply"):
-            hand = dataclasses.replace(made, asked=asked, mechanism=one.mechanism)
             gd.release(QUERY, table, ledger=refusing, planned=hand)
     assert [entry.kind for entry in refusing.entries()] == ["open"]
     for one, budget in itertools.product(made.candidates, BUDGETS):
