@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
 
+from gaugedp._cells import numbers
 from gaugedp.errors import MissingExtra
 
 LIBRARIES = {
@@ -99,6 +100,8 @@ def _plain(series: Any) -> Any:
         return pandas.Series([texts[code] if code >= 0 else None for code in series.cat.codes], dtype=object)
     if series.dtype == object or isinstance(series.dtype, pandas.StringDtype):
         return pandas.Series([_text(value) for value in series], dtype=object)
+    if series.dtype.kind == "c":  # one complex number makes all others complex
+        return pandas.Series(numbers(series.to_numpy()))
     return series
 
 
