@@ -30,7 +30,7 @@ SURE = 1 - kit.QUARTER / len(CASES)
 N_CONTROLS = 10
 CONTROLS_SURE = 1 - kit.QUARTER / N_CONTROLS
 ONE = gd.PureDP(1.0)
-ELSEWHERE = {"Mechanism", "AdditiveNoise", "Selection", "Quality", "Prepared"}  # interfaces and parts
+ELSEWHERE = {"Calibrated", "Mechanism", "AdditiveNoise", "Selection", "Quality", "Prepared"}  # interfaces and parts
 
 
 def audited(mechanism: Any, pair: tuple[Any, Any], claim: Guarantee, runs: int = 20_000) -> Audit:
