@@ -28,6 +28,7 @@ EXPLORED = "SEX; AGEP; SEX*AGEP"
 SIZES = {"report": (1200, 1400), "explorer": (1160, 1080)}
 BROWSER = "chromium-headless-shell"
 _SIGNATURE = 8 + 25  # bytes of a PNG before its second chunk
+_KIND, _KEY = b"iTXt", b"Comment" + bytes(5)  # UTF-8, neither compressed nor translated
 
 
 def demo_command() -> list[str]:
@@ -67,7 +68,7 @@ def take(page: Path, size: tuple[int, int], picture: Path) -> None:
 
 def with_comment(png: bytes, comment: str) -> bytes:
     """Return a picture that carries a comment."""
-    body = b"tEXt" + b"Comment\x00" + comment.encode("latin-1")
+    body = _KIND + _KEY + comment.encode()
     chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
     return png[:_SIGNATURE] + chunk + png[_SIGNATURE:]
 
@@ -76,7 +77,7 @@ def comment_of(png: bytes) -> str:
     """Return the comment that `with_comment` wrote."""
     length = struct.unpack(">I", png[_SIGNATURE : _SIGNATURE + 4])[0]
     kind, text = png[_SIGNATURE + 4 : _SIGNATURE + 8], png[_SIGNATURE + 8 : _SIGNATURE + 8 + length]
-    return text.removeprefix(b"Comment\x00").decode("latin-1") if kind == b"tEXt" else ""
+    return text.removeprefix(_KEY).decode() if kind == _KIND else ""
 
 
 def described(words: list[str], page: str) -> str:

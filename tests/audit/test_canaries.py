@@ -61,7 +61,7 @@ def test_scores_and_counts_must_fit() -> None:
 def test_one_run_says_what_it_proves() -> None:
     found = gd.audit.OneRun(1000, 500, 450, 0.99, 1e-5)
     assert repr(found) == (
-        "One run: 450 of 500 guesses about 1,000 canaries are right; ε ≥ 1.85 at δ = 1e-05 with confidence 0.99"
+        "One run: 450 of 500 guesses about 1,000 canaries are right; ε ≥ 1.849 at δ = 1e-05 with confidence 0.99"
     )
     assert " at δ" not in repr(gd.audit.OneRun(1000, 500, 450, 0.99, 0.0))
 

@@ -48,7 +48,7 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
         (ApproxDP(1, 1e-6), ApproxDP(0.5, 1e-5), "costs ApproxDP(0.5, 1e-05)"),
         (ApproxDP(1, 1e-6), 3 * ApproxDP(0.1, 0.5), "costs 3 * ApproxDP(0.1, 0.5)"),
         (ZCDP(0.1), PureDP(1), "costs ZCDP(0.5); ZCDP(0.1) of ZCDP(0.1)"),
-        (GaussianDP(1), 2 * GaussianDP(1), "costs GaussianDP(1.41421)"),
+        (GaussianDP(1), 2 * GaussianDP(1), "costs GaussianDP(1.415)"),
         (PureDP(1), 10**400 * PureDP(1), "costs 1000"),
         (PureDP(1), ZCDP(0.1), "cannot be charged for ZCDP(0.1)"),
     ],

@@ -97,7 +97,8 @@ class PureDP(Guarantee):
 def _gaussian_square(epsilon: float) -> Fraction:
     """Return an upper bound on μ² with ε-DP ⇒ μ-GDP: the trade-off curve of μ passes through the vertex of ε's."""
     if epsilon < 1e-6:  # Φ⁻¹(1/2 + t) ≤ √(2π)·t·(1 + 2t²), t ≤ ε/4, so μ² ≤ (π/2)·ε²·(1 + ε²)
-        return decimal(epsilon) ** 2 * _HALF_PI * (1 + decimal(epsilon) ** 2)
+        exact = max(decimal(epsilon), Fraction(epsilon))
+        return exact**2 * _HALF_PI * (1 + exact**2)
     log_vertex = -epsilon - math.log1p(math.exp(-epsilon))
     mu = abs(2 * float(scipy.special.ndtri_exp(log_vertex)))
     if epsilon < 1:  # digits cancel: a Newton step for 2·artanh(erf(μ/√8)) = ε brings them back
