@@ -146,16 +146,17 @@ def _read_list(entries: np.ndarray) -> np.ndarray:
     return np.array(cells, dtype=float).reshape(len(cells), *shape)
 
 
-def shape_of_most(entries: Iterable[Any]) -> tuple[int, ...]:
+def shape_of_most(entries: Sequence[Any] | np.ndarray) -> tuple[int, ...]:
     """Return the shape that most entries of a list have: () of cells, (d,) of rows, (m, k) of matrices.
 
-    It is public, like that of an array; no entry by itself decides what it is, unless as many have another.
+    It is public, like that of an array. No entry by itself decides it where there are three; a single entry is a row.
     """
-    counts = Counter(_shape(entry) for entry in entries)
+    depth = min(len(entries), _DEPTH)  # in one row, or one of two, a cell that is a list would make it a matrix
+    counts = Counter(_shape(entry, depth) for entry in entries)
     return max(counts, key=lambda shape: (counts[shape], -len(shape), shape), default=())
 
 
-def _shape(entry: Any, depth: int = _DEPTH) -> tuple[int, ...]:
+def _shape(entry: Any, depth: int) -> tuple[int, ...]:
     row = row_of(entry) if depth else None
     if row is None:
         return ()

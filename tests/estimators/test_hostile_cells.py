@@ -185,6 +185,17 @@ def test_a_row_that_is_no_row_is_missing_and_changes_no_other(row: object) -> No
             assert np.delete(table, place, axis=0).tolist() == NUMBERS[:place] + NUMBERS[place + 1 :]
 
 
+def test_a_list_of_one_row_or_two_has_no_matrices() -> None:
+    """A cell that is a list would otherwise decide the shape, and what is refused."""
+    assert np.array_equal(read_table([[[1.0, 2.0]]]), [[np.nan]], equal_nan=True)
+    assert np.array_equal(read_table([[[1.0, 2.0]], [3.0]]), [[np.nan], [3.0]], equal_nan=True)
+    assert np.array_equal(read_table([[3.0], [[1.0, 2.0]]]), [[3.0], [np.nan]], equal_nan=True)
+    for place in (0, 1):
+        for cell in CELLS:
+            table = read_table(with_cell(NUMBERS[:2], place, 1, cell))
+            assert table.shape == (2, 3), cell
+
+
 def test_what_a_cell_is_read_as() -> None:
     cells = [True, 2, "3", b"4", " 5e0 ", np.float32(6), [7], np.array([8.0]), Decimal(9), Fraction(21, 2), 10**400]
     rows = [[cell] for cell in [*cells, "True"]]
