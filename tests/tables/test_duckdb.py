@@ -237,6 +237,14 @@ def test_pandas_types():
         assert counts(frame) == counts(frame, unit=PrivacyUnit("pid")) == [1, 1], values.dtype
 
 
+def test_one_complex_number_leaves_the_others_of_a_column():
+    column = pd.Series([1, 2, 2, 1j, 2j, 1 + 1j])
+    assert column.dtype == complex, "one cell made all complex"
+    assert counts(pd.DataFrame({"sex": column})) == [1, 2]
+    aged = Domain.of(age=bins(0, 100, 10))
+    assert Table.scan(pd.DataFrame({"age": column}), domain=aged).totals([Total(("age",))], b"")[0].tolist()[0] == 3
+
+
 def test_other_types_of_text_and_number():
     for values in (
         pa.array(["1", "2", None]).dictionary_encode(), pa.array(["1", "2"], pa.large_string()),
