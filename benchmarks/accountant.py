@@ -94,7 +94,7 @@ def flip(epsilon: float) -> float:
     return 2 / (1 + math.exp(epsilon))
 
 
-PROMISES: dict[str, Callable[[float], Any]] = {
+GUARANTEES: dict[str, Callable[[float], Any]] = {
     "gaussian": lambda noise: gd.GaussianDP(1 / noise),
     "laplace": G.LaplaceLoss,
     "response": G.RandomizedResponseLoss,
@@ -132,12 +132,12 @@ def build(drawn: Iterable[Mechanism], kinds: dict[str, Callable[[float], Any]]) 
     return [kinds[kind](value) for kind, value in drawn]
 
 
-def ours_promise(drawn: list[Mechanism]) -> Any:
-    return G.compose([(promise, 1) for promise in build(drawn, PROMISES)])
+def ours_guarantee(drawn: list[Mechanism]) -> Any:
+    return G.compose([(guarantee, 1) for guarantee in build(drawn, GUARANTEES)])
 
 
 def ours_epsilon(drawn: list[Mechanism], delta: float) -> Any:
-    return ours_promise(drawn).epsilon(delta, method="tight")
+    return ours_guarantee(drawn).epsilon(delta, method="tight")
 
 
 def pld_in_a_row(drawn: list[Mechanism], delta: float) -> float:
@@ -184,13 +184,13 @@ def different() -> Section:
     tasks: dict[str, dict[str, Act]] = {
         "1,000": {
             OURS: lambda: ours_epsilon(some, delta),
-            building: lambda: ours_promise(some),
+            building: lambda: ours_guarantee(some),
             PLD: lambda: pld_in_a_row(some, delta),
             f"{PLD}, composed in pairs by hand": lambda: pld_in_pairs(some, delta),
             RDP: lambda: rdp_epsilon(some, delta),
         },
         "200, scaled": {OURS: lambda: ours_epsilon(few, delta), PLD: lambda: pld_in_a_row(few, delta)},
-        "100,000, scaled": {OURS: lambda: ours_epsilon(many, delta), building: lambda: ours_promise(many)},
+        "100,000, scaled": {OURS: lambda: ours_epsilon(many, delta), building: lambda: ours_guarantee(many)},
     }
     found = {task: take_turns(ways) for task, ways in tasks.items()}
     small, large = found["1,000"], found["100,000, scaled"][OURS]
@@ -429,7 +429,9 @@ def relative(found: float, exact: Any) -> float:
     return float(mpmath.mpf(found) / exact - 1)
 
 
-def accuracy_table(promise: Any, profile: Callable[[Any], Any], peers: dict[str, Callable[[float], float]]) -> Section:
+def accuracy_table(
+    guarantee: Any, profile: Callable[[Any], Any], peers: dict[str, Callable[[float], float]]
+) -> Section:
     """Return the table of one composition, and the target for it."""
     lines = [
         f"| δ | closed form | {OURS} | above by | {' | '.join(peers)} |",
@@ -437,7 +439,7 @@ def accuracy_table(promise: Any, profile: Callable[[Any], Any], peers: dict[str,
     ]
     worst, inside = 0.0, True
     for delta in SMALL:
-        mine = promise.epsilon(delta, method="tight")
+        mine = guarantee.epsilon(delta, method="tight")
         exact = exact_epsilon(profile, delta, float(mine))
         gap = relative(float(mine), exact)
         worst, inside = max(worst, abs(gap)), inside and mine.low <= exact <= float(mine)
@@ -479,7 +481,7 @@ def accuracy() -> Section:
         "## Small δ",
         "",
         "The closed forms are computed to 40 digits. Beside PLD's answers, how far they lie above the truth; an answer",
-        "below it, marked by −, promises more privacy than there is. `self_compose` takes one Fourier transform to the",
+        "below it, marked by −, claims more privacy than there is. `self_compose` takes one Fourier transform to the",
         "power of the count and does not add the rounding to its bound, which is meant to be pessimistic; at small δ",
         "the answer is made of that rounding and changes with the interval.",
         "",

@@ -39,7 +39,7 @@ RARE = [(20_000, 0.0), (20_000, 0.005), (20_000, 0.01), (20_000, 0.02), (5000, 0
 
 def audited(case: Case, mechanism: object) -> Audit:
     return gd.audit.audit(
-        mechanism, *case.pair(mechanism), case.promise, case.runs, CONFIDENCE, rng=gd.research_rng(21)
+        mechanism, *case.pair(mechanism), case.guarantee, case.runs, CONFIDENCE, rng=gd.research_rng(21)
     )
 
 
@@ -49,13 +49,13 @@ def alone(found: Audit) -> str:
 
 
 def row(case: Case) -> tuple[str, list[str]]:
-    kept, broken = audited(case, case.make(case.promise)), audited(case, case.make(case.more))
+    kept, broken = audited(case, case.make(case.guarantee)), audited(case, case.make(case.more))
     faults = [f"{case.name} is accused: {kept.method}"] * kept.violated
     faults += [f"{case.name} with 10 % less noise is not seen"] * (not broken.violated)
     at = f"{kept.epsilon_claimed:.3g}" + (f" at δ = {kept.delta:.2g}" if kept.delta else "")
     cells = [
         case.name,
-        repr(case.promise),
+        repr(case.guarantee),
         f"{case.runs:,}",
         f"{kept.seconds:.1f}",
         f"{kept.epsilon_lower:.3g}",

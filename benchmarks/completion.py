@@ -2,7 +2,7 @@
 
 InstEval (73,421 evaluations of 1,128 lecturers by 2,972 students, 1 to 5; package lme4), nine tenths fitted, one tenth
 predicted, five splits; and ratings made with three factors. δ = 1e-6, units are replaced. Beside `MatrixCompletion`:
-the mean of all ratings, and item means without shrinkage, each released with Gaussian noise at the whole promise;
+the mean of all ratings, and item means without shrinkage, each released with Gaussian noise at the whole guarantee;
 item means shrunk as ours are; fits without privacy. For finding factors: noisy projected descent on the nuclear ball
 with the best of five radii (which a person would not know), and Analyze-Gauss on users' second moments; both in floats,
 beside the same item means. Writes docs/benchmarks/completion.md.
@@ -64,7 +64,7 @@ def weights(rows: np.ndarray, unit: str, shape: tuple[int, int]) -> np.ndarray:
 
 
 def baselines(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict[str, float]:
-    """The global mean; item means as they are; item means shrunk: each with the whole promise."""
+    """The global mean; item means as they are; item means shrunk: each with the whole guarantee."""
     rows, stars, test, wanted = data
     rng, mu, most = np.random.default_rng(1), gaussian_mu(epsilon, DELTA), 1 if unit == "rating" else MAX_ROWS
     weight, scaled = weights(rows, unit, shape), (stars - 3) / 2
@@ -131,13 +131,13 @@ def ours(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict
     }
 
 
-def table(splits: list[Split], shape: tuple[int, int], promises: list[tuple[str, float]]) -> list[str]:
+def table(splits: list[Split], shape: tuple[int, int], guarantees: list[tuple[str, float]]) -> list[str]:
     lines = [
         "| unit | ε | global mean | item means | shrunk item means | **`predict`** | **`predict` with own=** | "
         "factors kept | seconds | MiB |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for unit, epsilon in promises:
+    for unit, epsilon in guarantees:
         rounds = [baselines(data, unit, epsilon, shape) | ours(data, unit, epsilon, shape) for data in splits]
         one = {name: statistics.mean(float(a[name]) for a in rounds) for name in rounds[0]}
         lines.append(
@@ -153,7 +153,7 @@ def table(splits: list[Split], shape: tuple[int, int], promises: list[tuple[str,
 
 
 def item_model(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> tuple[Completed, np.ndarray, float]:
-    """Item means with 40 % of the promise; the residuals; μ of the rest."""
+    """Item means with 40 % of the guarantee; the residuals; μ of the rest."""
     ratings = as_ratings(data[0], data[1], shape)
     completion = Completion(Terms(gd.ApproxDP(epsilon, DELTA), unit, True, MAX_ROWS))
     start = completion._items(ratings, 0.4, gd.research_rng(1))
@@ -237,10 +237,10 @@ def main() -> None:
     stars, shape, large = frame.y.to_numpy(float), (2972, 1128), (10_000, 4000)
     splits = [split(rows, stars, key) for key in range(ROUNDS)]
     free = statistics.mean(min(without_privacy(data, shape, rank, 20) for rank in (1, 4)) for data in splits)
-    promises = [("rating", 1.0), ("rating", 4.0), ("user", 1.0), ("user", 4.0)]
-    first = table(splits, shape, promises)
+    guarantees = [("rating", 1.0), ("rating", 4.0), ("user", 1.0), ("user", 4.0)]
+    first = table(splits, shape, guarantees)
     synthetic = [split(*made(large, 734_210, 3, 1), 1)]
-    second = table(synthetic, large, promises)
+    second = table(synthetic, large, guarantees)
     lines = [
         "# Matrix completion",
         "",
@@ -259,10 +259,10 @@ def main() -> None:
         "",
         *second,
         "",
-        "Baselines spend the whole promise on what they release. Item means that are not shrunk: noisy sums over noisy "
+        "Baselines spend all of ε on what they release. Item means that are not shrunk: noisy sums over noisy "
         "weights, the global mean where a weight is below 1.",
         "",
-        "Which way of finding factors, with the same item means (40 % of the promise). Descent protects a rating, and "
+        "Which way of finding factors, with the same item means (40 % of ε). Descent protects a rating, and "
         "adds noise to every cell of the matrix in every step; its radius is the best of five, by the error. The "
         "other two protect a user; second moments are given the true rank.",
         "",

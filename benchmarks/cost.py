@@ -196,7 +196,7 @@ TEXT = """# What a release costs
 
 A release has four parts. Only the look reads rows.
 
-- **Plan and noise**: choosing the mechanism and drawing its noise. Depends on the question and the promise.
+- **Plan and noise**: choosing the mechanism and drawing its noise. Depends on the question and the guarantee.
 - **Pay**: one transaction of the ledger, before the look. Depends on nothing else.
 - **Look**: one statement on the engine, which gives back one whole number for each cell that occurs.
 - **Store**: writing the answer into the ledger. Depends on the number of answers.

@@ -2,7 +2,7 @@
 
 Rows of norm 1 whose covariance has three spikes; δ = 1e-6, rows are replaced. Lost is λ₁ − vᵀAv, A = Σ xxᵀ/n, a mean of
 20 fits. The noisy power method is written here by hand, with noise for T steps by the same exact calibration, and its
-best T after the fact, which nobody who keeps the promise can know. Then the Bingham sampler against an integral, and
+best T after the fact, which nobody who keeps the guarantee can know. Then the Bingham sampler against an integral, and
 PCA of scikit-learn's digits, beside diffprivlib's where that imports (it does with scikit-learn up to 1.7). Writes
 docs/benchmarks/eigenvectors.md.
 

@@ -3,7 +3,7 @@
 A forked child reserves, settles, looks or makes a whole release on a ledger, and meets one fault before or after one of
 its steps: every statement that the ledger sends, every close, every link of the audit chain, every stage of a release.
 It is killed (SIGKILL), interrupted, or runs out of memory; a SQLite statement fails as on a full or broken disk; a
-PostgreSQL server ends the process that serves it, or crashes as a whole. What the child was promised it has said over
+PostgreSQL server ends the process that serves it, or crashes as a whole. What the child was guaranteed it has said over
 a pipe. After each fault the ledger is compared with that, and verified.
 
     python benchmarks/ledger_faults.py [COUNT] [FOLDER]    half of COUNT (1,000) faults on each ledger

@@ -5,7 +5,7 @@ one for Adult and for diffprivlib; once where rows are added or removed, and onc
 twice the noise. Scaling: the pixel range of digits; each
 column's range for breast_cancer, taken from the data, whose description prints it; or a mean (and deviation), taken
 from all rows AS IF they were public: an assumption, not a private fit; one-hot columns of listed categories and round
-bounds for Adult. diffprivlib gets the same rows scaled, and their norm; it is pure ε-DP, a stronger promise. The
+bounds for Adult. diffprivlib gets the same rows scaled, and their norm; it is pure ε-DP, a stronger guarantee. The
 estimators' constants (caps, paths, ridge, intercept, centre) were chosen while looking at these four sources of rows,
 so the numbers flatter them. Excess risks: rows uniform on the sphere, ‖w*‖ = 4, δ = 1e-6, radius = 5, else defaults.
 Writes docs/benchmarks/models.md; takes some fifteen minutes.

@@ -89,8 +89,8 @@ def printed(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
     """2η(2L₁ + L₀) for the sensitivity of an increment, not 2ηL₀."""
     designs = RankOne.of(rows * (1 - 2.0**-40))
     scale = TraceScale(designs.region, len(rows), 1.0, designs.swing)
-    promise = gd.GaussianDP(gaussian_mu(EPSILON, DELTA))
-    method = StochasticFrankWolfe.calibrate(promise, scale, "toeplitz", 3.0)
+    guarantee = gd.GaussianDP(gaussian_mu(EPSILON, DELTA))
+    method = StochasticFrankWolfe.calibrate(guarantee, scale, "toeplitz", 3.0)
     task = TraceTask(designs, target, lambda predictions, goal: predictions - goal)
     return method.solve(task, gd.entropy.system_rng())
 

@@ -1,4 +1,4 @@
-"""Do two published mechanisms keep their promise? An audit of somebody else's code, by its outputs alone.
+"""Do two published mechanisms keep their guarantee? An audit of somebody else's code, by its outputs alone.
 
 1. diffprivlib's Bingham mechanism, which releases the top eigenvector of a covariance matrix (its PCA uses it), is
    asked for ε = 2. Its rejection step divides by (xᵀΩx)^{d/2} where the sampler of Kent, Ganeiber and Mardia

@@ -67,8 +67,8 @@ def report(ratings: Ratings, public: dict, epsilons: list[float]) -> None:
     print(f"  the mean of all, without privacy: {root_mean_square(fitted[1].mean(), held_out[1]):.3f}")
     for unit in ("rating", "user"):
         for epsilon in epsilons:
-            promise = {"epsilon": epsilon, "delta": DELTA, "unit": unit}
-            model = MatrixCompletion(**promise, rating_bounds=BOUNDS, handle_unknown="ignore", **public)
+            guarantee = {"epsilon": epsilon, "delta": DELTA, "unit": unit}
+            model = MatrixCompletion(**guarantee, rating_bounds=BOUNDS, handle_unknown="ignore", **public)
             shown, told = errors(model, fitted, held_out)
             print(f"  unit {unit:<6} epsilon {epsilon:<4g} predict {shown:.3f}   with own ratings {told:.3f}")
 

@@ -64,20 +64,20 @@ def draw(kind: str) -> Figure:
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for value, colour in zip(values, COLOURS, strict=True):
-        promise = mechanism(value)
-        axes.plot(ORDERS, [promise.renyi(order) for order in ORDERS], color=colour, linewidth=2)
-        label(axes, promise, f"{symbol} = {value}", colour)
+        guarantee = mechanism(value)
+        axes.plot(ORDERS, [guarantee.renyi(order) for order in ORDERS], color=colour, linewidth=2)
+        label(axes, guarantee, f"{symbol} = {value}", colour)
     dress(axes, title if kind == "gaussian" else f"{title}; dotted: its pure ε")
     return figure
 
 
-def label(axes: Axes, promise: Guarantee, text: str, colour: str) -> None:
+def label(axes: Axes, guarantee: Guarantee, text: str, colour: str) -> None:
     """Write beside the end of the line, and mark where it goes for large orders."""
-    limit = promise.renyi(math.inf)
+    limit = guarantee.renyi(math.inf)
     if math.isfinite(limit):
         axes.axhline(limit, color=colour, linewidth=1, linestyle=(0, (1, 3)))
         text += f" (ε = {limit:.2f})"
-    end = ORDERS[-1], promise.renyi(ORDERS[-1])
+    end = ORDERS[-1], guarantee.renyi(ORDERS[-1])
     axes.annotate(text, end, (6, 0), textcoords="offset points", color=colour, va="center")
 
 
@@ -92,23 +92,26 @@ def dress(axes: Axes, title: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def raised(promise: Guarantee) -> float:
+def raised(guarantee: Guarantee) -> float:
     """The most that an event of probability RARE can have under a neighbour: by the profile, over all ε."""
     return min(
         1.0,
-        *(math.exp(e) * RARE + promise.delta(e) for e in (min(6.0, promise.renyi(math.inf)), *np.linspace(0, 6, 301))),
+        *(
+            math.exp(e) * RARE + guarantee.delta(e)
+            for e in (min(6.0, guarantee.renyi(math.inf)), *np.linspace(0, 6, 301))
+        ),
     )
 
 
-def raised_by_renyi(promise: Guarantee) -> float:
+def raised_by_renyi(guarantee: Guarantee) -> float:
     """The same by probability preservation, over many orders."""
     orders = [float(order) for order in np.geomspace(1.01, 1000, 300)]
-    return min(1.0, *((math.exp(promise.renyi(a)) * RARE) ** ((a - 1) / a) for a in orders))
+    return min(1.0, *((math.exp(guarantee.renyi(a)) * RARE) ** ((a - 1) / a) for a in orders))
 
 
 def table() -> list[tuple[str, list[float]]]:
     """Rows (property, its number for each of three mechanisms)."""
-    promises = [response("0.75"), laplace("1"), gaussian("1")]
+    guarantees = [response("0.75"), laplace("1"), gaussian("1")]
     rows = {
         f"ε at δ = {DELTA:g}, one release": lambda one: float(one.epsilon(DELTA)),
         f"ε at δ = {DELTA:g}, two releases": lambda one: float((2 * one).epsilon(DELTA)),
@@ -123,7 +126,7 @@ def table() -> list[tuple[str, list[float]]]:
         f"an event of {RARE:.0%} becomes at most, by (ε, δ)": raised,
         f"an event of {RARE:.0%} becomes at most, by Rényi": raised_by_renyi,
     }
-    return [(name, [number(one) for one in promises]) for name, number in rows.items()]
+    return [(name, [number(one) for one in guarantees]) for name, number in rows.items()]
 
 
 def printed(rows: list[tuple[str, list[float]]]) -> str:

@@ -51,8 +51,8 @@ def ages() -> np.ndarray:
 
 def mechanisms(d: int, epsilon: float) -> tuple[gd.Laplace, gd.KNorm]:
     """Both mechanisms at ε for the body of the questions."""
-    body, promise = gd.bodies.Polytope.symmetric_hull(questions(d)), gd.PureDP(epsilon)
-    return gd.Laplace.calibrate(body, promise), gd.KNorm.calibrate(body, promise)
+    body, guarantee = gd.bodies.Polytope.symmetric_hull(questions(d)), gd.PureDP(epsilon)
+    return gd.Laplace.calibrate(body, guarantee), gd.KNorm.calibrate(body, guarantee)
 
 
 def row(d: int, epsilon: float) -> Row:
@@ -114,7 +114,7 @@ less at d = 20**.
 
 ## As printed
 
-| d | ε asked | Laplace, printed | the same made again | what it really promises | K-norm, printed |
+| d | ε asked | Laplace, printed | the same made again | what it really guarantees | K-norm, printed |
 |---|---|---|---|---|---|
 {wrong}
 
@@ -128,7 +128,7 @@ The column "made again" is Laplace noise of scale 1/ε. It meets the printed num
 {right}
 
 Laplace noise keeps ε exactly, in whole numbers. K-norm noise of this rank comes from a random walk over the facets of
-the body, so its promise is (ε, 10⁻⁹), and ± is one standard error of the estimated mean.{timing}
+the body, so its guarantee is (ε, 10⁻⁹), and ± is one standard error of the estimated mean.{timing}
 
 ## What was wrong
 
@@ -169,8 +169,8 @@ def line(*cells: str) -> str:
 
 def wrong_line(one: Row) -> str:
     laplace, knorm = PRINTED[one.d, one.epsilon]
-    promise = f"ε = {one.wrong_epsilon:g}"
-    return line(f"{one.d}", f"{one.epsilon:g}", f"{laplace:g}", f"{one.wrong_laplace:.2f}", promise, f"{knorm:g}")
+    guarantee = f"ε = {one.wrong_epsilon:g}"
+    return line(f"{one.d}", f"{one.epsilon:g}", f"{laplace:g}", f"{one.wrong_laplace:.2f}", guarantee, f"{knorm:g}")
 
 
 def right_line(one: Row) -> str:
@@ -179,7 +179,7 @@ def right_line(one: Row) -> str:
 
 
 def one_draw(d: int) -> float:
-    """Return the seconds that one draw of K-norm noise takes, with the walk that its promise needs."""
+    """Return the seconds that one draw of K-norm noise takes, with the walk that its guarantee needs."""
     knorm = mechanisms(d, 1.0)[1]
     knorm.prepare()
     start = time.perf_counter()

@@ -27,9 +27,9 @@ def test_a_release_says_what_it_wants() -> None:
 
 @pytest.mark.parametrize("kind", [gd.KNorm, gd.Laplace, gd.Gaussian, gd.Cube], ids=lambda kind: kind.name)
 def test_a_matrix_is_no_body(kind) -> None:
-    promise = gd.GaussianDP(1.0) if kind is gd.Gaussian else gd.PureDP(1.0)
+    guarantee = gd.GaussianDP(1.0) if kind is gd.Gaussian else gd.PureDP(1.0)
     with pytest.raises(InvalidRequest, match=r"body is of type ndarray\. Give a body"):
-        kind.calibrate(np.eye(2), promise)
+        kind.calibrate(np.eye(2), guarantee)
 
 
 def test_a_matrix_is_no_set_of_generators_and_a_number_no_domain() -> None:
@@ -53,7 +53,7 @@ def test_a_matrix_is_no_set_of_generators_and_a_number_no_domain() -> None:
     ],
 )
 def test_a_method_says_which_guarantees_it_takes(make, wrong) -> None:
-    with pytest.raises(InvalidRequest, match=r"cannot promise .*\. Give (GaussianDP|PureDP)"):
+    with pytest.raises(InvalidRequest, match=r"cannot guarantee .*\. Give (GaussianDP|PureDP)"):
         make(wrong)
 
 

@@ -11,7 +11,7 @@ _ENDINGS = {
 
 
 def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written.") -> None:
-    """Refuse a name that promises another format than `kind`, such as ".csv"."""
+    """Refuse a name that guarantees another format than `kind`, such as ".csv"."""
     ending = Path(path).suffix.lower()
     if ending in _ENDINGS and ending != kind:
         raise InvalidRequest(

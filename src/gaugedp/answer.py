@@ -34,7 +34,7 @@ Runs = list[list[Any]]
 class Release:
     """What may be published: noisy integers on a lattice that was fixed before the data was seen, and public facts.
 
-    `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the promise, the
+    `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the guarantee, the
     mechanism, the candidates it was chosen from, the account at the time of the release and, where there was any, the
     processing of the numbers.
     """
@@ -69,7 +69,7 @@ class Release:
         """Return this release with `values` processed by "consistent", "non_negative" or "rounded", at no cost.
 
         Always starts from the raw numbers and goes in that order; without steps the raw release comes back. The
-        promise, the raw numbers and the intervals stay: post-processing sees no data.
+        guarantee, the raw numbers and the intervals stay: post-processing sees no data.
 
         "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
         needs the `query`. "non_negative" and "rounded" change counts alone, never sums or means; after them,
@@ -264,8 +264,8 @@ class Release:
 
     def __repr__(self) -> str:
         processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
-        promised = f"{rounded_up(self.guarantee)}, {self.exactness}"
-        return f"Release({self.facts['query']!r}, {len(self.labels)} answers, {promised}{processed})"
+        guaranteed = f"{rounded_up(self.guarantee)}, {self.exactness}"
+        return f"Release({self.facts['query']!r}, {len(self.labels)} answers, {guaranteed}{processed})"
 
 
 def _stored(level: float) -> str:

@@ -1,4 +1,4 @@
-"""What each mechanism would err at several promises, side by side; no data is touched."""
+"""What each mechanism would err at several guarantees, side by side; no data is touched."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

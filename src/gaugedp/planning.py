@@ -14,7 +14,7 @@ from gaugedp.bounds.nearness import bound_in_words, floor_in_words, least_error
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees.asked import guarantee_asked
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
@@ -58,7 +58,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a question would be answered for a unit and a promise. Made of public facts alone."""
+    """How a question would be answered for a unit and a guarantee. Made of public facts alone."""
 
     query: Query
     unit: PrivacyUnit
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def epsilon(self) -> float:
-        """The ε asked for (or solved for); infinity for a promise that has none at δ = 0."""
+        """The ε asked for (or solved for); infinity for a guarantee that has none at δ = 0."""
         return float(self.asked.to_dict().get("epsilon", math.inf))
 
     @property
@@ -229,7 +229,7 @@ class Plan:
         if self.candidates and self.real_lower_bound > 0:
             return bound_in_words(self.error, self.epsilon, self.real_lower_bound, self.lower_bound)
         ratio = self._gaussian_ratio()
-        return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this question and promise."
+        return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this question and guarantee."
 
     def _gaussian_ratio(self) -> float:
         """Return the root mean square of the noise over the least of all Gaussian noise; 0 where that is not known."""
@@ -293,7 +293,7 @@ def plan(
     mu: float | None = None,
     error: float | None = None,
 ) -> Plan:
-    """Return the plan for a promise, or, for a wanted `error` (expected ℓ₂ norm), for the least ε that reaches it.
+    """Return the plan for a guarantee, or, for a wanted `error` (expected ℓ₂ norm), for the least ε that reaches it.
 
     No data is touched. With `error`, ε is rounded up to three digits; `delta` may be given with it. An error counts
     all answers together, in the unit that `Plan.unit_of_error` names: for a mean these are rows and not the column's
@@ -305,10 +305,12 @@ def plan(
             "For a body of your own take a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
         )
     if error is None:
-        return _plan(query, unit, promise_asked(epsilon, delta, rho, mu))
+        return _plan(query, unit, guarantee_asked(epsilon, delta, rho, mu))
     positive(error=error)
     if epsilon is not None or rho is not None or mu is not None:
-        raise InvalidRequest("Both an error and a promise are given.", "Give error (and delta), or epsilon, rho or mu.")
+        raise InvalidRequest(
+            "Both an error and a guarantee are given.", "Give error (and delta), or epsilon, rho or mu."
+        )
     return _cheapest(query, unit, error, delta)
 
 
@@ -373,15 +375,15 @@ def _weights(query: Query) -> np.ndarray | None:
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
     """Bisect ε on a logarithmic scale; the error falls as ε grows."""
     low, high = (math.log(end) for end in _EPSILON_RANGE)
-    if _plan(query, unit, promise_asked(math.exp(high), delta)).error > error:
+    if _plan(query, unit, guarantee_asked(math.exp(high), delta)).error > error:
         raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Ask for a larger error.")
     while high - low > 1e-3:
         middle = (low + high) / 2
-        reached = _plan(query, unit, promise_asked(math.exp(middle), delta)).error <= error
+        reached = _plan(query, unit, guarantee_asked(math.exp(middle), delta)).error <= error
         low, high = (low, middle) if reached else (middle, high)
-    found = _plan(query, unit, promise_asked(_three_digits_up(math.exp(high)), delta))
+    found = _plan(query, unit, guarantee_asked(_three_digits_up(math.exp(high)), delta))
     while found.error > error:  # errors that are estimated from draws do not fall evenly
-        found = _plan(query, unit, promise_asked(_three_digits_up(found.epsilon * 1.005), delta))
+        found = _plan(query, unit, guarantee_asked(_three_digits_up(found.epsilon * 1.005), delta))
     return found
 
 

@@ -42,7 +42,7 @@ def release(
     on_stage: Callable[[str], object] = str,
     on_progress: Callable[[float], object] = silent,
 ) -> Release:
-    """Answer the question from the table with the promise asked for, paid from the ledger.
+    """Answer the question from the table with the guarantee asked for, paid from the ledger.
 
     The order of acts: plan; draw the noise; pay, durably; look; store the answer in the ledger; show it. A crash
     after paying costs budget and shows nothing. The same `key` with the same request returns the stored answer at no
@@ -64,14 +64,14 @@ def release(
     steps = check(processing, query)
     given = planned or mechanism or (noise.mechanism if noise else None)
     made = _planned(query, table, given, (epsilon, delta, rho, mu))
-    promises = chargeable(made.mechanism.guarantee, made.asked)  # of a plan put together by hand they may not fit
+    guarantees = chargeable(made.mechanism.guarantee, made.asked)  # of a plan put together by hand they may not fit
     stream = system_rng() if rng is None else rng
     prepared, row_key = _noise(made, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
     facts = _facts(made, table, seed)
     on_stage("pay")
     paid = ledger.reserve(
-        promises,
+        guarantees,
         table=table.name,
         unit=table.unit,
         request=_request(made, seed),
@@ -119,7 +119,7 @@ def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if any(number is not None for number in numbers):
-        raise InvalidRequest("Both a plan or mechanism and a promise are given.", "Give one of them.")
+        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Give one of them.")
     mechanism = given.mechanism if isinstance(given, Plan) else given
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
@@ -137,7 +137,7 @@ def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
         numbers = ledger.balance
     except LedgerRefused as refused:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
-    charged = {"charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
+    charged = {"charged": repr(paid.guarantee), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
     charged["key"] = paid.key
     return {**numbers, **charged}
 

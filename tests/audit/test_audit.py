@@ -41,7 +41,7 @@ def response(epsilon: float, seed: int = 1):
 # -- what is found -----------------------------------------------------------------------------------
 
 
-def test_a_kept_promise_is_not_accused_and_nearly_proved() -> None:
+def test_a_kept_guarantee_is_not_accused_and_nearly_proved() -> None:
     found = audited(response(1.0))
     assert not found.violated
     assert 0.8 < found.epsilon_lower < 1
@@ -50,7 +50,7 @@ def test_a_kept_promise_is_not_accused_and_nearly_proved() -> None:
     assert found.method.startswith("black-box: ")
 
 
-def test_a_broken_promise_is_found() -> None:
+def test_a_broken_guarantee_is_found() -> None:
     found = audited(response(1.5))
     assert found.violated
     assert 1 < found.epsilon_lower < 1.5

@@ -1,4 +1,4 @@
-"""One run, many canaries: gross errors are found, kept promises are not accused."""
+"""One run, many canaries: gross errors are found, kept guarantees are not accused."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def test_the_oracle_adds_the_series(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 9.0, 50.0])
-def test_scaled_sums_have_the_promised_digits(epsilon: float) -> None:
+def test_scaled_sums_have_the_guaranteed_digits(epsilon: float) -> None:
     last, offsets = 62, [0.0, 1e-9, 0.37, 1.0]
     found = scaled_sums(np.array(offsets), epsilon, last)
     with mpmath.workdps(60):
@@ -66,6 +66,6 @@ def test_small_epsilon_is_a_gamma_law(exponent: int) -> None:
     assert log_least_ratio(exponent, 1e-6, 1) == pytest.approx(math.log((exponent + 1) / 1e-6), abs=1e-9)
 
 
-def test_nothing_is_promised_where_floats_end() -> None:
+def test_nothing_is_guaranteed_where_floats_end() -> None:
     assert log_least_ratio(3, 800.0, 1) == -math.inf
     assert math.isfinite(log_least_ratio(3, 1e-300, 2))

@@ -31,13 +31,13 @@ def test_an_audit_in_json(desk: Desk) -> None:
     assert facts["epsilon_claimed"] == 0.5
     assert facts["epsilon_lower"] <= 0.5
     assert facts["mechanism"].startswith("Laplace")
-    assert facts["promise"] == "PureDP(0.5)"
+    assert facts["guarantee"] == "PureDP(0.5)"
 
 
-@pytest.mark.parametrize("promise", [["--epsilon", "1", "--delta", "1e-6"], ["--rho", "0.1"], ["--mu", "0.5"]])
-def test_every_promise_can_be_audited(desk: Desk, promise: list[str]) -> None:
+@pytest.mark.parametrize("guarantee", [["--epsilon", "1", "--delta", "1e-6"], ["--rho", "0.1"], ["--mu", "0.5"]])
+def test_every_guarantee_can_be_audited(desk: Desk, guarantee: list[str]) -> None:
     words = ["audit", "--domain", "domain.toml", "--query", "SEX*AGE; sum(PAY)", "--runs", "300", *SURE]
-    done = desk.gaugedp(*words, *promise, "--json")
+    done = desk.gaugedp(*words, *guarantee, "--json")
     assert done.code == 0
     assert json.loads(done.out)["delta"] < 1
 

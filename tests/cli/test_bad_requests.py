@@ -28,7 +28,7 @@ NUMBERS = ["0", "-1", "-0.0", "nan", "inf", "-inf", "1e999", "word", "", "0x1", 
 
 @pytest.mark.parametrize("text", [*NUMBERS, "1_0"])
 @pytest.mark.parametrize("name", ["epsilon", "rho", "mu"])
-def test_a_wrong_promise(desk: Desk, name: str, text: str) -> None:
+def test_a_wrong_guarantee(desk: Desk, name: str, text: str) -> None:
     check_refused(desk, f"{name} is", f"Give {name} as a", **{"epsilon": None, name: text})
 
 
@@ -38,7 +38,7 @@ def test_a_wrong_delta(desk: Desk, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ZEROS)
-def test_a_delta_of_0_is_a_pure_promise(desk: Desk, text: str) -> None:
+def test_a_delta_of_0_is_a_pure_guarantee(desk: Desk, text: str) -> None:
     assert desk.release(delta=text).out.startswith("Answers with 95 % intervals (PureDP(0.5)")
 
 
@@ -46,8 +46,8 @@ def test_a_delta_of_0_is_a_pure_promise(desk: Desk, text: str) -> None:
     "chosen",
     [{"epsilon": None}, {"rho": "1"}, {"rho": "1", "mu": "1"}, {"epsilon": None, "rho": "1", "delta": "1e-6"}],
 )
-def test_a_promise_that_is_not_clear(desk: Desk, chosen: dict[str, str | None]) -> None:
-    check_refused(desk, "The promise is not clear.", "Give epsilon", **chosen)
+def test_a_guarantee_that_is_not_clear(desk: Desk, chosen: dict[str, str | None]) -> None:
+    check_refused(desk, "The guarantee is not clear.", "Give epsilon", **chosen)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_promise_that_is_not_clear(desk: Desk, chosen: dict[str, str | None]) 
     ],
     ids=str,
 )
-def test_a_promise_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str | None]) -> None:
+def test_a_guarantee_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str | None]) -> None:
     check_refused(desk, **chosen)
 
 
@@ -103,7 +103,7 @@ def test_a_wrong_error_to_plan_for(desk: Desk, text: str) -> None:
 
 def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--error", "1e-300")
-    assert (done.code, done.err) == (0, "Remark: a promise of epsilon = 693 protects hardly anybody.\n")
+    assert (done.code, done.err) == (0, "Remark: a guarantee of epsilon = 693 protects hardly anybody.\n")
 
 
 @pytest.mark.parametrize("key", ["x" * 1001, "a\0b", ""], ids=len)

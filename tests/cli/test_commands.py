@@ -23,21 +23,21 @@ from tests.forking import Done, Nursery
 PLAN = ["plan", "--domain", "domain.toml", "--query", QUESTION]
 
 
-def planned(desk: Desk, **promise: float) -> gd.Plan:
+def planned(desk: Desk, **guarantee: float) -> gd.Plan:
     domain = gd.Domain.load(desk.folder / "domain.toml")
-    return gd.plan(gd.query(domain, QUESTION), gd.PrivacyUnit(), **promise)
+    return gd.plan(gd.query(domain, QUESTION), gd.PrivacyUnit(), **guarantee)
 
 
 # -- plan ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "promise", [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.1}, {"mu": 0.3}], ids=str
+    "guarantee", [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.1}, {"mu": 0.3}], ids=str
 )
-def test_plan_prints_the_plan(desk: Desk, promise: dict[str, float]) -> None:
+def test_plan_prints_the_plan(desk: Desk, guarantee: dict[str, float]) -> None:
     before = desk.files()
-    words = [word for name, value in promise.items() for word in (f"--{name}", str(value))]
-    made = planned(desk, **promise)
+    words = [word for name, value in guarantee.items() for word in (f"--{name}", str(value))]
+    made = planned(desk, **guarantee)
     facts = desk.gaugedp(*PLAN, *words, "--json")
     assert (facts.code, facts.err) == (0, "")
     assert json.loads(facts.out) == json.loads(json.dumps(made.to_dict()))
@@ -45,7 +45,7 @@ def test_plan_prints_the_plan(desk: Desk, promise: dict[str, float]) -> None:
     assert (table.code, table.err) == (0, "")
     assert f"Chosen: {made.mechanism.name}, {made.reason}" in table.out
     assert all(row["mechanism"] in table.out for row in made.table())
-    assert f"Promise: {made.asked!r}" in table.out
+    assert f"Guarantee: {made.asked!r}" in table.out
     assert desk.files() == before
 
 
@@ -157,7 +157,7 @@ def test_of_two_colleagues_the_second_is_told_to_wait(desk: Desk, monkeypatch: p
     assert "nothing was spent now" in desk.release(key="my-key").out
 
 
-def test_the_promise_of_quantiles_begins_with_the_one_that_was_asked_for(desk: Desk) -> None:
+def test_the_guarantee_of_quantiles_begins_with_the_one_that_was_asked_for(desk: Desk) -> None:
     assert desk.release(query="median(PAY)").out.startswith("Answers with 95 % intervals (PureDP(0.5), in detail ")
 
 
@@ -211,7 +211,7 @@ def test_a_budget_that_protects_hardly_anybody_is_remarked_on(desk: Desk, text: 
 
 
 def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
-    why = "with that chance the promise need not hold for a person; choose it below 1 over the number of people."
+    why = "with that chance the guarantee need not hold for a person; choose it below 1 over the number of people."
     said = f"Remark: delta is 0.01: {why}"
     assert desk.gaugedp("ledger", "open", "new.ledger", "--budget", "1,0.01").err == f"{said}\n"
     assert desk.gaugedp("ledger", "open", "best.ledger", "--budget", "best=1,0.01").err == f"{said}\n"
@@ -225,7 +225,7 @@ def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
 def test_a_plan_that_protects_hardly_anybody_is_remarked_on(desk: Desk) -> None:
     weak = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--epsilon", "30", "--delta", "0.01")
     assert weak.code == 0
-    assert weak.err.startswith("Remark: a promise of epsilon = 30 protects hardly anybody.\nRemark: delta is 0.01")
+    assert weak.err.startswith("Remark: a guarantee of epsilon = 30 protects hardly anybody.\nRemark: delta is 0.01")
 
 
 def test_the_command_in_a_report_brings_the_answer_back(desk: Desk) -> None:
@@ -306,7 +306,7 @@ def test_open_show_verify(desk: Desk) -> None:
     for _ in range(3):
         assert desk.release(ledger="new.ledger").code == 0
     shown = desk.gaugedp("ledger", "show", "new.ledger", "--delta", "1e-6")
-    assert "If all promises were fixed in advance, the total is: epsilon" in shown.out
+    assert "If all guarantees were fixed in advance, the total is: epsilon" in shown.out
     assert "The budget is charged the other number: what was spent." in shown.out
 
 

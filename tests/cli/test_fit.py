@@ -209,7 +209,7 @@ def test_a_table_without_rows_is_fitted_like_any_other(desk: Desk) -> None:
     ("unit", "size"),
     [('neighbours = "replace"', 2), ('column = "PID"\nmax_rows = 2', 2), ('column = "PID"\nneighbours = "replace"', 2)],
 )
-def test_the_promise_is_to_the_unit_of_the_domain_file(desk: Desk, unit: str, size: int) -> None:
+def test_the_guarantee_is_to_the_unit_of_the_domain_file(desk: Desk, unit: str, size: int) -> None:
     (desk.folder / "domain.toml").write_text(
         f"{DOMAIN.replace('[attributes]', f'[unit]{chr(10)}{unit}{chr(10)}[attributes]')}"
     )
@@ -227,9 +227,9 @@ def test_a_ledger_of_another_currency_is_charged_where_it_can_be(desk: Desk) -> 
     assert fit(desk, ledger="rho.ledger", delta="1e-6").code == 3
     chosen = {"model": "svc", "target": "AGE", "features": "SEX", "score": "0.25"}
     gaussian = fitted(desk, ledger="rho.ledger", delta="1e-6", **chosen)
-    promise = from_dict(gaussian["guarantee"])
-    assert promise.price("zcdp") is not None
-    assert 0.5 < promise.epsilon(1e-6) <= 0.75, "the sum: there is no price for the larger of the two"
+    guarantee = from_dict(gaussian["guarantee"])
+    assert guarantee.price("zcdp") is not None
+    assert 0.5 < guarantee.epsilon(1e-6) <= 0.75, "the sum: there is no price for the larger of the two"
 
 
 def test_a_budget_without_a_price_is_refused_before_a_ledger_is_made(desk: Desk) -> None:
@@ -281,7 +281,7 @@ def test_a_wrong_request(desk: Desk, words: tuple[str, ...], chosen: dict[str, s
 
 
 @pytest.mark.parametrize("chosen", [{"epsilon": "1e-300"}, {"score": "1e-300"}], ids=str)
-def test_a_promise_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str]) -> None:
+def test_a_guarantee_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str]) -> None:
     check_refused(desk, **chosen)
 
 

@@ -71,7 +71,7 @@ def test_a_budget_by_the_best_order_prints_one_sum(desk: Desk) -> None:
     assert "total" not in shown
     assert "room" not in done.out + shown
     asked = desk.gaugedp("ledger", "show", "best.ledger", "--delta", "1e-6").out
-    assert "If all promises were fixed in advance, the total is: epsilon 0.5 at delta 1e-06." in asked
+    assert "If all guarantees were fixed in advance, the total is: epsilon 0.5 at delta 1e-06." in asked
     refused = desk.release(ledger="best.ledger", epsilon="5")
     assert f"; epsilon {left} of BestOrder(4, 1e-06) is left in 'best.ledger'." in refused.err
 
@@ -105,6 +105,6 @@ def test_the_intervals_of_quantiles_are_said_to_hold_at_once(desk: Desk) -> None
 
 def test_a_bound_that_was_typed_is_printed_as_it_was_typed(desk: Desk) -> None:
     plan = ["plan", "--domain", "domain.toml", "--query", "SEX", "--mu"]
-    assert "Promise: GaussianDP(0.12345)\n" in desk.gaugedp(*plan, "0.12345").out
-    assert "Promise: GaussianDP(0.1235)\n" in desk.gaugedp(*plan, "0.12345678").out
+    assert "Guarantee: GaussianDP(0.12345)\n" in desk.gaugedp(*plan, "0.12345").out
+    assert "Guarantee: GaussianDP(0.1235)\n" in desk.gaugedp(*plan, "0.12345678").out
     assert repr(GaussianDP(0.12345678)) == "GaussianDP(0.12345678)"

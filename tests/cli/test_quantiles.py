@@ -43,7 +43,7 @@ def test_a_release_into_every_file(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
-def test_the_ledger_shows_the_promise_that_was_asked_for(desk: Desk) -> None:
+def test_the_ledger_shows_the_guarantee_that_was_asked_for(desk: Desk) -> None:
     desk.released(query="median(PAY)", ledger="new.ledger", budget="2")
     shown, stored = (desk.gaugedp("ledger", "show", "new.ledger", *words).out for words in ((), ("--json",)))
     assert "PureDP(0.5)  median(PAY)" in shown

@@ -164,5 +164,5 @@ def shown(model: Any, X: Any, y: Any) -> tuple:
             model.set_params(ledger=ledger).fit(X, y)
         except GaugedpError as error:
             refusal = (type(error).__name__, str(error))
-    lines = [(entry.kind, entry.promise, entry.charge, entry.request) for entry in ledger.entries()[1:]]
+    lines = [(entry.kind, entry.guarantee, entry.charge, entry.request) for entry in ledger.entries()[1:]]
     return refusal, lines, out.getvalue(), [(one.category, str(one.message)) for one in caught]

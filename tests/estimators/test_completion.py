@@ -268,7 +268,7 @@ def test_own_ratings_touch_their_user_alone_and_are_not_kept() -> None:
 
 @UNITS
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_guarantee_and_release_say_what_was_promised(unit: str, delta: float) -> None:
+def test_guarantee_and_release_say_what_was_guaranteed(unit: str, delta: float) -> None:
     model = clone(MODEL).set_params(unit=unit, delta=delta).fit(X, Y)
     spent = model.guarantee_.epsilon(delta)
     assert 3.99 < float(spent) <= 4

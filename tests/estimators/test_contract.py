@@ -132,6 +132,6 @@ def public_facts(model, ledger) -> dict:
         "facts": model.release_.facts,
         "guarantee": repr(model.guarantee_),
         "said": (model.solver_, model.reason_, model.release_.exactness),
-        "paid": [(entry.kind, repr(entry.promise)) for entry in ledger.entries()],
+        "paid": [(entry.kind, repr(entry.guarantee)) for entry in ledger.entries()],
         "shown": model.decision_function(np.zeros((1, 2))).shape,
     }

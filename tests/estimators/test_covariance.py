@@ -1,4 +1,4 @@
-"""A private covariance of low rank: what it finds, what it promises, scikit-learn's contract. Keys are fixed."""
+"""A private covariance of low rank: what it finds, what it guarantees, scikit-learn's contract. Keys are fixed."""
 
 import math
 
@@ -105,12 +105,12 @@ def test_where_nothing_stands_out_the_matrix_is_small() -> None:
     assert np.linalg.norm(model.covariance_, 2) < noise.edge / 200 / 2
 
 
-# -- what it promises --------------------------------------------------------------------------------
+# -- what it guarantees --------------------------------------------------------------------------------
 
 
 @BOTH
 @DELTAS
-def test_the_promise_is_the_one_asked_for_and_the_ledger_pays_it_first(delta: float, neighbours: str) -> None:
+def test_the_guarantee_is_the_one_asked_for_and_the_ledger_pays_it_first(delta: float, neighbours: str) -> None:
     unit = gd.PrivacyUnit(neighbours=neighbours)
     ledger = gd.Ledger.in_memory(gd.ApproxDP(1.5, 1e-5) if delta else gd.PureDP(1.5), unit=unit)
     model = LowRankCovariance(2, 1.0, delta, row_norm=3.0, neighbours=neighbours, ledger=ledger, random_state=1)

@@ -20,7 +20,7 @@ from gaugedp.estimators.svc import LinearSVC
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian
 
-PROMISES = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
+GUARANTEES = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
 
 
 def in_ball(rows: np.ndarray) -> np.ndarray:
@@ -36,21 +36,23 @@ def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: 
     whole, order = _sums(rows, labels, weights), rng.permutation(12)
     assert (_sums(rows[order], labels[order], weights) == whole).all()
     without = _sums(rows[1:], labels[1:], weights)
-    assert np.linalg.norm(whole - without) <= Level.plan(PROMISES[0], replaced=False).noise.body.radius(2)
+    assert np.linalg.norm(whole - without) <= Level.plan(GUARANTEES[0], replaced=False).noise.body.radius(2)
     other = np.vstack([-rows[:1], rows[1:]]), np.r_[-labels[:1], labels[1:]]
-    assert np.linalg.norm(whole - _sums(*other, weights)) <= Level.plan(PROMISES[0], replaced=True).noise.body.radius(2)
+    assert np.linalg.norm(whole - _sums(*other, weights)) <= Level.plan(GUARANTEES[0], replaced=True).noise.body.radius(
+        2
+    )
 
 
 @pytest.mark.parametrize("replaced", [True, False])
 def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
-    """A tenth less noise would break the promise: the farthest sums are apart by the charge, and by no more."""
-    level, weights = Level.plan(PROMISES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
+    """A tenth less noise would break the guarantee: the farthest sums are apart by the charge, and by no more."""
+    level, weights = Level.plan(GUARANTEES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
     rows, labels = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]) / math.sqrt(3), np.array([1.0, -1.0])
     first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights) for i in (0, 1))
     moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
     mu = moved / math.sqrt(level.noise.variances[0])
     assert 0.999 * level.side < mu <= level.side
-    asked = Level.plan(PROMISES[1], replaced)
+    asked = Level.plan(GUARANTEES[1], replaced)
     assert asked.noise.guarantee.value + asked.rest.value == pytest.approx(0.5, rel=1e-12)
     assert asked.noise.guarantee.value + asked.rest.value <= 0.5
 
@@ -70,7 +72,7 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
 
 
 def test_weights_of_any_size_give_a_number_of_their_size() -> None:
-    level = Level.plan(PROMISES[0], True)
+    level = Level.plan(GUARANTEES[0], True)
     rows, labels = in_ball(np.random.default_rng(1).standard_normal((50, 9))), np.ones(50)
     found = {}
     for size in (0.0, 5e-324, 1e-200, 1.0, 1e200, 1e300):
@@ -109,7 +111,7 @@ def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: 
 
 
 @pytest.mark.parametrize("solver", ["gradient", "objective"])
-def test_the_level_is_part_of_the_promise(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     task = linear_model.Task
     monkeypatch.setattr(linear_model, "Task", lambda *given: seen.append(task(*given)) or seen[-1])
@@ -141,7 +143,7 @@ def test_several_classes_and_affordable_centres_have_none() -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", ["gradient", "objective"])
-def test_count_centre_and_level_are_all_in_the_promise(
+def test_count_centre_and_level_are_all_in_the_guarantee(
     solver: str, n_classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every Gaussian release of a fit, as it was made, is in the μ that the solver is told of."""

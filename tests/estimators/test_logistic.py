@@ -1,4 +1,4 @@
-"""Private logistic regression: what it fits, what it promises, and that its noise is there. Keys are fixed."""
+"""Private logistic regression: what it fits, what it guarantees, and that its noise is there. Keys are fixed."""
 
 import math
 import warnings
@@ -128,7 +128,7 @@ def test_the_centre_and_spread_are_found() -> None:
     assert Centre.plan(gd.PureDP(1.0), 2, 10, False).noise is None
 
 
-def test_the_promise_is_what_was_asked() -> None:
+def test_the_guarantee_is_what_was_asked() -> None:
     cases = {"objective": 2, "gradient": 3}
     for solver, n_classes in cases.items():
         for neighbours in ("replace", "add_remove"):
@@ -300,7 +300,7 @@ def test_scales_that_no_float_can_square_are_refused_before_paying(scale: dict) 
 
 def test_what_is_refused_after_paying_says_that_it_stays_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
-        raise InvalidRequest("No noise keeps this promise.", "Give a larger delta.")
+        raise InvalidRequest("No noise keeps this guarantee.", "Give a larger delta.")
 
     monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", refused)
     ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))

@@ -132,7 +132,7 @@ def test_the_support_is_found(neighbours: str, noise: str) -> None:
     assert np.count_nonzero(model.mean_) == S
 
 
-def test_pure_promises_are_kept_too() -> None:
+def test_pure_guarantees_are_kept_too() -> None:
     model = SparseMean(S, 60.0, bounds=(-4, 4), random_state=1).fit(ROWS)
     assert model.guarantee_ == gd.PureDP(60.0)
     assert sorted(model.support_) == SUPPORT.tolist()

@@ -1,4 +1,4 @@
-"""Private PCA and the top eigenvector: what they fit, what they promise, scikit-learn's contract. Keys are fixed."""
+"""Private PCA and the top eigenvector: what they fit, what they guarantee, scikit-learn's contract. Keys are fixed."""
 
 import math
 
@@ -134,13 +134,13 @@ def test_the_mean_pays_on_digits() -> None:
     assert held(clone(model).set_params(centre="public").fit(rows)) < 0.8 * best
 
 
-# -- what they promise -------------------------------------------------------------------------------
+# -- what they guarantee -------------------------------------------------------------------------------
 
 
 @BOTH
 @DELTAS
 @pytest.mark.parametrize("kind", [PCA, TopEigenvector])
-def test_the_promise_is_the_one_asked_for_and_the_ledger_pays_it_first(kind, delta: float, neighbours: str) -> None:
+def test_the_guarantee_is_the_one_asked_for_and_the_ledger_pays_it_first(kind, delta: float, neighbours: str) -> None:
     unit = gd.PrivacyUnit(neighbours=neighbours)
     ledger = gd.Ledger.in_memory(gd.ApproxDP(1.5, 1e-5) if delta else gd.PureDP(1.5), unit=unit)
     model = kind(epsilon=1.0, delta=delta, row_norm=3.0, neighbours=neighbours, ledger=ledger, random_state=1)
@@ -154,7 +154,7 @@ def test_the_promise_is_the_one_asked_for_and_the_ledger_pays_it_first(kind, del
 @BOTH
 @pytest.mark.parametrize("centre", ["mean", "public"])
 @pytest.mark.parametrize("solver", ["gaussian", "oja", "exponential"])
-def test_the_parts_of_a_fit_keep_the_promise_together(solver: str, centre: str, neighbours: str, monkeypatch) -> None:
+def test_the_parts_of_a_fit_keep_the_guarantee_together(solver: str, centre: str, neighbours: str, monkeypatch) -> None:
     """Whatever is calibrated on the way, composed, is within what the fit says."""
     parts: list = []
     for kind in (spectral.NoisyMoments, spectral.Oja, spectral.SphereExponential):

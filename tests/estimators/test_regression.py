@@ -125,7 +125,7 @@ def test_replacing_costs_twice_what_adding_does() -> None:
 
 
 @pytest.mark.statistical
-def test_the_noise_of_a_fit_is_as_large_as_its_promise_asks() -> None:
+def test_the_noise_of_a_fit_is_as_large_as_its_guarantee_asks() -> None:
     """One gradient step from 0 on rows that are 0: the released point is noise of a known law; chi-square of 3000."""
     method = LeastSquares.calibrate((500, 3), gd.ApproxDP(0.5, 1e-6), 100.0, "replace", "gradient")
     sigma = math.sqrt(float(method.gradient.variances[0])) * method.pace / 500
@@ -145,7 +145,7 @@ def test_momentum_adds_little_noise_and_goes_as_far() -> None:
     assert method.momentum
     assert method.pace == 1.0
     rng, far = gd.research_rng(6), method.steps**2 / 8 / n
-    at_once = math.sqrt(float(method.gradient.variances[0]) / method.steps)  # noise of a step with all of the promise
+    at_once = math.sqrt(float(method.gradient.variances[0]) / method.steps)  # noise of a step with all of the guarantee
     still = np.array([method.solve_sums(lambda _: np.zeros(d), rng) for _ in range(20)]).ravel()
     assert 1.0 < still.std() / (far * at_once) < 1.25
     pulled = method.solve_sums(lambda _: np.full(d, -1e3 * 4.0**BITS), rng)
@@ -273,7 +273,7 @@ def test_loose_bounds_and_a_small_ball_do_no_worse_than_a_constant(radius: float
     assert explained > (0.6 if radius is None else -1e-3)
 
 
-def test_pure_noise_keeps_a_promise_with_a_delta_where_it_is_the_fainter() -> None:
+def test_pure_noise_keeps_a_guarantee_with_a_delta_where_it_is_the_fainter() -> None:
     """Of few columns at a small ε; δ is never a reason for more noise."""
     for shape, epsilon, is_pure in (((400, 2), 0.1, True), ((400, 4), 0.3, True), ((10_000, 11), 1.0, False)):
         asked = gd.ApproxDP(epsilon, 1e-6)

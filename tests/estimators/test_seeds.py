@@ -60,7 +60,7 @@ def test_a_bad_seed_costs_nothing_and_a_good_one_is_stamped(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["PCA", "TopEigenvector", "LinearRegression", "LinearSVC", "LogisticRegression", "Mean"]
 )
-def test_absurd_promises_end_in_a_fit_or_in_words(name: str, epsilon: float) -> None:
+def test_absurd_guarantees_end_in_a_fit_or_in_words(name: str, epsilon: float) -> None:
     """Also for rows that are all zeros: what is refused is refused before anything is paid."""
     for delta in (0.0, 1e-300, 1e-6):
         ledger = gd.Ledger.in_memory(gd.ApproxDP(1e6, 0.5))

@@ -65,7 +65,7 @@ def test_units_and_intercept_come_back() -> None:
     assert model.score(rows, target) > 0.25
 
 
-def test_the_promise_is_that_of_the_parts() -> None:
+def test_the_guarantee_is_that_of_the_parts() -> None:
     """Every part is calibrated by itself; together they are (ε, δ)-DP and spend nearly all of it."""
     for solver, rounds in (("screen", 0), ("iht", 4)):
         for asked in (gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)):

@@ -70,7 +70,7 @@ def test_joint_slopes_are_subgradients() -> None:
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-def test_three_classes_and_the_promise(neighbours: str, delta: float) -> None:
+def test_three_classes_and_the_guarantee(neighbours: str, delta: float) -> None:
     rows, _ = sphere(4000, 2, 4)
     labels = np.digitize(np.arctan2(rows[:, 0], rows[:, 1]), [-1, 1])
     model = clone(MODEL).set_params(classes=[0, 1, 2], neighbours=neighbours, delta=delta)

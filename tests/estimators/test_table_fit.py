@@ -1,4 +1,4 @@
-"""From a table to features, the split, the score and the promise: by hand, and on odd rows."""
+"""From a table to features, the split, the score and the guarantee: by hand, and on odd rows."""
 
 import math
 
@@ -159,7 +159,7 @@ def test_one_class_and_too_many_features_are_refused():
         TableDesign.of(domain, ["day"], "sex", True)
 
 
-# -- the promise -----------------------------------------------------------------------------------
+# -- the guarantee -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 1000])
@@ -189,7 +189,7 @@ def test_the_share_of_a_row_adds_up_to_what_was_asked(size, epsilon, beside):
 def test_a_unit_is_a_group_of_rows(unit, size):
     assert group_size(unit) == size
     planned = TableFit.plan(design("sex", "pay", False), "linear", unit, gd.ApproxDP(1.0, 1e-6), 2.0)
-    assert planned.promise == gd.ApproxDP(2.0, 1e-6)
+    assert planned.guarantee == gd.ApproxDP(2.0, 1e-6)
     given = planned._estimator()
     assert given.neighbours == "add_remove"
     assert given.epsilon == pytest.approx(1 / size)
@@ -199,7 +199,7 @@ def test_a_unit_is_a_group_of_rows(unit, size):
 
 
 @pytest.mark.parametrize(
-    ("asked", "score", "promise"),
+    ("asked", "score", "guarantee"),
     [
         (gd.PureDP(1), None, gd.PureDP(1)),
         (gd.PureDP(1), 0.5, gd.PureDP(1)),
@@ -208,10 +208,10 @@ def test_a_unit_is_a_group_of_rows(unit, size):
         (gd.ApproxDP(1, 1e-6), 3.0, gd.ApproxDP(3, 1e-6)),
     ],
 )
-def test_fit_and_score_cost_the_larger_of_the_two(asked, score, promise):
+def test_fit_and_score_cost_the_larger_of_the_two(asked, score, guarantee):
     planned = TableFit.plan(design("sex", "pay", False), "linear", ROW, asked, score)
-    assert planned.promise == promise
-    assert planned.own_promise.epsilon(1e-6) <= (asked.epsilon(1e-6) + (score or 0)) * (1 + 1e-9)
+    assert planned.guarantee == guarantee
+    assert planned.guarantee_of_parts.epsilon(1e-6) <= (asked.epsilon(1e-6) + (score or 0)) * (1 + 1e-9)
 
 
 # -- the split and the score -----------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_one_row_moves_the_sums_by_one():
 
 
 @pytest.mark.statistical
-def test_the_noise_has_the_size_that_the_promise_needs():
+def test_the_noise_has_the_size_that_the_guarantee_needs():
     """At ε = 0.5 and two rows a unit: deviation √2·4 on each sum, seen within 5 %; keys are fixed."""
     values, rng, seen = np.repeat([0.0, 1.0], [120, 280]), gd.research_rng(6), []
     for _ in range(3000):

@@ -226,7 +226,7 @@ WRONG = [
     ({"epsilon": 0.0}, "epsilon"),
     ({"delta": 1.0}, "delta"),
     ({"neighbours": "none"}, "Choose one of"),
-    ({"solver": "stochastic", "delta": 0.0}, "cannot promise"),
+    ({"solver": "stochastic", "delta": 0.0}, "cannot guarantee"),
 ]
 
 

@@ -1,7 +1,7 @@
 """Faults at every step of a ledger: each statement of each act, each link of the chain, each stage of a release.
 
 The steps are not listed by hand: an act is done once and its steps are noted in order. Then a forked child does the act
-again and meets one fault before or after one step, and goes on as a program would; what it was promised it says over a
+again and meets one fault before or after one step, and goes on as a program would; what it was given it says over a
 pipe. The parent looks at the ledger after each fault.
 """
 
@@ -181,7 +181,7 @@ def _end_server(connection: Any) -> None:
 
 @dataclass(frozen=True)
 class Doing:
-    """A program on the ledger at `place`, asking under `key`. What it is promised it says to `say`."""
+    """A program on the ledger at `place`, asking under `key`. What it is guaranteed it says to `say`."""
 
     place: str
     table: Path
@@ -263,7 +263,7 @@ class Inspector:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.before = ledger.entries()
-        self.promised: dict[str, str] = {}
+        self.guaranteed: dict[str, str] = {}
         self.tips: set[str] = set()
         self.counts: Counter[str] = Counter()
 
@@ -275,7 +275,7 @@ class Inspector:
         kept = {kind: {entry.key for entry in entries if entry.kind == kind} for kind in ("reserve", "settle")}
         asked, reserved = self._hear(said)
         assert reserved <= kept["reserve"], "an acknowledged reservation was lost"
-        assert self.promised.keys() <= kept["settle"], "an acknowledged release was lost"
+        assert self.guaranteed.keys() <= kept["settle"], "an acknowledged release was lost"
         assert self.tips <= {entry.tip for entry in entries}
         assert self.ledger.spent == gd.PureDP(len(kept["reserve"]) / 1000), "the sum is not that of the entries"
         new = {entry.key for entry in entries[len(self.before) :] if entry.kind == "reserve"}
@@ -287,7 +287,7 @@ class Inspector:
 
     def close(self) -> None:
         """Every acknowledged release is found under its key, byte for byte."""
-        for key, said in list(self.promised.items())[-5:]:
+        for key, said in list(self.guaranteed.items())[-5:]:
             row = self.ledger._store.run(lambda one, key=key: one.find("settle", key), write=False)
             assert hashlib.sha256(row.act.released).hexdigest() == said
 
@@ -301,7 +301,7 @@ class Inspector:
                 reserved.add(rest[0])
                 self.tips.add(rest[1])
             if word == "settled":
-                self.promised[rest[0]] = rest[2]
+                self.guaranteed[rest[0]] = rest[2]
             self.counts[word] += word in ("refused", "raised")
         return asked, reserved
 

@@ -196,10 +196,10 @@ def rows(count: int) -> str:
 
 
 def fit_releases(_: Path) -> Trial:
-    promises = [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0), gd.ZCDP(0.5), 2 * gd.GaussianDP(0.5) + gd.PureDP(0.1)]
+    guarantees = [gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0), gd.ZCDP(0.5), 2 * gd.GaussianDP(0.5) + gd.PureDP(0.1)]
     facts = {"solver": "gradient", "bounds": [[0, 1], [2, 3]], "steps": 10}
     values = {"coefficients": np.arange(6.0).reshape(2, 3), "intercept": np.array([0.5])}
-    seeds = [FitRelease("Lasso", values, promise, "exact", facts).to_json() for promise in promises]
+    seeds = [FitRelease("Lasso", values, guarantee, "exact", facts).to_json() for guarantee in guarantees]
 
     def read(text: str) -> object:
         fit = FitRelease.from_json(text)
@@ -212,19 +212,19 @@ def fit_releases(_: Path) -> Trial:
     return trial
 
 
-def promises(_: Path) -> Trial:
-    from gaugedp.guarantees import json as promise_json
+def guarantees(_: Path) -> Trial:
+    from gaugedp.guarantees import json as guarantee_json
 
     made = [
         gd.PureDP(1.0), gd.ApproxDP(1, 1e-6), gd.ZCDP(0.5), gd.GaussianDP(1.0), gd.RenyiDP([2.0, 4.0], [0.1, 0.3]),
         gd.guarantees.LaplaceLoss(2.0), gd.guarantees.FiniteLoss([0.5, 0.5], [0.25, 0.75]), 3 * gd.PureDP(0.1),
         gd.guarantees.SubsampledGaussian(0.01, 1.0), gd.guarantees.RandomizedResponseLoss(1.0),
     ]  # fmt: skip
-    seeds = [promise_json.to_json(promise) for promise in made]
+    seeds = [guarantee_json.to_json(guarantee) for guarantee in made]
 
     def trial(draw: random.Random) -> tuple[object, Callable[[], object]]:
         text = damaged_json(draw, seeds)
-        return text, lambda: promise_json.from_json(text).to_dict()
+        return text, lambda: guarantee_json.from_json(text).to_dict()
 
     return trial
 
@@ -247,7 +247,7 @@ def ledgers(folder: Path) -> Trial:
     def read(path: Path) -> object:
         ledger = gd.Ledger.open(path, timeout=0)
         shown = ledger.spent, ledger.remaining, ledger.total, ledger.entries(), ledger.verify(), repr(ledger)
-        key = {"promises": [gd.PureDP(0.1)], "table": "people", "unit": gd.PrivacyUnit(), "request": {"query": "SEX"}}
+        key = {"guarantees": [gd.PureDP(0.1)], "table": "people", "unit": gd.PrivacyUnit(), "request": {"query": "SEX"}}
         found = [ledger.reserve(**key, key="key-0"), ledger.reserve(**key, key="new")]
         return shown, [ledger.settle(one, b"x") for one in found if isinstance(one, Reservation)]
 
@@ -293,7 +293,9 @@ def damaged_pages(draw: random.Random, seed: bytes) -> bytes:
 
 def change_entries(draw: random.Random, path: Path) -> str:
     """Write something else into an entry or the head, behind the back of the guards."""
-    column = draw.choice(["kind", "key", "promise", "charge", "request", "released", "spent", "time", "tip", "number"])
+    column = draw.choice(
+        ["kind", "key", "guarantee", "charge", "request", "released", "spent", "time", "tip", "number"]
+    )
     value = draw.choice(
         [None, "", "1", "-5", "x", "9" * 500, "{}", '{"kind":"PureDP","epsilon":9}', b"\xff", 2**62, 1.5]
     )
@@ -319,7 +321,7 @@ KINDS: dict[str, Callable[[Path], Trial]] = {
     "query texts": query_texts,
     "releases": releases,
     "fit releases": fit_releases,
-    "promises": promises,
+    "guarantees": guarantees,
     "tables": tables,
     "ledgers": ledgers,
 }

@@ -1,7 +1,7 @@
 """A process that forks workers on ledgers when told to on standard input; run by the fault tests.
 
 `spend LEDGER LOG` forks a worker that reserves and settles until it is killed or the budget is gone, and
-writes what it was promised to LOG, durably: "reserved KEY" after reserve, "settled KEY TIP" after settle. Its
+writes what it was guaranteed to LOG, durably: "reserved KEY" after reserve, "settled KEY TIP" after settle. Its
 process id is the answer. `race LEDGER COUNT` reserves `COUNT` times in this process and answers the number of
 reservations that were granted, and what was said where the ledger was not opened; `race LEDGER COUNT blindly` does not
 look for a second name of the file. `wait PID` answers "gone" when that worker has ended.

@@ -9,7 +9,7 @@ import pytest
 from gaugedp.errors import UnreadableTable
 from tests.faults import fuzzing
 
-TRIALS = {"domain files": 800, "query texts": 1200, "releases": 500, "fit releases": 800, "promises": 800}
+TRIALS = {"domain files": 800, "query texts": 1200, "releases": 500, "fit releases": 800, "guarantees": 800}
 SLOW = {"tables": 15, "ledgers": 60}
 
 pytestmark = pytest.mark.skipif(not hasattr(fuzzing.signal, "SIGALRM"), reason="this system has no alarms")

@@ -1,4 +1,4 @@
-"""One table of promises: ordinary ones of every kind, which answer quickly, and the extremes of every kind."""
+"""One table of guarantees: ordinary ones of every kind, which answer quickly, and the extremes of every kind."""
 
 import math
 from fractions import Fraction
@@ -96,11 +96,11 @@ EXTREME: dict[str, list[Guarantee]] = {
     ],
 }
 
-ALL_ORDINARY = [promise for promises in ORDINARY.values() for promise in promises]
-ALL_EXTREME = [promise for promises in EXTREME.values() for promise in promises]
+ALL_ORDINARY = [guarantee for guarantees in ORDINARY.values() for guarantee in guarantees]
+ALL_EXTREME = [guarantee for guarantees in EXTREME.values() for guarantee in guarantees]
 
 
-def named(promise: Guarantee) -> str:
+def named(guarantee: Guarantee) -> str:
     """Return a short name for a test."""
-    text = repr(promise)
+    text = repr(guarantee)
     return text if len(text) < 50 else f"{text[:40]}…{len(text)}"

@@ -1,4 +1,4 @@
-"""Made-up promises for property tests."""
+"""Made-up guarantees for property tests."""
 
 from hypothesis import strategies as st
 

@@ -646,7 +646,7 @@ def subsampled() -> Iterator[Case]:
 
 
 def advanced() -> Iterator[Case]:
-    """Advanced composition of pure promises, as Dwork and Roth print it and with its mean loss."""
+    """Advanced composition of pure guarantees, as Dwork and Roth print it and with its mean loss."""
     settings = (("0.01", "100"), ("0.01", "1000"), ("0.1", "1000"), ("0.1", "10000"), ("0.5", "200"))
     for (epsilon, count), delta in itertools.product(settings, ("1e-6", "1e-12")):
         given = {"epsilon": epsilon, "count": count, "delta": delta}

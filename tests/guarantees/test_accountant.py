@@ -15,13 +15,13 @@ from gaugedp.guarantees.losses.subsampled import SubsampledLosses
 MIXED = 40 * g.LaplaceLoss(7) + 25 * g.RandomizedResponseLoss(0.11) + 3 * g.GaussianDP(0.2) + g.ExponentialLoss(0.3)
 
 
-def total(promise: g.Guarantee) -> Total:
-    return Total(promise.leaves())
+def total(guarantee: g.Guarantee) -> Total:
+    return Total(guarantee.leaves())
 
 
-def by_contour(promise: g.Guarantee, epsilon: float) -> tight.Found:
+def by_contour(guarantee: g.Guarantee, epsilon: float) -> tight.Found:
     """Return the bracket of δ by the contour, whatever else would do."""
-    parts = total(promise)
+    parts = total(guarantee)
     order = tight.saddle(parts, epsilon)
     found = tight._refined(parts, order, epsilon, -1.0)
     return tight._exponentials(found)
@@ -29,7 +29,7 @@ def by_contour(promise: g.Guarantee, epsilon: float) -> tight.Found:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.1, 2.0])
 @pytest.mark.parametrize(
-    "promise",
+    "guarantee",
     [
         6 * g.RandomizedResponseLoss(0.5),
         3 * g.DiscreteLaplaceLoss(2.0, 3) + 4 * g.RandomizedResponseLoss(0.25),
@@ -37,25 +37,25 @@ def by_contour(promise: g.Guarantee, epsilon: float) -> tight.Found:
     ],
     ids=repr,
 )
-def test_the_contour_agrees_with_all_sums_written_out(promise: g.Guarantee, epsilon: float) -> None:
-    exact = written_out(total(promise))
+def test_the_contour_agrees_with_all_sums_written_out(guarantee: g.Guarantee, epsilon: float) -> None:
+    exact = written_out(total(guarantee))
     assert exact is not None
     truth = tight._exponentials(exact.log_delta(epsilon))
-    found = by_contour(promise, epsilon)
+    found = by_contour(guarantee, epsilon)
     assert found.low <= truth.high
     assert truth.low <= found.high
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize(
-    "promise", [12 * g.LaplaceLoss(2), 5 * g.LaplaceLoss(3) + g.LaplaceLoss(1) + 2 * g.RandomizedResponseLoss(0.3)],
+    "guarantee", [12 * g.LaplaceLoss(2), 5 * g.LaplaceLoss(3) + g.LaplaceLoss(1) + 2 * g.RandomizedResponseLoss(0.3)],
     ids=repr,
 )  # fmt: skip
-def test_the_contour_agrees_with_the_residues(promise: g.Guarantee, epsilon: float) -> None:
-    exact = residues(total(promise))
+def test_the_contour_agrees_with_the_residues(guarantee: g.Guarantee, epsilon: float) -> None:
+    exact = residues(total(guarantee))
     assert exact is not None
     truth = tight._exponentials(exact.log_delta(epsilon))
-    found = by_contour(promise, epsilon)
+    found = by_contour(guarantee, epsilon)
     assert found.low <= truth.high
     assert truth.low <= found.high
     assert truth.high <= truth.low * (1 + 1e-9)
@@ -64,16 +64,16 @@ def test_the_contour_agrees_with_the_residues(promise: g.Guarantee, epsilon: flo
 def test_padding_is_an_upper_bound_that_is_seen() -> None:
     """Few unlike responses with a Laplace: too many sums to write out, no lattice, and nothing that makes M fall."""
     parts = [g.RandomizedResponseLoss(0.1 + 0.013 * math.sqrt(k)) for k in range(24)] + [g.LaplaceLoss(4)]
-    promise = g.compose((part, 1) for part in parts)
-    contour = tight._contour(total(promise), 8.0, 1.0, math.log(1e-6))
+    guarantee = g.compose((part, 1) for part in parts)
+    contour = tight._contour(total(guarantee), 8.0, 1.0, math.log(1e-6))
     assert contour.padding > 0
     bracket = tight._without_padding(contour, 1.0, contour.log_delta(1.0))
     assert bracket.low < bracket.high
-    whole = promise.delta(1.0, "tight")
+    whole = guarantee.delta(1.0, "tight")
     assert 0 < whole.low < whole
     assert math.exp(bracket.low) <= whole
     assert whole.low <= math.exp(bracket.high)
-    assert whole <= promise.delta(1.0, "rdp")
+    assert whole <= guarantee.delta(1.0, "rdp")
 
 
 @pytest.mark.parametrize("n", [10**6, 2 * 10**6, 3 * 10**6, 10**7])
@@ -101,26 +101,26 @@ def test_a_release_is_appended_to_a_contour() -> None:
     "curve", [g.ZCDP(0.1), g.RenyiDP([2, 8], [0.1, 0.4]), g.Grouped(g.LaplaceLoss(4), 3)], ids=repr
 )
 def test_what_has_a_curve_only_falls_back_to_it_and_says_so(curve: g.Guarantee) -> None:
-    promise = g.LaplaceLoss(3) + curve
-    for bound in (promise.epsilon(1e-6, "tight"), promise.delta(1.5, "tight")):
+    guarantee = g.LaplaceLoss(3) + curve
+    for bound in (guarantee.epsilon(1e-6, "tight"), guarantee.delta(1.5, "tight")):
         assert bound.method == "rdp"
         assert bound.low == 0
-    assert promise.epsilon(1e-6, "tight") == promise.epsilon(1e-6, "rdp")
+    assert guarantee.epsilon(1e-6, "tight") == guarantee.epsilon(1e-6, "rdp")
 
 
 def test_directions_are_taken_together() -> None:
     """A composition is as bad as its worse direction, never the worse of each part."""
-    promise = 50 * g.SubsampledGaussian(0.05, 0.9)
-    sides = [tight.tight_delta(Total(promise.leaves(), remove), 1.0) for remove in (True, False)]
-    assert promise.delta(1.0, "tight") == max(side.high for side in sides)
+    guarantee = 50 * g.SubsampledGaussian(0.05, 0.9)
+    sides = [tight.tight_delta(Total(guarantee.leaves(), remove), 1.0) for remove in (True, False)]
+    assert guarantee.delta(1.0, "tight") == max(side.high for side in sides)
     assert sides[0].low > sides[1].high
 
 
 def test_the_low_end_near_the_largest_loss_is_below_the_truth() -> None:
     """Just below the largest loss δ falls steeply, so that the last places of the losses count (truth to 60 digits)."""
-    promise = 200 * g.PureDP(0.0137) + g.LaplaceLoss(0.37)
+    guarantee = 200 * g.PureDP(0.0137) + g.LaplaceLoss(0.37)
     for epsilon, truth in ((5.44270270269726, 6.633217e-72), (5.4427026972600006, 6.63332196e-69)):
-        bound = promise.delta(epsilon, "tight")
+        bound = guarantee.delta(epsilon, "tight")
         assert bound.low <= truth <= bound
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, PureDP
-from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees.asked import guarantee_asked
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
 from tests.steady import given
@@ -43,10 +43,10 @@ def test_epsilon_is_enough_and_hardly_more(loss: float, delta: float, allowed: f
 
 
 def test_at_its_own_point_it_is_its_own_point() -> None:
-    promise = ApproxDP(1.25, 1e-7)
-    assert promise.delta(1.25) == promise.delta(9.0) == 1e-7
-    assert promise.epsilon(1e-7) == 1.25
-    assert promise.epsilon(0) == promise.epsilon(9e-8) == math.inf
+    guarantee = ApproxDP(1.25, 1e-7)
+    assert guarantee.delta(1.25) == guarantee.delta(9.0) == 1e-7
+    assert guarantee.epsilon(1e-7) == 1.25
+    assert guarantee.epsilon(0) == guarantee.epsilon(9e-8) == math.inf
 
 
 @given(EPSILONS, DELTAS, st.floats(0, 40), st.floats(0, 40))
@@ -65,10 +65,10 @@ def test_without_delta_it_is_pure(loss: float) -> None:
 
 
 def test_with_delta_it_has_no_renyi_curve_and_one_price() -> None:
-    promise = ApproxDP(0.1, 1e-30)
-    assert promise.renyi(1.5) == math.inf
-    assert promise.price("approx") == (Fraction(1, 10), Fraction(1, 10**30))
-    assert [promise.price(currency) for currency in ("pure", "zcdp", "gaussian")] == [None] * 3
+    guarantee = ApproxDP(0.1, 1e-30)
+    assert guarantee.renyi(1.5) == math.inf
+    assert guarantee.price("approx") == (Fraction(1, 10), Fraction(1, 10**30))
+    assert [guarantee.price(currency) for currency in ("pure", "zcdp", "gaussian")] == [None] * 3
 
 
 def test_a_group_needs_more_than_the_printed_factor() -> None:
@@ -118,10 +118,10 @@ def test_a_group_without_delta_is_never_too_large() -> None:
     assert ApproxDP(100, 0).group(10) == ApproxDP(1000, 0)
 
 
-@pytest.mark.parametrize(("promise", "size"), [(ApproxDP(1, 1e-6), 20), (ApproxDP(10, 1e-6), 200)])
-def test_groups_whose_delta_passes_1_are_refused(promise: ApproxDP, size: int) -> None:
+@pytest.mark.parametrize(("guarantee", "size"), [(ApproxDP(1, 1e-6), 20), (ApproxDP(10, 1e-6), 200)])
+def test_groups_whose_delta_passes_1_are_refused(guarantee: ApproxDP, size: int) -> None:
     with pytest.raises(InvalidRequest, match="would exceed 1"):
-        promise.group(size)
+        guarantee.group(size)
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "2", None])
@@ -151,7 +151,7 @@ def test_bad_numbers_are_refused(epsilon: object, delta: object) -> None:
 
 
 @pytest.mark.parametrize("delta", [1, 1.0, 1.5])
-def test_a_delta_that_promises_nothing_is_told_the_limit(delta: float) -> None:
-    for make in (ApproxDP, promise_asked):
+def test_a_delta_that_guarantees_nothing_is_told_the_limit(delta: float) -> None:
+    for make in (ApproxDP, guarantee_asked):
         with pytest.raises(InvalidRequest, match=rf"delta is {delta}\. Give delta as a number below 1\."):
             make(1.0, delta)

@@ -1,4 +1,4 @@
-"""From the numbers a person gives to the promise they ask for."""
+"""From the numbers a person gives to the guarantee they ask for."""
 
 import itertools
 import math
@@ -18,12 +18,12 @@ from gaugedp.guarantees import (
     RenyiDP,
     SubsampledGaussian,
 )
-from gaugedp.guarantees.asked import chargeable, promise_asked
+from gaugedp.guarantees.asked import chargeable, guarantee_asked
 from tests.guarantees.examples import ORDINARY
 
 
 @pytest.mark.parametrize(
-    ("asked", "promise"),
+    ("asked", "guarantee"),
     [
         ({"epsilon": 0.5}, PureDP(0.5)),
         ({"epsilon": 1, "delta": 1e-6}, ApproxDP(1, 1e-6)),
@@ -31,8 +31,8 @@ from tests.guarantees.examples import ORDINARY
         ({"mu": 2}, GaussianDP(2)),
     ],
 )
-def test_each_way_of_asking(asked: dict[str, float], promise: Guarantee) -> None:
-    assert promise_asked(**asked) == promise
+def test_each_way_of_asking(asked: dict[str, float], guarantee: Guarantee) -> None:
+    assert guarantee_asked(**asked) == guarantee
 
 
 @pytest.mark.parametrize(
@@ -48,36 +48,36 @@ def test_each_way_of_asking(asked: dict[str, float], promise: Guarantee) -> None
         {"epsilon": 1, "delta": 1e-6, "rho": 1, "mu": 1},
     ],
 )
-def test_none_or_two_promises_at_once_are_refused(asked: dict[str, float]) -> None:
+def test_none_or_two_guarantees_at_once_are_refused(asked: dict[str, float]) -> None:
     with pytest.raises(InvalidRequest, match="not clear"):
-        promise_asked(**asked)
+        guarantee_asked(**asked)
 
 
 @pytest.mark.parametrize("name", ["epsilon", "rho", "mu"])
 @pytest.mark.parametrize("value", [0, -1, -1e-300, math.nan, math.inf, -math.inf, "1", "many", True, [1], 1j])
 def test_bad_numbers_are_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(InvalidRequest, match=name):
-        promise_asked(**{name: value})
+        guarantee_asked(**{name: value})
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0])
-def test_a_delta_of_0_is_a_pure_promise(zero: float) -> None:
-    assert promise_asked(epsilon=2, delta=zero) == PureDP(2)
+def test_a_delta_of_0_is_a_pure_guarantee(zero: float) -> None:
+    assert guarantee_asked(epsilon=2, delta=zero) == PureDP(2)
 
 
 @pytest.mark.parametrize("value", [-1e-9, 1, 1.5, math.nan, math.inf, "1e-6", True])
 def test_bad_deltas_are_refused_by_name(value: object) -> None:
     with pytest.raises(InvalidRequest, match="delta"):
-        promise_asked(epsilon=1, delta=value)
+        guarantee_asked(epsilon=1, delta=value)
 
 
 # -- what may be charged ---------------------------------------------------------------------------
 
-OWN = [promise for promises in ORDINARY.values() for promise in promises]
+OWN = [guarantee for guarantees in ORDINARY.values() for guarantee in guarantees]
 ASKED = [
-    promise
+    guarantee
     for kind in ("PureDP", "ApproxDP", "ZCDP", "GaussianDP", "RenyiDP", "BestOrder")
-    for promise in ORDINARY[kind]
+    for guarantee in ORDINARY[kind]
 ]
 POINTS = [0.0, 0.1, 0.5, 1.0, 2.0, 4.0]
 
@@ -152,13 +152,13 @@ def test_what_does_not_follow_is_refused(asked: Guarantee, own: Guarantee) -> No
         chargeable(own, asked)
 
 
-def test_a_promise_follows_from_itself() -> None:
+def test_a_guarantee_follows_from_itself() -> None:
     assert all(own.follows_from(own) for own in OWN)
     assert all(chargeable(own, own) == [own, own] for own in OWN)
 
 
 def test_implications_chain() -> None:
-    """What follows from a promise that follows from a third follows from the third, where the rules are exact."""
+    """What follows from a guarantee that follows from a third follows from the third, where the rules are exact."""
     kinds = [PureDP(0.5), PureDP(1), ZCDP(0.125), ZCDP(0.5), GaussianDP(0.5), GaussianDP(1), GaussianDP(1.3)]
     for first, second, third in itertools.permutations(kinds, 3):
         if first.follows_from(second) and second.follows_from(third):

@@ -10,7 +10,7 @@ from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, BestOrder, Budget, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.budget import UNITS
-from tests.guarantees.promises import LEAVES
+from tests.guarantees.examples import LEAVES
 from tests.steady import given
 
 TOTALS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)]
@@ -25,7 +25,7 @@ def test_ten_tenths_fit_exactly_and_nothing_more() -> None:
         assert budget.admits(spent, charge)
         spent = tuple(a + b for a, b in zip(spent, charge, strict=True))
     assert spent == budget.capacity
-    assert budget.promise(spent) == PureDP(1.0)
+    assert budget.guarantee(spent) == PureDP(1.0)
     assert budget.left(spent) == PureDP(0.0)
     for more in (0.1, 1e-30, 1e-300, TINY):
         assert not budget.admits(spent, budget.charge(PureDP(more)))
@@ -42,11 +42,11 @@ def test_other_currencies_fit_exactly(total: Guarantee, part: Guarantee, times: 
 
 
 @given(LEAVES, st.sampled_from(TOTALS))
-def test_charges_round_up_and_capacity_down(promise: Guarantee, total: Guarantee) -> None:
+def test_charges_round_up_and_capacity_down(guarantee: Guarantee, total: Guarantee) -> None:
     budget = Budget(total)
-    price = promise.price(budget.currency)
+    price = guarantee.price(budget.currency)
     if price is not None:
-        charge = budget.charge(promise)
+        charge = budget.charge(guarantee)
         assert all(number * UNITS <= units < number * UNITS + 1 for number, units in zip(price, charge, strict=True))
     capacity = zip(total.price(budget.currency), budget.capacity, strict=True)
     assert all(number * UNITS - 1 < units <= number * UNITS for number, units in capacity)
@@ -67,19 +67,19 @@ def test_the_sum_of_charges_is_never_below_the_sum_of_losses(losses: list[float]
 
 
 @pytest.mark.parametrize(
-    "promise", [PureDP(TINY), ZCDP(TINY), GaussianDP(TINY), ApproxDP(TINY, 0), ApproxDP(0.1, TINY)]
+    "guarantee", [PureDP(TINY), ZCDP(TINY), GaussianDP(TINY), ApproxDP(TINY, 0), ApproxDP(0.1, TINY)]
 )
 @pytest.mark.parametrize("total", TOTALS)
-def test_the_least_promise_costs_at_least_one_unit(promise: Guarantee, total: Guarantee) -> None:
+def test_the_least_guarantee_costs_at_least_one_unit(guarantee: Guarantee, total: Guarantee) -> None:
     budget = Budget(total)
-    if promise.price(budget.currency) is None:
+    if guarantee.price(budget.currency) is None:
         return
     assert all(
         units >= 1
-        for units, number in zip(budget.charge(promise), promise.price(budget.currency), strict=True)
+        for units, number in zip(budget.charge(guarantee), guarantee.price(budget.currency), strict=True)
         if number
     )
-    assert max(budget.charge(promise)) >= 1
+    assert max(budget.charge(guarantee)) >= 1
 
 
 @pytest.mark.parametrize("loss", [1e-17, 1e-100, TINY])
@@ -103,12 +103,12 @@ def test_what_has_no_price_is_refused(total: Guarantee, kind: str) -> None:
     if PRICED[budget.currency].get(kind):
         assert len(budget.charge(PARTS[kind])) == len(budget.capacity)
         return
-    for promise in (PARTS[kind], PARTS[kind] + PureDP(0.1), 2 * PARTS[kind]):
+    for guarantee in (PARTS[kind], PARTS[kind] + PureDP(0.1), 2 * PARTS[kind]):
         with pytest.raises(LedgerRefused, match="cannot be charged for"):
-            budget.charge(promise)
+            budget.charge(guarantee)
 
 
-def test_the_first_promise_with_a_price_is_charged() -> None:
+def test_the_first_guarantee_with_a_price_is_charged() -> None:
     assert Budget(PureDP(1)).charge(GaussianDP(0.1), PureDP(0.25), PureDP(0.5)) == (UNITS // 4,)
     with pytest.raises(LedgerRefused, match="GaussianDP"):
         Budget(PureDP(1)).charge(GaussianDP(0.1), ZCDP(0.1))
@@ -148,8 +148,8 @@ def test_compositions_are_no_budget(total: Guarantee) -> None:
         Budget(total)
 
 
-def numbers(promise: Guarantee, currency: str) -> tuple[Fraction, ...]:
-    return promise.price(currency)
+def numbers(guarantee: Guarantee, currency: str) -> tuple[Fraction, ...]:
+    return guarantee.price(currency)
 
 
 @given(st.sampled_from(TOTALS[:3]), st.integers(0, UNITS // 10**7))
@@ -165,7 +165,7 @@ def test_spent_rounds_up_and_left_rounds_down_for_gaussian_budgets() -> None:
 def check_rounding(total: Guarantee, units: int) -> None:
     budget = Budget(total)
     spent = tuple(min(units, capacity) for capacity in budget.capacity)
-    for number, shown in zip(spent, numbers(budget.promise(spent), budget.currency), strict=True):
+    for number, shown in zip(spent, numbers(budget.guarantee(spent), budget.currency), strict=True):
         assert shown >= Fraction(number, UNITS)
     left = tuple(capacity - number for capacity, number in zip(budget.capacity, spent, strict=True))
     for number, shown in zip(left, numbers(budget.left(spent), budget.currency), strict=True):

@@ -41,10 +41,10 @@ SAMPLED = [(1.0, 1e-6, 0.01, 100), (5.0, 1e-3, 0.1, 50), (0.5, 1e-6, 0.001, 2000
 def assert_enough_and_the_least(found: Noise, make: Callable[[float], Guarantee], epsilon: float, delta: float) -> None:
     """Less noise by twice the slack, and a little for rounding, fails by the tight method."""
     assert 0 < found.slack < 1e-6
-    assert found.promise == make(float(found))
-    assert found.promise.delta(epsilon) <= delta
-    assert found.promise.delta(epsilon, "tight") <= delta
-    assert found.promise.epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert found.guarantee == make(float(found))
+    assert found.guarantee.delta(epsilon) <= delta
+    assert found.guarantee.delta(epsilon, "tight") <= delta
+    assert found.guarantee.epsilon(delta) <= epsilon * (1 + 1e-9)
     less = make(found / (1 + 2 * found.slack + 1e-9))
     assert less.delta(epsilon, "tight") > delta
 
@@ -74,8 +74,8 @@ def test_gaussian_noise_is_enough_and_the_least(epsilon: float, delta: float, co
         assert oracles.gaussian_delta(root / mpmath.mpf(float(found)), epsilon) <= delta
         less = mpmath.mpf(float(found)) / (1 + 2 * found.slack + 1e-9)
         assert oracles.gaussian_delta(root / less, epsilon) > delta
-    assert found.promise.delta(epsilon) <= delta
-    assert found.promise.mu == pytest.approx(math.sqrt(count) / found, rel=1e-12)
+    assert found.guarantee.delta(epsilon) <= delta
+    assert found.guarantee.mu == pytest.approx(math.sqrt(count) / found, rel=1e-12)
     assert (count * GaussianDP(1 / found)).delta(epsilon) <= delta * (1 + 1e-9)
 
 
@@ -83,8 +83,8 @@ def test_gaussian_noise_is_enough_and_the_least(epsilon: float, delta: float, co
 def test_laplace_noise_anywhere(log_epsilon: float, log_delta: float, count: int) -> None:
     epsilon, delta = 10**log_epsilon, 10**log_delta
     found = laplace_scale(epsilon, delta, count=count)
-    assert found.promise == count * LaplaceLoss(float(found))
-    assert found.promise.delta(epsilon) <= delta
+    assert found.guarantee == count * LaplaceLoss(float(found))
+    assert found.guarantee.delta(epsilon) <= delta
     assert found <= laplace_scale(epsilon, count=count) * (1 + 1e-9)
 
 
@@ -94,12 +94,12 @@ def test_without_delta_laplace_noise_is_the_quotient(epsilon: float, count: int)
     found = laplace_scale(epsilon, count=count)
     assert decimal(found) * decimal(epsilon) >= count
     assert found == pytest.approx(count / epsilon, rel=1e-15)
-    assert found.promise.price("pure")[0] <= decimal(epsilon)
-    assert found.promise.epsilon(0) <= epsilon * (1 + 1e-15)
+    assert found.guarantee.price("pure")[0] <= decimal(epsilon)
+    assert found.guarantee.epsilon(0) <= epsilon * (1 + 1e-15)
     whole = discrete_laplace_scale(epsilon, sensitivity=4, count=count)
     assert decimal(whole) * decimal(epsilon) >= 4 * count
-    assert whole.promise == count * DiscreteLaplaceLoss(float(whole), 4)
-    assert whole.promise.price("pure")[0] <= decimal(epsilon)
+    assert whole.guarantee == count * DiscreteLaplaceLoss(float(whole), 4)
+    assert whole.guarantee.price("pure")[0] <= decimal(epsilon)
 
 
 @pytest.mark.parametrize("sensitivity", [0.1, 2.0, 1e6])
@@ -108,7 +108,7 @@ def test_noise_grows_with_the_sensitivity(find: Finder, sensitivity: float) -> N
     one, scaled = find(1.0, 1e-6), find(1.0, 1e-6, sensitivity)
     assert scaled == pytest.approx(one * sensitivity, rel=1e-12)
     assert scaled >= one * sensitivity * (1 - 2.0**-52)
-    assert scaled.promise == one.promise
+    assert scaled.guarantee == one.guarantee
 
 
 def test_laplace_noise_without_delta_grows_with_the_sensitivity() -> None:
@@ -117,13 +117,13 @@ def test_laplace_noise_without_delta_grows_with_the_sensitivity() -> None:
 
 
 @pytest.mark.parametrize("sensitivity", [2, 5])
-def test_whole_sensitivities_are_in_the_promise(sensitivity: int) -> None:
+def test_whole_sensitivities_are_in_the_guarantee(sensitivity: int) -> None:
     laplace = discrete_laplace_scale(1.0, 1e-6, sensitivity, 3)
-    assert laplace.promise == 3 * DiscreteLaplaceLoss(float(laplace), sensitivity)
-    assert laplace.promise.delta(1.0) <= 1e-6
+    assert laplace.guarantee == 3 * DiscreteLaplaceLoss(float(laplace), sensitivity)
+    assert laplace.guarantee.delta(1.0) <= 1e-6
     gaussian = discrete_gaussian_std(1.0, 1e-6, sensitivity, 3)
-    assert gaussian.promise == 3 * DiscreteGaussianLoss(float(gaussian), sensitivity)
-    assert gaussian.promise.delta(1.0) <= 1e-6
+    assert gaussian.guarantee == 3 * DiscreteGaussianLoss(float(gaussian), sensitivity)
+    assert gaussian.guarantee.delta(1.0) <= 1e-6
     assert gaussian >= 0.99 * gaussian_std(1.0, 1e-6, float(sensitivity), 3)
 
 
@@ -134,10 +134,10 @@ def test_more_privacy_needs_more_noise() -> None:
         assert noises[0] < noises[-1]
 
 
-def test_noise_keeps_its_promise_and_its_slack() -> None:
+def test_noise_keeps_its_guarantee_and_its_slack() -> None:
     found = laplace_scale(1.0, 1e-6, count=3)
     for other in (pickle.loads(pickle.dumps(found)), copy.copy(found), copy.deepcopy(found)):
-        assert (other, other.promise, other.slack) == (found, found.promise, found.slack)
+        assert (other, other.guarantee, other.slack) == (found, found.guarantee, found.slack)
     assert type(found * 2) is float
 
 
@@ -216,15 +216,15 @@ def test_bad_steps_are_refused(steps: object) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e300, 0.5), (1e300, 1e-6)])
 @pytest.mark.parametrize("find", FINDERS[1:], ids=NAMES[1:])
-def test_promises_that_any_noise_keeps_are_refused_or_kept(find: Finder, epsilon: float, delta: float) -> None:
+def test_guarantees_that_any_noise_keeps_are_refused_or_kept(find: Finder, epsilon: float, delta: float) -> None:
     try:
         found = find(epsilon, delta)
     except InvalidRequest:
         return
-    assert found.promise.delta(epsilon) <= delta
+    assert found.guarantee.delta(epsilon) <= delta
 
 
 def test_a_sample_that_is_small_enough_hides_any_noise() -> None:
-    """With rate·steps ≤ δ the sample alone keeps the promise."""
+    """With rate·steps ≤ δ the sample alone keeps the guarantee."""
     with pytest.raises(InvalidRequest):
         subsampled_noise_multiplier(1.0, 0.01, 0.001, 5)

@@ -13,7 +13,7 @@ from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, GaussianDP, Guarantee, PureDP, compose
 from tests.guarantees import finite, oracles
-from tests.guarantees.promises import ANY, LEAVES
+from tests.guarantees.examples import ANY, LEAVES
 from tests.guarantees.signed import assert_upper
 from tests.steady import given
 
@@ -21,12 +21,12 @@ COUNTS = st.integers(0, 6)
 
 
 @given(ANY, st.integers(1, 6))
-def test_a_multiple_is_a_repeated_sum(promise: Guarantee, count: int) -> None:
-    total = promise
+def test_a_multiple_is_a_repeated_sum(guarantee: Guarantee, count: int) -> None:
+    total = guarantee
     for _ in range(count - 1):
-        total = total + promise
-    assert count * promise == promise * count == total
-    assert hash(count * promise) == hash(total)
+        total = total + guarantee
+    assert count * guarantee == guarantee * count == total
+    assert hash(count * guarantee) == hash(total)
 
 
 @given(ANY, ANY, ANY)
@@ -36,17 +36,17 @@ def test_sums_commute_and_associate(one: Guarantee, two: Guarantee, three: Guara
 
 
 @given(ANY, COUNTS, COUNTS)
-def test_multiples_distribute(promise: Guarantee, first: int, second: int) -> None:
-    assert first * promise + second * promise == (first + second) * promise
-    assert first * (second * promise) == (first * second) * promise
+def test_multiples_distribute(guarantee: Guarantee, first: int, second: int) -> None:
+    assert first * guarantee + second * guarantee == (first + second) * guarantee
+    assert first * (second * guarantee) == (first * second) * guarantee
 
 
 @given(ANY)
-def test_nothing_added_changes_nothing(promise: Guarantee) -> None:
-    for nothing in (PureDP(0), ZCDP(0), GaussianDP(0), ApproxDP(0, 0), 0 * promise):
-        assert promise + nothing == promise
-    assert 1 * promise == promise
-    assert 0 * promise == compose([]) == PureDP(0)
+def test_nothing_added_changes_nothing(guarantee: Guarantee) -> None:
+    for nothing in (PureDP(0), ZCDP(0), GaussianDP(0), ApproxDP(0, 0), 0 * guarantee):
+        assert guarantee + nothing == guarantee
+    assert 1 * guarantee == guarantee
+    assert 0 * guarantee == compose([]) == PureDP(0)
 
 
 @given(st.lists(LEAVES, min_size=1, max_size=4), st.floats(1.01, 100))
@@ -137,7 +137,7 @@ def test_renyi_is_never_below_the_exact_product() -> None:
 
 
 def test_the_comparison_would_notice_too_little() -> None:
-    """The control: parts that promise 3 % too little fall below the exact value somewhere."""
+    """The control: parts that guarantee 3 % too little fall below the exact value somewhere."""
     short = 0
     for mechanisms in exact_cases(200, 1):
         together = finite.product(*mechanisms)
@@ -175,39 +175,39 @@ def test_very_many_tiny_losses_add_up(exponent: int) -> None:
     assert found.delta(4.0) >= 0.999 * GaussianDP(1).delta(4.0)
 
 
-@pytest.mark.parametrize("promise", [GaussianDP(1e-170), PureDP(1e-170)])
-def test_an_underflow_is_no_promise(promise: Guarantee) -> None:
-    assert (2 * promise).epsilon(0) >= 2e-170
+@pytest.mark.parametrize("guarantee", [GaussianDP(1e-170), PureDP(1e-170)])
+def test_an_underflow_is_no_guarantee(guarantee: Guarantee) -> None:
+    assert (2 * guarantee).epsilon(0) >= 2e-170
 
 
-@pytest.mark.parametrize("promise", [GaussianDP(1e200), PureDP(1e308)])
-def test_huge_promises_do_not_overflow(promise: Guarantee) -> None:
-    assert (2 * promise).epsilon(1e-6) > 1e300
+@pytest.mark.parametrize("guarantee", [GaussianDP(1e200), PureDP(1e308)])
+def test_huge_guarantees_do_not_overflow(guarantee: Guarantee) -> None:
+    assert (2 * guarantee).epsilon(1e-6) > 1e300
 
 
 @given(ANY, st.floats(0, 20), st.floats(0, 20), examples=50)
-def test_delta_decreases_in_epsilon(promise: Guarantee, first: float, second: float) -> None:
+def test_delta_decreases_in_epsilon(guarantee: Guarantee, first: float, second: float) -> None:
     low, high = sorted((first, second))
-    assert promise.delta(low) >= promise.delta(high) * (1 - 1e-6) - 1e-15
-    assert 0 <= promise.delta(high) <= 1
+    assert guarantee.delta(low) >= guarantee.delta(high) * (1 - 1e-6) - 1e-15
+    assert 0 <= guarantee.delta(high) <= 1
 
 
 @given(ANY, st.floats(1e-9, 0.5), st.floats(1e-9, 0.5), examples=50)
-def test_epsilon_decreases_in_delta(promise: Guarantee, first: float, second: float) -> None:
+def test_epsilon_decreases_in_delta(guarantee: Guarantee, first: float, second: float) -> None:
     low, high = sorted((first, second))
-    assert promise.epsilon(low) >= promise.epsilon(high) * (1 - 1e-6) - 1e-12
+    assert guarantee.epsilon(low) >= guarantee.epsilon(high) * (1 - 1e-6) - 1e-12
 
 
 @given(ANY, LEAVES, st.floats(1e-9, 0.5), examples=50)
-def test_more_releases_never_cost_less(promise: Guarantee, more: Guarantee, delta: float) -> None:
-    assert (promise + more).epsilon(delta) >= min(promise.epsilon(delta), more.epsilon(delta)) * (1 - 1e-6)
+def test_more_releases_never_cost_less(guarantee: Guarantee, more: Guarantee, delta: float) -> None:
+    assert (guarantee + more).epsilon(delta) >= min(guarantee.epsilon(delta), more.epsilon(delta)) * (1 - 1e-6)
 
 
 @given(ANY, st.integers(1, 3), examples=50)
-def test_groups_of_a_composition_are_compositions_of_groups(promise: Guarantee, size: int) -> None:
-    parts = promise.parts if isinstance(promise, Composed) else ((promise, 1),)
+def test_groups_of_a_composition_are_compositions_of_groups(guarantee: Guarantee, size: int) -> None:
+    parts = guarantee.parts if isinstance(guarantee, Composed) else ((guarantee, 1),)
     assume(all(getattr(part, "delta_value", 0) < 1e-6 for part, _ in parts))
-    assert promise.group(size) == compose([(part.group(size), count) for part, count in parts])
+    assert guarantee.group(size) == compose([(part.group(size), count) for part, count in parts])
 
 
 def test_large_numbers_of_parts_are_one_part() -> None:
@@ -222,16 +222,16 @@ def test_bad_counts_are_refused(count: object) -> None:
         _ = PureDP(1) * count
 
 
-@pytest.mark.parametrize("promise", [2 * PureDP(1), PureDP(1) + GaussianDP(1)])
-def test_bad_questions_are_refused(promise: Guarantee) -> None:
+@pytest.mark.parametrize("guarantee", [2 * PureDP(1), PureDP(1) + GaussianDP(1)])
+def test_bad_questions_are_refused(guarantee: Guarantee) -> None:
     with pytest.raises(InvalidRequest):
-        promise.renyi(0.5)
+        guarantee.renyi(0.5)
     with pytest.raises(InvalidRequest):
-        promise.delta(-1)
+        guarantee.delta(-1)
     with pytest.raises(InvalidRequest):
-        promise.epsilon(1.5)
+        guarantee.epsilon(1.5)
     with pytest.raises(InvalidRequest):
-        promise.group(0)
+        guarantee.group(0)
 
 
 @pytest.mark.parametrize("count", [-1, 0.5, True])

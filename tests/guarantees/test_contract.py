@@ -1,4 +1,4 @@
-"""What holds for every kind of promise: one table of examples, asked everything."""
+"""What holds for every kind of guarantee: one table of examples, asked everything."""
 
 import copy
 import functools
@@ -37,23 +37,23 @@ ANY_METHOD = (None, *METHODS)
 EVERYTHING = ALL_ORDINARY + ALL_EXTREME
 
 
-def every(promises: list[Guarantee]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("promise", promises, ids=named)
+def every(guarantees: list[Guarantee]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("guarantee", guarantees, ids=named)
 
 
 @functools.cache
-def delta(promise: Guarantee, epsilon: float, method: str | None) -> Bound:
-    return promise.delta(epsilon, method)
+def delta(guarantee: Guarantee, epsilon: float, method: str | None) -> Bound:
+    return guarantee.delta(epsilon, method)
 
 
 @functools.cache
-def epsilon(promise: Guarantee, allowed: float, method: str | None) -> Bound:
-    return promise.epsilon(allowed, method)
+def epsilon(guarantee: Guarantee, allowed: float, method: str | None) -> Bound:
+    return guarantee.epsilon(allowed, method)
 
 
-def answers(promise: Guarantee, method: str | None) -> list[Bound]:
-    """Return what is asked of every promise, δ first."""
-    return [delta(promise, e, method) for e in EPSILONS] + [epsilon(promise, d, method) for d in DELTAS]
+def answers(guarantee: Guarantee, method: str | None) -> list[Bound]:
+    """Return what is asked of every guarantee, δ first."""
+    return [delta(guarantee, e, method) for e in EPSILONS] + [epsilon(guarantee, d, method) for d in DELTAS]
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -61,9 +61,9 @@ def answers(promise: Guarantee, method: str | None) -> list[Bound]:
 
 def test_every_kind_has_ordinary_and_extreme_examples() -> None:
     assert set(ORDINARY) == set(EXTREME) == set(_KINDS)
-    for kind, promises in [*ORDINARY.items(), *EXTREME.items()]:
-        assert promises
-        assert all(promise.to_dict()["kind"] == kind for promise in promises)
+    for kind, guarantees in [*ORDINARY.items(), *EXTREME.items()]:
+        assert guarantees
+        assert all(guarantee.to_dict()["kind"] == kind for guarantee in guarantees)
 
 
 def test_every_public_kind_is_in_the_registry() -> None:
@@ -76,19 +76,19 @@ def test_every_public_kind_is_in_the_registry() -> None:
 
 
 @every(EVERYTHING)
-def test_json_pickle_and_copy_give_it_back(promise: Guarantee) -> None:
-    copies = [from_json(to_json(promise)), from_dict(promise.to_dict()), pickle.loads(pickle.dumps(promise))]
-    for other in [*copies, copy.copy(promise), copy.deepcopy(promise)]:
-        assert other == promise
-        assert hash(other) == hash(promise)
-        assert repr(other) == repr(promise)
-    assert to_json(copies[0]) == to_json(promise)
+def test_json_pickle_and_copy_give_it_back(guarantee: Guarantee) -> None:
+    copies = [from_json(to_json(guarantee)), from_dict(guarantee.to_dict()), pickle.loads(pickle.dumps(guarantee))]
+    for other in [*copies, copy.copy(guarantee), copy.deepcopy(guarantee)]:
+        assert other == guarantee
+        assert hash(other) == hash(guarantee)
+        assert repr(other) == repr(guarantee)
+    assert to_json(copies[0]) == to_json(guarantee)
 
 
 @every(EVERYTHING)
-def test_a_multiple_a_sum_and_a_composition_are_one_promise(promise: Guarantee) -> None:
-    three = 3 * promise
-    for other in (promise * 3, promise + promise + promise, sum([promise] * 3), compose([(promise, 3)])):
+def test_a_multiple_a_sum_and_a_composition_are_one_guarantee(guarantee: Guarantee) -> None:
+    three = 3 * guarantee
+    for other in (guarantee * 3, guarantee + guarantee + guarantee, sum([guarantee] * 3), compose([(guarantee, 3)])):
         assert other == three
         assert hash(other) == hash(three)
     assert from_json(to_json(three)) == three
@@ -96,8 +96,8 @@ def test_a_multiple_a_sum_and_a_composition_are_one_promise(promise: Guarantee) 
 
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
-def test_equal_compositions_answer_equally(promise: Guarantee, method: str | None) -> None:
-    one, other = 2 * promise, promise + promise
+def test_equal_compositions_answer_equally(guarantee: Guarantee, method: str | None) -> None:
+    one, other = 2 * guarantee, guarantee + guarantee
     assert one.renyi(2.5) == other.renyi(2.5)
     assert one.delta(0.4, method) == other.delta(0.4, method)
     assert one.epsilon(1e-5, method) == other.epsilon(1e-5, method)
@@ -108,8 +108,8 @@ SHORTENED = (RenyiDP, FiniteLoss, Grouped, BestOrder)
 
 
 @every([each for each in ALL_ORDINARY if not isinstance(each, SHORTENED)])
-def test_repr_can_be_typed_in_again(promise: Guarantee) -> None:
-    assert eval(repr(promise), vars(gaugedp.guarantees)) == promise
+def test_repr_can_be_typed_in_again(guarantee: Guarantee) -> None:
+    assert eval(repr(guarantee), vars(gaugedp.guarantees)) == guarantee
 
 
 def test_repr_of_long_parameters_shows_their_numbers() -> None:
@@ -122,18 +122,18 @@ def test_repr_of_long_parameters_shows_their_numbers() -> None:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-@every([promise for promise in ALL_ORDINARY if promise is not GROUPED_CURVE])
-def test_renyi_grows_with_the_order(promise: Guarantee) -> None:
+@every([guarantee for guarantee in ALL_ORDINARY if guarantee is not GROUPED_CURVE])
+def test_renyi_grows_with_the_order(guarantee: Guarantee) -> None:
     """A divergence does; the bound for a group of a curve at given orders need not."""
-    curve = [promise.renyi(order) for order in ORDERS]
+    curve = [guarantee.renyi(order) for order in ORDERS]
     assert all(value >= 0 for value in curve)
     assert all(one <= two * (1 + 1e-9) for one, two in itertools.pairwise(curve))
 
 
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
-def test_bounds_are_in_range_and_fall(promise: Guarantee, method: str | None) -> None:
-    found = answers(promise, method)
+def test_bounds_are_in_range_and_fall(guarantee: Guarantee, method: str | None) -> None:
+    found = answers(guarantee, method)
     assert all(isinstance(bound, Bound) and bound.method in METHODS for bound in found)
     assert all(0 <= bound.low <= bound for bound in found)
     deltas, epsilons = found[: len(EPSILONS)], found[len(EPSILONS) :]
@@ -145,31 +145,31 @@ def test_bounds_are_in_range_and_fall(promise: Guarantee, method: str | None) ->
 
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
-def test_delta_at_the_epsilon_of_a_delta_is_within_it(promise: Guarantee, method: str | None) -> None:
+def test_delta_at_the_epsilon_of_a_delta_is_within_it(guarantee: Guarantee, method: str | None) -> None:
     """Both are rounded up, so the value may be above by their rounding; its lower end may not.
 
     Basic composition shares δ evenly among unlike Gaussians one way and ε the other way: no inverses of each other.
     """
-    inverse = method != "basic" or promise.price("approx") is not None or len(tuple(promise.leaves())) == 1
+    inverse = method != "basic" or guarantee.price("approx") is not None or len(tuple(guarantee.leaves())) == 1
     for allowed in DELTAS:
-        loss = epsilon(promise, allowed, method)
+        loss = epsilon(guarantee, allowed, method)
         if loss < math.inf:
-            back = promise.delta(float(loss), method)
+            back = guarantee.delta(float(loss), method)
             assert back.low <= allowed
             assert not inverse or back <= allowed * (1 + 1e-6) + (1e-12 if allowed == 0 else 0)
 
 
 @every(ALL_ORDINARY)
-def test_no_method_in_particular_is_the_least_of_all(promise: Guarantee) -> None:
-    table = [answers(promise, method) for method in METHODS]
-    for least, *each in zip(answers(promise, None), *table, strict=True):
+def test_no_method_in_particular_is_the_least_of_all(guarantee: Guarantee) -> None:
+    table = [answers(guarantee, method) for method in METHODS]
+    for least, *each in zip(answers(guarantee, None), *table, strict=True):
         assert least <= min(each) * (1 + 1e-9)
         assert any(least.method == bound.method for bound in each)
 
 
 @every(ALL_ORDINARY)
-def test_the_tight_answer_is_the_least_where_it_is_certified(promise: Guarantee) -> None:
-    table = [answers(promise, method) for method in METHODS]
+def test_the_tight_answer_is_the_least_where_it_is_certified(guarantee: Guarantee) -> None:
+    table = [answers(guarantee, method) for method in METHODS]
     for *others, tight in zip(*table, strict=True):
         if tight.method == "tight":
             assert all(other >= tight.low * (1 - 1e-12) for other in others)
@@ -179,7 +179,7 @@ def test_the_tight_answer_is_the_least_where_it_is_certified(promise: Guarantee)
 
 def test_most_examples_have_certified_answers() -> None:
     """The control for the test above: it would hold for answers that certify nothing."""
-    found = [epsilon(promise, 1e-6, "tight") for promise in ALL_ORDINARY]
+    found = [epsilon(guarantee, 1e-6, "tight") for guarantee in ALL_ORDINARY]
     tight = [bound for bound in found if 0 < bound < math.inf and bound.method == "tight"]
     assert len(tight) >= 20
     assert sum(bound.low >= bound * (1 - 1e-9) for bound in tight) >= 6
@@ -187,9 +187,9 @@ def test_most_examples_have_certified_answers() -> None:
 
 
 @every(ALL_ORDINARY)
-def test_an_answer_names_the_rule_that_was_asked_for(promise: Guarantee) -> None:
+def test_an_answer_names_the_rule_that_was_asked_for(guarantee: Guarantee) -> None:
     for method in METHODS:
-        answered = {bound.method for bound in answers(promise, method)}
+        answered = {bound.method for bound in answers(guarantee, method)}
         assert answered <= ({method, "rdp"} if method == "tight" else {method})
 
 
@@ -206,25 +206,25 @@ def test_a_bound_keeps_its_name_and_its_low_end() -> None:
 
 
 @every(ALL_ORDINARY)
-def test_a_group_of_one_is_promised_the_same(promise: Guarantee) -> None:
-    one = promise.group(1)
-    assert [one.renyi(order) for order in ORDERS] == [promise.renyi(order) for order in ORDERS]
-    assert [one.delta(e) for e in EPSILONS] == [promise.delta(e) for e in EPSILONS]
+def test_a_group_of_one_is_guaranteed_the_same(guarantee: Guarantee) -> None:
+    one = guarantee.group(1)
+    assert [one.renyi(order) for order in ORDERS] == [guarantee.renyi(order) for order in ORDERS]
+    assert [one.delta(e) for e in EPSILONS] == [guarantee.delta(e) for e in EPSILONS]
 
 
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("size", [2, 3])
-def test_a_group_is_never_promised_more(promise: Guarantee, size: int) -> None:
-    if promise == RenyiDP([2], [0.1]):
+def test_a_group_is_never_guaranteed_more(guarantee: Guarantee, size: int) -> None:
+    if guarantee == RenyiDP([2], [0.1]):
         with pytest.raises(InvalidRequest, match="Give larger orders"):
-            promise.group(size)
+            guarantee.group(size)
         return
-    grown = promise.group(size)
-    assert all(grown.renyi(order) >= promise.renyi(order) * (1 - 1e-12) for order in ORDERS)
+    grown = guarantee.group(size)
+    assert all(grown.renyi(order) >= guarantee.renyi(order) * (1 - 1e-12) for order in ORDERS)
     if not isinstance(grown, Grouped):  # whose curves take a second an answer
-        assert all(grown.delta(e) >= delta(promise, e, None) * (1 - 1e-9) for e in EPSILONS)
+        assert all(grown.delta(e) >= delta(guarantee, e, None) * (1 - 1e-9) for e in EPSILONS)
 
 
 def test_a_group_of_two_pairs_is_a_group_of_four() -> None:
-    for promise in (PureDP(0.3), ZCDP(0.1), GaussianDP(0.7)):
-        assert promise.group(2).group(2) == promise.group(4)
+    for guarantee in (PureDP(0.3), ZCDP(0.1), GaussianDP(0.7)):
+        assert guarantee.group(2).group(2) == guarantee.group(4)

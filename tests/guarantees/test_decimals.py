@@ -18,7 +18,7 @@ def together(parts: list[gd.ApproxDP]) -> tuple[Fraction, Fraction]:
 
 
 def drawn(rng: random.Random) -> list[gd.ApproxDP]:
-    """Two to four promises whose ε have two digits and whose δ have one."""
+    """Two to four guarantees whose ε have two digits and whose δ have one."""
     return [gd.ApproxDP(rng.randint(1, 300) / 100, rng.randint(0, 5) / 10) for _ in range(rng.randint(2, 4))]
 
 

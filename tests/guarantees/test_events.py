@@ -20,43 +20,43 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize("promise", EXACT, ids=repr)
-def test_a_promise_comes_back_from_its_event(promise: G.Guarantee) -> None:
+@pytest.mark.parametrize("guarantee", EXACT, ids=repr)
+def test_a_guarantee_comes_back_from_its_event(guarantee: G.Guarantee) -> None:
     pytest.importorskip("dp_accounting")
-    assert from_event(to_event(promise)) == promise
+    assert from_event(to_event(guarantee)) == guarantee
 
 
-@pytest.mark.parametrize("promise", [gd.PureDP(0.3), G.RandomizedResponseLoss(2.0)], ids=repr)
-def test_a_pure_promise_comes_back_as_randomized_response_and_never_smaller(promise: G.Guarantee) -> None:
+@pytest.mark.parametrize("guarantee", [gd.PureDP(0.3), G.RandomizedResponseLoss(2.0)], ids=repr)
+def test_a_pure_guarantee_comes_back_as_randomized_response_and_never_smaller(guarantee: G.Guarantee) -> None:
     pytest.importorskip("dp_accounting")
-    back = from_event(to_event(promise))
+    back = from_event(to_event(guarantee))
     for epsilon in (0.0, 0.1, 0.25):
-        assert promise.delta(epsilon) * (1 - 1e-12) <= back.delta(epsilon) <= promise.delta(epsilon) * (1 + 1e-9)
+        assert guarantee.delta(epsilon) * (1 - 1e-12) <= back.delta(epsilon) <= guarantee.delta(epsilon) * (1 + 1e-9)
 
 
 def test_many_buckets_are_read_as_their_two_rows() -> None:
     events = pytest.importorskip("dp_accounting.dp_event")
-    promise = from_event(events.RandomizedResponseDpEvent(0.5, 4))
-    assert promise == G.FiniteLoss([0.625, 0.125, 0.25], [0.125, 0.625, 0.25])
+    guarantee = from_event(events.RandomizedResponseDpEvent(0.5, 4))
+    assert guarantee == G.FiniteLoss([0.625, 0.125, 0.25], [0.125, 0.625, 0.25])
 
 
 def test_the_peer_agrees_on_what_was_written() -> None:
     pytest.importorskip("dp_accounting")
     from dp_accounting.pld import pld_privacy_accountant
 
-    promise = 10 * gd.GaussianDP(0.2) + 5 * G.LaplaceLoss(4.0)
+    guarantee = 10 * gd.GaussianDP(0.2) + 5 * G.LaplaceLoss(4.0)
     peer = pld_privacy_accountant.PLDAccountant()
-    peer.compose(to_event(promise))
-    assert promise.epsilon(1e-5) == pytest.approx(peer.get_epsilon(1e-5), rel=1e-3)
+    peer.compose(to_event(guarantee))
+    assert guarantee.epsilon(1e-5) == pytest.approx(peer.get_epsilon(1e-5), rel=1e-3)
 
 
 @pytest.mark.parametrize(
-    "promise", [gd.ApproxDP(1, 1e-6), G.ExponentialLoss(1.0), G.DiscreteGaussianLoss(2.0)], ids=repr
+    "guarantee", [gd.ApproxDP(1, 1e-6), G.ExponentialLoss(1.0), G.DiscreteGaussianLoss(2.0)], ids=repr
 )
-def test_what_has_no_event_is_refused(promise: G.Guarantee) -> None:
+def test_what_has_no_event_is_refused(guarantee: G.Guarantee) -> None:
     pytest.importorskip("dp_accounting")
     with pytest.raises(InvalidRequest, match="has no event"):
-        to_event(promise)
+        to_event(guarantee)
 
 
 def test_events_that_are_not_known_are_refused() -> None:

@@ -19,17 +19,17 @@ def fall(values: list[float]) -> bool:
     return all(two <= one * (1 + 1e-9) + LEAST for one, two in itertools.pairwise(values))
 
 
-@pytest.mark.parametrize("promise", ALL_EXTREME, ids=named)
+@pytest.mark.parametrize("guarantee", ALL_EXTREME, ids=named)
 @pytest.mark.parametrize("question", ["renyi", *METHODS, "least"])
-def test_extremes_are_answered(promise: Guarantee, question: str) -> None:
+def test_extremes_are_answered(guarantee: Guarantee, question: str) -> None:
     if question == "renyi":
-        curve = [promise.renyi(order) for order in (math.inf, 1e300, 1e4, 4, 1.5, 1)]
+        curve = [guarantee.renyi(order) for order in (math.inf, 1e300, 1e4, 4, 1.5, 1)]
         assert all(value >= 0 for value in curve)
         assert fall(curve)
         return
     method = None if question == "least" else question
-    deltas = [promise.delta(epsilon, method) for epsilon in EPSILONS]
-    epsilons = [promise.epsilon(delta, method) for delta in DELTAS]
+    deltas = [guarantee.delta(epsilon, method) for epsilon in EPSILONS]
+    epsilons = [guarantee.epsilon(delta, method) for delta in DELTAS]
     assert all(0 <= bound.low <= bound for bound in deltas + epsilons)
     assert all(bound <= 1 for bound in deltas)
     assert fall(deltas)

@@ -27,16 +27,16 @@ def mixture(n: int, rate: float, std: float, epsilon: float, mu: float = 0.0) ->
 
 @pytest.mark.parametrize(("n", "rate", "std"), CASES)
 def test_faint_noise_on_a_sample_is_a_mixture(n: int, rate: float, std: float) -> None:
-    promise, most = n * g.SubsampledGaussian(rate, std), n / (2 * std**2)
+    guarantee, most = n * g.SubsampledGaussian(rate, std), n / (2 * std**2)
     with mpmath.workdps(60):
         for epsilon in (0.0, 1.0, 16.0, rate * most, most):
             exact = mixture(n, rate, std, epsilon)
             if exact > 1e-12:
-                found = promise.delta(epsilon)
+                found = guarantee.delta(epsilon)
                 assert exact <= found <= exact * (1 + 1e-8)
                 assert found.low <= exact * (1 + 1e-9)  # a loss of the pair is infinite once in 1e23
         for delta in (1e-9, 1e-5, 0.1):
-            found = promise.epsilon(delta)
+            found = guarantee.epsilon(delta)
             exact = mixture(n, rate, std, float(found))
             assert exact <= mpf(delta) * (1 + mpf(2) ** -50)
             assert found == 0 or exact >= delta * (1 - 1e-6)
@@ -44,17 +44,17 @@ def test_faint_noise_on_a_sample_is_a_mixture(n: int, rate: float, std: float) -
 
 @pytest.mark.parametrize(("n", "rate", "std", "mu"), [(3, 0.2, 0.02, 1.0), (50, 0.01, 0.04, 2.0)])
 def test_faint_noise_beside_other_noise(n: int, rate: float, std: float, mu: float) -> None:
-    promise = n * g.SubsampledGaussian(rate, std) + g.GaussianDP(mu)
+    guarantee = n * g.SubsampledGaussian(rate, std) + g.GaussianDP(mu)
     with mpmath.workdps(60):
         for delta in (1e-6, 0.3):
-            found = promise.epsilon(delta)
+            found = guarantee.epsilon(delta)
             exact = mixture(n, rate, std, float(found), mu)
             assert delta * (1 - 1e-6) <= exact <= mpf(delta) * (1 + mpf(2) ** -50)
 
 
 def test_faint_noise_beside_finite_losses() -> None:
     """A response of ε = 1 beside two samples: the mean over its two losses."""
-    promise = 2 * g.SubsampledGaussian(0.2, 0.02) + g.PureDP(1.0) + g.ApproxDP(0.5, 0.01)
+    guarantee = 2 * g.SubsampledGaussian(0.2, 0.02) + g.PureDP(1.0) + g.ApproxDP(0.5, 0.01)
     with mpmath.workdps(60):
         for epsilon in (16.0, 1300.0):
             exact = mpf(0)
@@ -63,7 +63,7 @@ def test_faint_noise_beside_finite_losses() -> None:
                 weight = mpmath.fprod(1 / (1 + mpmath.exp(-s * e)) for s, e in zip(signs, (1, mpf(0.5)), strict=True))
                 exact += weight * mixture(2, 0.2, 0.02, epsilon - moved)
             exact = mpf("0.01") + mpf("0.99") * exact
-            found = promise.delta(epsilon)
+            found = guarantee.delta(epsilon)
             assert exact <= found <= exact * (1 + 1e-8)
 
 
@@ -82,7 +82,7 @@ def test_the_curve_of_faint_noise_is_never_below_its_moments(std: float, order: 
 
 @pytest.mark.parametrize(("n", "std", "shift"), [(1, 0.02, 1), (3, 0.02, 1), (3, 0.05, 3), (1, 0.0999, 1)])
 def test_faint_discrete_noise_beside_its_definition(n: int, std: float, shift: int) -> None:
-    promise = n * g.DiscreteGaussianLoss(std, shift)
+    guarantee = n * g.DiscreteGaussianLoss(std, shift)
     with mpmath.workdps(80):
         s = mpf(repr(std))
         law = {k: mpmath.exp(-(mpf(k) ** 2) / (2 * s**2)) for k in range(-9, 10)}
@@ -97,13 +97,13 @@ def test_faint_discrete_noise_beside_its_definition(n: int, std: float, shift: i
         top = float(n * shift**2 / (2 * s**2))
         for epsilon in (1.0, top / 2, top - 1, top - 1e-3):
             exact = mpmath.fsum(chance * (1 - mpmath.exp(epsilon - loss)) for loss, chance in losses if loss > epsilon)
-            assert exact * (1 - mpf(10) ** -13) <= promise.delta(epsilon) <= exact * (1 + 1e-6)
+            assert exact * (1 - mpf(10) ** -13) <= guarantee.delta(epsilon) <= exact * (1 + 1e-6)
 
 
 def test_the_least_noise_of_one_step_is_the_one_of_its_profile() -> None:
     found = g.subsampled_noise_multiplier(16.0, 0.02302382, 0.2, 1)
     assert found == pytest.approx(0.2, rel=1e-7)
-    assert found.promise.delta(16.0) <= 0.02302382
+    assert found.guarantee.delta(16.0) <= 0.02302382
     assert g.SubsampledGaussian(0.2, found * (1 - 1e-8)).delta(16.0) > 0.02302382
 
 
@@ -119,7 +119,7 @@ def test_small_noise_is_calibrated(std: float) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e6, 1e-6), (1e9, 0.1), (1.0, 0.3)])
 def test_what_any_noise_keeps_is_refused_without_a_number_that_nobody_gave(epsilon: float, delta: float) -> None:
-    with pytest.raises(InvalidRequest, match=r"Any noise from 0.001 on keeps this promise"):
+    with pytest.raises(InvalidRequest, match=r"Any noise from 0.001 on keeps this guarantee"):
         g.subsampled_noise_multiplier(epsilon, delta, 0.2, 1)
 
 

@@ -1,4 +1,4 @@
-"""Filters: what is admitted keeps the budget's promise, whatever is asked and in whatever order."""
+"""Filters: what is admitted keeps the budget's guarantee, whatever is asked and in whatever order."""
 
 import math
 from fractions import Fraction
@@ -24,7 +24,7 @@ from gaugedp.guarantees import (
     compose,
 )
 from tests.guarantees import oracles
-from tests.guarantees.promises import LEAVES
+from tests.guarantees.examples import LEAVES
 from tests.steady import given
 
 ORDERS = [1, 2, 8, 32]
@@ -48,11 +48,11 @@ SMALL = st.one_of(
 every_budget = pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 
 
-def shown(promise: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
+def shown(guarantee: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
     """Return the numbers that a budget of this kind adds up."""
-    if isinstance(promise, RenyiDP):
-        return tuple(decimal(value) for value in promise.values)
-    return promise.price(budget.currency)
+    if isinstance(guarantee, RenyiDP):
+        return tuple(decimal(value) for value in guarantee.values)
+    return guarantee.price(budget.currency)
 
 
 def capacity(budget: Guarantee) -> tuple[Fraction, ...]:
@@ -61,17 +61,17 @@ def capacity(budget: Guarantee) -> tuple[Fraction, ...]:
     return shown(budget, budget)
 
 
-def asked(budget: Guarantee, promises: list[Guarantee]) -> tuple[Filter, list[Guarantee]]:
-    """Ask for one promise after the other; return the filter and what it admitted."""
+def asked(budget: Guarantee, guarantees: list[Guarantee]) -> tuple[Filter, list[Guarantee]]:
+    """Ask for one guarantee after the other; return the filter and what it admitted."""
     spending, admitted = Filter(budget), []
-    for promise in promises:
+    for guarantee in guarantees:
         before = spending.spent, spending.remaining, spending.total
-        if spending.admits(promise):
-            assert spending.spend(promise) == spending.remaining
-            admitted.append(promise)
+        if spending.admits(guarantee):
+            assert spending.spend(guarantee) == spending.remaining
+            admitted.append(guarantee)
         else:
             with pytest.raises(LedgerRefused):
-                spending.spend(promise)
+                spending.spend(guarantee)
             assert (spending.spent, spending.remaining, spending.total) == before
     return spending, admitted
 
@@ -79,10 +79,10 @@ def asked(budget: Guarantee, promises: list[Guarantee]) -> tuple[Filter, list[Gu
 @every_budget
 def test_random_sequences_never_overdraw(budget: Guarantee) -> None:
     @given(st.lists(SMALL, min_size=1, max_size=14), examples=40)
-    def check(promises: list[Guarantee]) -> None:
-        spending, admitted = asked(budget, promises)
-        assert spending.total == compose((promise, 1) for promise in admitted)
-        columns = [shown_of(promise, budget) for promise in admitted]
+    def check(guarantees: list[Guarantee]) -> None:
+        spending, admitted = asked(budget, guarantees)
+        assert spending.total == compose((guarantee, 1) for guarantee in admitted)
+        columns = [shown_of(guarantee, budget) for guarantee in admitted]
         sums = [sum(column, Fraction(0)) for column in zip(*columns, strict=True)]
         fits = [total <= most for total, most in zip(sums, capacity(budget), strict=False)]
         assert (any(fits) or not fits) if isinstance(budget, BestOrder) else all(fits)
@@ -91,12 +91,12 @@ def test_random_sequences_never_overdraw(budget: Guarantee) -> None:
     check()
 
 
-def shown_of(promise: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
-    """Return what one promise costs this budget, from its own curve or price."""
+def shown_of(guarantee: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
+    """Return what one guarantee costs this budget, from its own curve or price."""
     if isinstance(budget, RenyiDP | BestOrder):
-        curve = [promise.renyi(order) for order in budget.orders]
+        curve = [guarantee.renyi(order) for order in budget.orders]
         return tuple(decimal(value) if value < math.inf else Fraction(10**12) for value in curve)
-    return promise.price(budget.currency)
+    return guarantee.price(budget.currency)
 
 
 @every_budget
@@ -104,12 +104,12 @@ def test_spent_and_remaining_make_up_the_budget(budget: Guarantee) -> None:
     spending = Filter(budget)
     assert spending.budget == budget
     assert all(number == 0 for number in shown(spending.spent, budget))
-    promise = PureDP(0.125)
-    left = spending.spend(promise)
+    guarantee = PureDP(0.125)
+    left = spending.spend(guarantee)
     parts = zip(shown(spending.spent, budget), shown(left, budget), capacity(budget), strict=True)
     for spent, remaining, most in parts:
         assert spent + remaining == pytest.approx(float(max(most, spent)), rel=1e-12)
-    assert spending.total == promise
+    assert spending.total == guarantee
 
 
 @every_budget
@@ -144,14 +144,14 @@ UNPRICED = [
 ]
 
 
-@pytest.mark.parametrize(("budget", "promise"), UNPRICED, ids=repr)
-def test_what_has_no_price_is_refused_in_words(budget: Guarantee, promise: Guarantee) -> None:
+@pytest.mark.parametrize(("budget", "guarantee"), UNPRICED, ids=repr)
+def test_what_has_no_price_is_refused_in_words(budget: Guarantee, guarantee: Guarantee) -> None:
     spending = Filter(budget)
     spending.spend(PureDP(0.01))
     before = spending.spent
-    assert not spending.admits(promise)
+    assert not spending.admits(guarantee)
     with pytest.raises(LedgerRefused, match=r"cannot be charged for .*\. Ask with .*\."):
-        spending.spend(promise)
+        spending.spend(guarantee)
     assert spending.spent == before
     assert spending.total == PureDP(0.01)
 
@@ -178,18 +178,18 @@ def test_budgets_that_admit_nothing_are_refused(budget: Guarantee) -> None:
 # -- exact ends --------------------------------------------------------------------------------------------------------
 
 
-def admitted_times(budget: Guarantee, promise: Guarantee) -> int:
-    """Return how often the promise is admitted, asked for in batches that become smaller."""
+def admitted_times(budget: Guarantee, guarantee: Guarantee) -> int:
+    """Return how often the guarantee is admitted, asked for in batches that become smaller."""
     spending, count = Filter(budget), 0
     for batch in (8**6, 8**5, 8**4, 8**3, 64, 8, 1):
-        while spending.admits(batch * promise):
-            spending.spend(batch * promise)
+        while spending.admits(batch * guarantee):
+            spending.spend(batch * guarantee)
             count += batch
     return count
 
 
 @pytest.mark.parametrize(
-    ("budget", "promise", "times"),
+    ("budget", "guarantee", "times"),
     [
         (PureDP(1), PureDP(0.1), 10),
         (PureDP(1), LaplaceLoss(10), 10),
@@ -203,9 +203,9 @@ def admitted_times(budget: Guarantee, promise: Guarantee) -> int:
         (RenyiDP([2, 4], [1, 1.5]), ZCDP(0.125), 3),
     ],
 )
-def test_exactly_as_many_as_fit(budget: Guarantee, promise: Guarantee, times: int) -> None:
+def test_exactly_as_many_as_fit(budget: Guarantee, guarantee: Guarantee, times: int) -> None:
     """RenyiDP needs every order: 3·(4·0.125) is all of 1.5, while order 2 has 0.25 left."""
-    found = admitted_times(budget, promise)
+    found = admitted_times(budget, guarantee)
     assert times - (1 if isinstance(budget, RenyiDP) else 0) <= found <= times
 
 
@@ -245,7 +245,7 @@ def test_mixed_gaussian_releases_keep_epsilon_and_delta(mus: list[float]) -> Non
 
 
 def test_it_goes_on_while_one_order_fits() -> None:
-    """Order 32 is passed by the first promise, order 2 is not."""
+    """Order 32 is passed by the first guarantee, order 2 is not."""
     budget = BestOrder(4, 1e-5, [8, 32])
     low, high = budget.capacity
     steep = RenyiDP([8, 32], [low / 4, high * 2])

@@ -80,15 +80,15 @@ def test_epsilon_is_enough_and_the_least(mu: float) -> None:
 
 @given(st.floats(-3, 1.3), st.floats(-30, -0.01))
 def test_delta_and_epsilon_undo_each_other(log_mu: float, log_delta: float) -> None:
-    promise, delta = GaussianDP(10**log_mu), 10**log_delta
-    epsilon = promise.epsilon(delta)
-    assert promise.delta(epsilon) <= delta
+    guarantee, delta = GaussianDP(10**log_mu), 10**log_delta
+    epsilon = guarantee.epsilon(delta)
+    assert guarantee.delta(epsilon) <= delta
     if epsilon > 0:
-        assert promise.delta(epsilon) >= delta * (1 - 1e-6) - 1e-14
+        assert guarantee.delta(epsilon) >= delta * (1 - 1e-6) - 1e-14
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_noise_for_a_promise_is_enough_and_the_least(epsilon: float) -> None:
+def test_the_noise_for_a_guarantee_is_enough_and_the_least(epsilon: float) -> None:
     for delta in DELTAS[1:]:
         std = gaussian_std(epsilon, delta)
         assert truth_for_noise(std, epsilon) <= delta
@@ -127,16 +127,16 @@ def test_renyi_of_a_huge_mu_is_infinite() -> None:
     assert GaussianDP(1e200).renyi(2) == math.inf
 
 
-def test_without_delta_nothing_is_promised() -> None:
+def test_without_delta_nothing_is_guaranteed() -> None:
     assert GaussianDP(0.1).epsilon(0) == math.inf
     assert GaussianDP(0).epsilon(0) == GaussianDP(0).delta(0) == GaussianDP(0).renyi(2) == 0
 
 
 def test_prices() -> None:
-    promise = GaussianDP(0.1)
-    assert promise.price("gaussian") == (Fraction(1, 100),)
-    assert promise.price("zcdp") == (Fraction(1, 200),)
-    assert promise.price("pure") is promise.price("approx") is None
+    guarantee = GaussianDP(0.1)
+    assert guarantee.price("gaussian") == (Fraction(1, 100),)
+    assert guarantee.price("zcdp") == (Fraction(1, 200),)
+    assert guarantee.price("pure") is guarantee.price("approx") is None
     assert GaussianDP(0).price("pure") == (0,)
     assert GaussianDP(0).price("approx") == (0, 0)
 

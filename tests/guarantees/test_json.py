@@ -1,4 +1,4 @@
-"""Promises as JSON: what was written reads back equal, and nothing else is read."""
+"""Guarantees as JSON: what was written reads back equal, and nothing else is read."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, from_dict, from_json, to_json
-from tests.guarantees.promises import ANY
+from tests.guarantees.examples import ANY
 from tests.steady import given
 
 PURE = {"kind": "PureDP", "epsilon": 1}
@@ -22,22 +22,22 @@ KINDS = st.sampled_from(["PureDP", "ApproxDP", "ZCDP", "GaussianDP", "Composed",
 
 
 @given(ANY)
-def test_what_was_written_reads_back_equal(promise: Guarantee) -> None:
-    assert from_json(to_json(promise)) == promise
-    assert from_dict(promise.to_dict()) == promise
-    assert to_json(from_json(to_json(promise))) == to_json(promise)
+def test_what_was_written_reads_back_equal(guarantee: Guarantee) -> None:
+    assert from_json(to_json(guarantee)) == guarantee
+    assert from_dict(guarantee.to_dict()) == guarantee
+    assert to_json(from_json(to_json(guarantee))) == to_json(guarantee)
 
 
 @pytest.mark.parametrize(
-    "promise", [PureDP(5e-324), PureDP(1.7e308), ApproxDP(0.1, 1e-300), ZCDP(0.1), GaussianDP(1 / 3), PureDP(0)]
+    "guarantee", [PureDP(5e-324), PureDP(1.7e308), ApproxDP(0.1, 1e-300), ZCDP(0.1), GaussianDP(1 / 3), PureDP(0)]
 )
-def test_awkward_numbers_read_back_equal(promise: Guarantee) -> None:
-    assert from_json(to_json(promise)) == promise
+def test_awkward_numbers_read_back_equal(guarantee: Guarantee) -> None:
+    assert from_json(to_json(guarantee)) == guarantee
 
 
 def test_nested_compositions_read_back_equal() -> None:
-    promise = 3 * (2 * PureDP(0.1) + GaussianDP(0.5)) + 7 * ApproxDP(1, 1e-9)
-    assert from_json(to_json(promise)) == promise
+    guarantee = 3 * (2 * PureDP(0.1) + GaussianDP(0.5)) + 7 * ApproxDP(1, 1e-9)
+    assert from_json(to_json(guarantee)) == guarantee
     inner = {"kind": "Composed", "parts": [[(2 * PureDP(0.1)).to_dict(), 3], [PureDP(0.1).to_dict(), 1]]}
     assert from_dict(inner) == 7 * PureDP(0.1)
 
@@ -61,10 +61,10 @@ def test_json_is_refused(value: object) -> None:
 @given(KINDS, st.dictionaries(st.sampled_from(["epsilon", "delta", "rho", "mu", "parts"]), VALUES), examples=60)
 def test_near_misses_are_refused_or_read_back_equal(kind: str, facts: dict[str, object]) -> None:
     try:
-        promise = from_json(json.dumps({"kind": kind, **facts}))
+        guarantee = from_json(json.dumps({"kind": kind, **facts}))
     except InvalidRequest:
         return
-    assert from_json(to_json(promise)) == promise
+    assert from_json(to_json(guarantee)) == guarantee
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The running total says what the composed promise says, whatever is added and asked."""
+"""The running total says what the composed guarantee says, whatever is added and asked."""
 
 import random
 
@@ -20,9 +20,9 @@ def made_up(rng: random.Random) -> gd.guarantees.Guarantee:
 def test_it_stays_with_the_composed_total() -> None:
     rng, odometer, total = random.Random(1), Odometer(), gd.PureDP(0.0)
     for n in range(60):
-        promise = made_up(rng)
-        odometer.add(promise)
-        total = total + promise
+        guarantee = made_up(rng)
+        odometer.add(guarantee)
+        total = total + guarantee
         if n % 3 == 0:
             found, fresh = odometer.epsilon(1e-6), total.epsilon(1e-6)
             assert odometer.total == total

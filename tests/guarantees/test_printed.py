@@ -1,4 +1,4 @@
-"""Promises as people read them: few digits, on the side that claims too little."""
+"""Guarantees as people read them: few digits, on the side that claims too little."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from gaugedp.guarantees import ExponentialLoss, LaplaceLoss, RenyiDP
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 
 LONG = 0.0800000000002
-PROMISES = [
+GUARANTEES = [
     (gd.PureDP(LONG), "PureDP(0.08001)", "PureDP(0.08)"),
     (gd.ApproxDP(0.5, 1e-6 / 3), "ApproxDP(0.5, 3.334e-07)", "ApproxDP(0.5, 3.333e-07)"),
     (gd.ZCDP(1 / 3), "ZCDP(0.3334)", "ZCDP(0.3333)"),
@@ -18,9 +18,9 @@ PROMISES = [
 ]
 
 
-@pytest.mark.parametrize(("promise", "up", "down"), PROMISES, ids=str)
-def test_every_number_is_rounded(promise: object, up: str, down: str) -> None:
-    assert (rounded_up(promise), rounded_left(promise, promise)) == (up, down)
+@pytest.mark.parametrize(("guarantee", "up", "down"), GUARANTEES, ids=str)
+def test_every_number_is_rounded(guarantee: object, up: str, down: str) -> None:
+    assert (rounded_up(guarantee), rounded_left(guarantee, guarantee)) == (up, down)
 
 
 LEFT = [
@@ -37,7 +37,7 @@ def test_what_rounding_left_over_is_nothing(left: object, budget: object, shown:
     assert rounded_left(left, budget) == shown
 
 
-def test_scales_of_noise_stay_since_more_of_them_promises_more() -> None:
+def test_scales_of_noise_stay_since_more_of_them_guarantees_more() -> None:
     assert rounded_up(LaplaceLoss(2.345678901)) == repr(LaplaceLoss(2.345678901))
 
 

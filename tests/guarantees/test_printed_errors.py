@@ -29,11 +29,11 @@ def test_an_outcome_that_is_impossible_without_the_unit_counts() -> None:
     p, q = [Fraction(1, 2), Fraction(1, 2), Fraction(0)], [Fraction(1, 2), Fraction(0), Fraction(1, 2)]
     assert divergences.finite(math.inf, p, q) == math.inf
     assert divergences.finite(2, p, q) == math.inf
-    promise = FiniteLoss(p, q)
-    assert promise.renyi(2) == math.inf
-    assert promise.price("pure") is None
-    assert promise.delta(50.0) >= 0.5
-    assert promise.epsilon(0.4) == math.inf
+    guarantee = FiniteLoss(p, q)
+    assert guarantee.renyi(2) == math.inf
+    assert guarantee.price("pure") is None
+    assert guarantee.delta(50.0) >= 0.5
+    assert guarantee.epsilon(0.4) == math.inf
 
 
 def test_an_outcome_that_is_impossible_with_the_unit_is_no_infinite_loss() -> None:
@@ -44,7 +44,7 @@ def test_stability_is_about_neighbours_of_the_domain() -> None:
     """g doubles a table: neighbours land two apart, so M∘g needs the factor of a pair of neighbours.
 
     As printed (neighbours in the range come from near tables) g is 1-stable, since its range has no neighbours at all,
-    and M∘g would keep M's own promise. Randomized response on the count's parity of chains shows the factor is needed.
+    and M∘g would keep M's guarantee. Randomized response on the count's parity of chains shows the factor is needed.
     """
     tables = range(4)
     doubled = {n: 2 * n for n in tables}
@@ -78,7 +78,7 @@ def test_the_sharper_group_factor_is_never_above_the_printed(steps: int) -> None
         assert group_factor(order, steps) <= group_factor(order, steps, form="printed") * (1 + 1e-12)
 
 
-def test_a_pure_promise_has_half_the_parabola_not_twice() -> None:
+def test_a_pure_guarantee_has_half_the_parabola_not_twice() -> None:
     for epsilon in (0.01, 0.3, 2.0):
         for order in (1.5, 2, 10, 100):
             assert gd.PureDP(epsilon).renyi(order) <= order * epsilon**2 / 2 * (1 + 1e-12)

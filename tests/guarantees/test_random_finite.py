@@ -26,41 +26,41 @@ def cases(chunk: int) -> list[tuple[finite.Laws, ...]]:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_method_is_below_the_exact_product(chunk: int) -> None:
     for laws in cases(chunk):
-        together, promise = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
+        together, guarantee = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
         for epsilon in (0.0, 0.3, 1.1):
             exact = finite.delta(together, epsilon)
             for method in (None, *METHODS):
-                assert promise.delta(epsilon, method) >= exact
-            assert promise.delta(epsilon, "tight") <= exact * ULPS + 1e-15
+                assert guarantee.delta(epsilon, method) >= exact
+            assert guarantee.delta(epsilon, "tight") <= exact * ULPS + 1e-15
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_delta_at_every_epsilon_returned_is_kept(chunk: int) -> None:
     for laws in cases(chunk):
-        together, promise = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
+        together, guarantee = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
         for method in ("rdp", "tight"):
-            epsilon = float(promise.epsilon(0.05, method))
+            epsilon = float(guarantee.epsilon(0.05, method))
             assert math.isinf(epsilon) or finite.delta(together, epsilon) <= 0.05
 
 
 @pytest.mark.parametrize("chunk", range(3))
-def test_pure_promises_read_off_mechanisms_cover_their_product(chunk: int) -> None:
+def test_pure_guarantees_read_off_mechanisms_cover_their_product(chunk: int) -> None:
     rng = random.Random(100 + chunk)
     for _ in range(60):
         laws = [finite.made_up(rng, rng.randint(3, 5)) for _ in range(2)]
         together = finite.product(*laws)
-        promise = compose((PureDP(finite.loss(each)), 1) for each in laws)
+        guarantee = compose((PureDP(finite.loss(each)), 1) for each in laws)
         for epsilon in (0.1, 0.7):
             for method in (None, *METHODS):
-                assert promise.delta(epsilon, method) >= finite.delta(together, epsilon)
+                assert guarantee.delta(epsilon, method) >= finite.delta(together, epsilon)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_low_end_is_above_the_exact_product(chunk: int) -> None:
     for laws in cases(chunk):
-        together, promise = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
+        together, guarantee = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
         for epsilon in (0.0, 0.3, 1.1):
-            assert promise.delta(epsilon, "tight").low <= finite.delta(together, epsilon)
+            assert guarantee.delta(epsilon, "tight").low <= finite.delta(together, epsilon)
 
 
 def test_the_low_end_of_rare_outcomes_is_below_the_truth() -> None:

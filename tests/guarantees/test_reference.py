@@ -94,8 +94,8 @@ def test_the_best_order(entry: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("entry", entries("conversions", "parts"))
 def test_a_single_order(entry: dict[str, Any]) -> None:
-    promise = gd.guarantees.RenyiDP([float(entry["order"])], [float(entry["renyi"])])
-    assert_upper(promise.epsilon(float(entry["delta"]), method="rdp"), exact(entry["epsilon"]), CLOSED, ABSOLUTE)
+    guarantee = gd.guarantees.RenyiDP([float(entry["order"])], [float(entry["renyi"])])
+    assert_upper(guarantee.epsilon(float(entry["delta"]), method="rdp"), exact(entry["epsilon"]), CLOSED, ABSOLUTE)
 
 
 @pytest.mark.parametrize("entry", entries("gaussian_sigma"))
@@ -128,8 +128,8 @@ def test_subsampled_steps(name: str) -> None:
 
 @pytest.mark.parametrize("entry", entries("advanced"))
 def test_advanced_composition(entry: dict[str, Any]) -> None:
-    promise = int(entry["count"]) * gd.PureDP(float(entry["epsilon"]))
-    found = promise.epsilon(float(entry["delta"]), method="advanced")
+    guarantee = int(entry["count"]) * gd.PureDP(float(entry["epsilon"]))
+    found = guarantee.epsilon(float(entry["delta"]), method="advanced")
     assert_upper(found, exact(entry["tanh"]), CLOSED)
     assert found < exact(entry["dwork_roth"])
 

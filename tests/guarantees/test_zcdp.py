@@ -76,9 +76,9 @@ def test_renyi(rho: float, order: float) -> None:
 
 
 def test_prices() -> None:
-    promise = ZCDP(0.1)
-    assert promise.price("zcdp") == (Fraction(1, 10),)
-    assert promise.price("pure") is promise.price("approx") is promise.price("gaussian") is None
+    guarantee = ZCDP(0.1)
+    assert guarantee.price("zcdp") == (Fraction(1, 10),)
+    assert guarantee.price("pure") is guarantee.price("approx") is guarantee.price("gaussian") is None
     assert ZCDP(0).price("gaussian") == (0,)
     assert ZCDP(0).price("approx") == (0, 0)
 

@@ -21,7 +21,7 @@ SECRET = b"SECRET-marker-41"
 
 def ask(
     ledger: Ledger,
-    promise: Guarantee | float = 0.1,
+    guarantee: Guarantee | float = 0.1,
     key: str | None = None,
     *,
     request: Mapping[str, Any] | None = None,
@@ -29,13 +29,13 @@ def ask(
     unit: PrivacyUnit = UNIT,
 ) -> Reservation | Stored:
     """Reserve with the tests' own table, unit and request where none is given."""
-    promises = [promise if isinstance(promise, Guarantee) else PureDP(promise)]
-    return ledger.reserve(promises, table=table, unit=unit, request=request or {"query": "SEX"}, key=key)
+    guarantees = [guarantee if isinstance(guarantee, Guarantee) else PureDP(guarantee)]
+    return ledger.reserve(guarantees, table=table, unit=unit, request=request or {"query": "SEX"}, key=key)
 
 
-def paid(ledger: Ledger, promise: Guarantee | float = 0.1, key: str | None = None) -> Reservation:
+def paid(ledger: Ledger, guarantee: Guarantee | float = 0.1, key: str | None = None) -> Reservation:
     """Reserve, and insist on a reservation."""
-    reservation = ask(ledger, promise, key)
+    reservation = ask(ledger, guarantee, key)
     assert isinstance(reservation, Reservation)
     return reservation
 

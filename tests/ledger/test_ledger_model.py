@@ -48,9 +48,9 @@ class History(RuleBasedStateMachine):
         else:
             assert found == expected
 
-    def try_reserve(self, promise: Guarantee, query: str, key: str) -> Reservation | Stored | None:
+    def try_reserve(self, guarantee: Guarantee, query: str, key: str) -> Reservation | Stored | None:
         try:
-            return self.ledger.reserve([promise], table="people", unit=UNIT, request={"q": query}, key=key)
+            return self.ledger.reserve([guarantee], table="people", unit=UNIT, request={"q": query}, key=key)
         except LedgerRefused:
             return None
 

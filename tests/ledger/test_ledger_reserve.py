@@ -61,26 +61,26 @@ def test_every_currency_refuses_in_its_own_words(budget: Guarantee, asked: Guara
     assert [entry.kind for entry in ledger.entries()] == ["open"]
 
 
-def test_the_first_promise_with_a_price_is_charged(ledger: Ledger) -> None:
-    promises = [GaussianDP(0.5), PureDP(0.25), PureDP(0.5)]
-    assert ledger.affords(*promises)
-    reservation = ledger.reserve(promises, table="people", unit=UNIT, request={})
+def test_the_first_guarantee_with_a_price_is_charged(ledger: Ledger) -> None:
+    guarantees = [GaussianDP(0.5), PureDP(0.25), PureDP(0.5)]
+    assert ledger.affords(*guarantees)
+    reservation = ledger.reserve(guarantees, table="people", unit=UNIT, request={})
     assert isinstance(reservation, Reservation)
-    assert (reservation.promise, ledger.spent) == (PureDP(0.25), PureDP(0.25))
+    assert (reservation.guarantee, ledger.spent) == (PureDP(0.25), PureDP(0.25))
 
 
-def test_composed_promises_are_charged_whole(place: Place) -> None:
+def test_composed_guarantees_are_charged_whole(place: Place) -> None:
     ledger = Ledger.open(place, ApproxDP(2, 1e-5))
-    promise = 3 * ApproxDP(0.1, 1e-6) + PureDP(0.5)
-    paid(ledger, promise)
+    guarantee = 3 * ApproxDP(0.1, 1e-6) + PureDP(0.5)
+    paid(ledger, guarantee)
     assert ledger.spent == ApproxDP(0.8, 3e-6)
-    assert ledger.entries()[-1].promise == promise
+    assert ledger.entries()[-1].guarantee == guarantee
 
 
-@pytest.mark.parametrize("promises", [[], PureDP(1), [0.5], "PureDP", None])
-def test_promises_are_a_list_of_guarantees(ledger: Ledger, promises: Any) -> None:
+@pytest.mark.parametrize("guarantees", [[], PureDP(1), [0.5], "PureDP", None])
+def test_guarantees_are_a_list_of_guarantees(ledger: Ledger, guarantees: Any) -> None:
     with refused("guarantees", kind=InvalidRequest):
-        ledger.reserve(promises, table="people", unit=UNIT, request={})
+        ledger.reserve(guarantees, table="people", unit=UNIT, request={})
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_an_unknown_reservation_is_refused(place: Place, tmp_path: Path) -> None
     foreign = paid(Ledger.open(tmp_path / "other.ledger", PureDP(2)), 0.5, "a")
     for wrong in (
         foreign,
-        Reservation("b", own.promise, own.number, own.tip),
-        Reservation("a", own.promise, 9, own.tip),
+        Reservation("b", own.guarantee, own.number, own.tip),
+        Reservation("a", own.guarantee, 9, own.tip),
     ):
         with refused("is not in", path=place):
             ledger.settle(wrong, SECRET)

@@ -8,9 +8,9 @@ from gaugedp.ledger import Ledger, Reservation, Stored
 from tests.ledger.kit import SECRET, UNIT, paid, refused
 
 
-def resumed(ledger: Ledger, promise: Guarantee | None = None, key: str = "a", **other: Any) -> Reservation | Stored:
+def resumed(ledger: Ledger, guarantee: Guarantee | None = None, key: str = "a", **other: Any) -> Reservation | Stored:
     facts = {"table": "people", "unit": UNIT, "request": {"query": "SEX"}} | other
-    return ledger.reserve([promise or PureDP(0.5)], key=key, resume=True, **facts)
+    return ledger.reserve([guarantee or PureDP(0.5)], key=key, resume=True, **facts)
 
 
 def test_a_resumed_reservation_is_the_one_that_was_paid(ledger: Ledger) -> None:
@@ -44,9 +44,9 @@ def test_a_new_key_is_paid(ledger: Ledger) -> None:
     assert ledger.spent == PureDP(0.5)
 
 
-def test_another_request_promise_table_or_unit_is_refused(ledger: Ledger) -> None:
+def test_another_request_guarantee_table_or_unit_is_refused(ledger: Ledger) -> None:
     paid(ledger, 0.5, "a")
-    for other in ({"request": {"query": "AGE"}}, {"promise": PureDP(0.4)}):
+    for other in ({"request": {"query": "AGE"}}, {"guarantee": PureDP(0.4)}):
         with refused("another request"):
             resumed(ledger, **other)
     with refused("table"):

@@ -7,20 +7,20 @@ from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import BestOrder, RenyiDP, compose
 
 
-def paid(ledger: gd.Ledger, *promises: gd.guarantees.Guarantee) -> None:
-    for promise in promises:
+def paid(ledger: gd.Ledger, *guarantees: gd.guarantees.Guarantee) -> None:
+    for guarantee in guarantees:
         asked = {"table": "people", "unit": gd.PrivacyUnit(), "request": {"query": "count"}}
-        ledger.settle(ledger.reserve([promise], **asked), b"{}")
+        ledger.settle(ledger.reserve([guarantee], **asked), b"{}")
 
 
 def test_the_total_is_the_composition_of_what_was_charged() -> None:
-    promises = [gd.PureDP(0.1), gd.PureDP(0.25), gd.PureDP(0.1)]
+    guarantees = [gd.PureDP(0.1), gd.PureDP(0.25), gd.PureDP(0.1)]
     ledger = gd.Ledger.in_memory(gd.PureDP(2.0))
     assert ledger.total == gd.PureDP(0.0)
-    paid(ledger, *promises)
-    assert ledger.total == compose((promise, 1) for promise in promises)
+    paid(ledger, *guarantees)
+    assert ledger.total == compose((guarantee, 1) for guarantee in guarantees)
     assert ledger.total.epsilon(0.0) == ledger.spent.epsilon(0.0) == 0.45
-    assert ledger.total.epsilon(1e-6) == sum(promises).epsilon(1e-6) < 0.45
+    assert ledger.total.epsilon(1e-6) == sum(guarantees).epsilon(1e-6) < 0.45
 
 
 def test_a_budget_at_fixed_orders_is_kept_at_each() -> None:

@@ -1,4 +1,4 @@
-"""Every mechanism and promise, on bodies of every kind; draws are made once, with fixed keys."""
+"""Every mechanism and guarantee, on bodies of every kind; draws are made once, with fixed keys."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ OTHERS = {
     "flat polytope": (Polytope.difference_hull(np.array([[1.0, 0, 2], [1, 0, 2]])), None),
 }
 BODIES = COUNTING | OTHERS
-PROMISES = [
+GUARANTEES = [
     (gd.Laplace, gd.PureDP(1.0)),
     (gd.Laplace, gd.PureDP(0.07)),
     (gd.Gaussian, gd.ApproxDP(1.0, 1e-6)),
@@ -97,12 +97,12 @@ def drawn(case: Case) -> np.ndarray:
 def _independent() -> list[Case]:
     return [
         Case(
-            f"{kind.__name__} {promise} {name}",
+            f"{kind.__name__} {guarantee} {name}",
             body,
             weights,
-            lambda body, kind=kind, promise=promise, weights=weights: kind.calibrate(body, promise, weights),
+            lambda body, kind=kind, guarantee=guarantee, weights=weights: kind.calibrate(body, guarantee, weights),
         )
-        for kind, promise in PROMISES
+        for kind, guarantee in GUARANTEES
         for name, (body, weights) in BODIES.items()
     ]
 

@@ -111,10 +111,10 @@ def test_the_lattice_is_a_power_of_two_and_one_for_counts(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", INDEPENDENT, ids=str)
-def test_the_lattice_does_not_depend_on_the_promise(case: Case) -> None:
+def test_the_lattice_does_not_depend_on_the_guarantee(case: Case) -> None:
     kind = type(case.mechanism)
     others = [gd.PureDP(0.3), gd.PureDP(20.0)] if kind is gd.Laplace else [gd.GaussianDP(0.01), gd.ZCDP(5.0)]
-    steps = {kind.calibrate(case.body, promise, case.weights).lattice_step for promise in others}
+    steps = {kind.calibrate(case.body, guarantee, case.weights).lattice_step for guarantee in others}
     assert steps == {case.mechanism.lattice_step}
 
 
@@ -250,10 +250,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "promise"), WRONG, ids=str)
-def test_a_promise_it_cannot_keep_is_refused(kind, promise) -> None:
+@pytest.mark.parametrize(("kind", "guarantee"), WRONG, ids=str)
+def test_a_guarantee_it_cannot_keep_is_refused(kind, guarantee) -> None:
     with pytest.raises(InvalidRequest, match=r"noise cannot be made for .* above 0"):
-        kind.calibrate(HISTOGRAM, promise)
+        kind.calibrate(HISTOGRAM, guarantee)
 
 
 @pytest.mark.parametrize("body", [LpBall(3, 1), Polytope.symmetric_hull(np.eye(2))], ids=str)
@@ -278,10 +278,10 @@ def test_noise_on_cells_needs_few_cells() -> None:
 NOTHING = replace(gd.count(DOMAIN).sensitivity(gd.PrivacyUnit(neighbours="replace")), with_zero=False)
 
 
-@pytest.mark.parametrize(("kind", "promise"), [(gd.Laplace, gd.PureDP(1)), (gd.Gaussian, gd.ZCDP(1))])
-def test_a_count_that_nobody_can_change_is_refused(kind, promise) -> None:
+@pytest.mark.parametrize(("kind", "guarantee"), [(gd.Laplace, gd.PureDP(1)), (gd.Gaussian, gd.ZCDP(1))])
+def test_a_count_that_nobody_can_change_is_refused(kind, guarantee) -> None:
     with pytest.raises(InvalidRequest, match="No unit can change this answer"):
-        kind.calibrate(NOTHING, promise)
+        kind.calibrate(NOTHING, guarantee)
 
 
 def test_a_count_that_nobody_can_change_is_refused_on_cells_too() -> None:
@@ -309,18 +309,18 @@ def test_a_person_of_many_rows_costs_as_many_times_the_noise(text: str, times: i
     query = gd.query(DOMAIN, text)
     weights = None if np.ptp(query.reach) == 0 else query.reach
     one, many = (query.sensitivity(gd.PrivacyUnit("pid", max_rows=rows)) for rows in (1, times))
-    for kind, promise, weaker in SCALED:
+    for kind, guarantee, weaker in SCALED:
         same = kind.calibrate(many, weaker(times), weights)
-        assert widths(same) == pytest.approx(widths(kind.calibrate(one, promise, weights)), rel=1e-9)
+        assert widths(same) == pytest.approx(widths(kind.calibrate(one, guarantee, weights)), rel=1e-9)
     if "sum" not in text:
         assert gd.Identity.calibrate(many, gd.PureDP(times)).law == gd.Identity.calibrate(one, gd.PureDP(1)).law
 
 
-@pytest.mark.parametrize("promise", [gd.PureDP(0.3), gd.GaussianDP(0.3), gd.ZCDP(0.3)], ids=str)
+@pytest.mark.parametrize("guarantee", [gd.PureDP(0.3), gd.GaussianDP(0.3), gd.ZCDP(0.3)], ids=str)
 @pytest.mark.parametrize("times", [2.0**-40, 2.0**10, 3.7])
-def test_a_larger_body_has_as_much_larger_noise(promise, times: float) -> None:
-    kind = gd.Laplace if isinstance(promise, gd.PureDP) else gd.Gaussian
-    small, large = (kind.calibrate(LpBall(3, 2, size), promise) for size in (0.9, 0.9 * times))
+def test_a_larger_body_has_as_much_larger_noise(guarantee, times: float) -> None:
+    kind = gd.Laplace if isinstance(guarantee, gd.PureDP) else gd.Gaussian
+    small, large = (kind.calibrate(LpBall(3, 2, size), guarantee) for size in (0.9, 0.9 * times))
     assert large.error(2) == pytest.approx(times * small.error(2), rel=1e-3)
     assert np.allclose(large.variances, times**2 * small.variances, rtol=1e-3)
     if np.log2(times).is_integer():
@@ -331,10 +331,14 @@ def test_a_larger_body_has_as_much_larger_noise(promise, times: float) -> None:
 def test_weights_are_relative_widths() -> None:
     body = LpBall(4, np.inf, 1.0)
     weights = np.array([1.0, 1.0, 2.0, 8.0])
-    for kind, promise in ((gd.Laplace, gd.PureDP(0.5)), (gd.Gaussian, gd.GaussianDP(0.5)), (gd.Gaussian, gd.ZCDP(0.5))):
-        first = np.array(widths(kind.calibrate(body, promise, weights)))
+    for kind, guarantee in (
+        (gd.Laplace, gd.PureDP(0.5)),
+        (gd.Gaussian, gd.GaussianDP(0.5)),
+        (gd.Gaussian, gd.ZCDP(0.5)),
+    ):
+        first = np.array(widths(kind.calibrate(body, guarantee, weights)))
         assert first / first[0] == pytest.approx(weights, rel=1e-6)
-        assert widths(kind.calibrate(body, promise, 10 * weights)) == pytest.approx(first, rel=1e-3)
+        assert widths(kind.calibrate(body, guarantee, 10 * weights)) == pytest.approx(first, rel=1e-3)
 
 
 @pytest.mark.parametrize("count", [2, 5])

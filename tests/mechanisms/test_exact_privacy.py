@@ -76,7 +76,7 @@ SUMS = ["sum(v)", "b; sum(v) by b", "mean(w)", "mean(v) by b; count"]
 @pytest.mark.parametrize("unit", [ROW, REPLACED, PERSON_REPLACED], ids=str)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("text", [*COUNTS, *SUMS])
-def test_laplace_noise_keeps_its_promise_between_all_neighbours(text: str, unit, epsilon: float) -> None:
+def test_laplace_noise_keeps_its_guarantee_between_all_neighbours(text: str, unit, epsilon: float) -> None:
     query = gd.query(DOMAIN, text)
     weights = None if np.ptp(query.reach) == 0 else query.reach
     mechanism = gd.Laplace.calibrate(query.sensitivity(unit), gd.PureDP(epsilon), weights)
@@ -130,7 +130,7 @@ def output_law(query, law) -> dict[tuple[int, ...], float]:
 
 @pytest.mark.parametrize("unit", [ROW, REPLACED], ids=str)
 @pytest.mark.parametrize("text", ON_CELLS)
-def test_noise_on_cells_keeps_its_promise_between_all_neighbours(text: str, unit) -> None:
+def test_noise_on_cells_keeps_its_guarantee_between_all_neighbours(text: str, unit) -> None:
     query, epsilon = ON_CELLS[text], 1.5
     mechanism = gd.Identity.calibrate(query.sensitivity(unit), gd.PureDP(epsilon))
     law = output_law(query, mechanism.law)
@@ -188,7 +188,7 @@ def test_rounded_gaussian_noise_keeps_the_whole_curve(name: str, mu: float) -> N
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-3), (3.0, 1e-9)])
-def test_gaussian_noise_keeps_the_promise_that_was_asked(epsilon: float, delta: float) -> None:
+def test_gaussian_noise_keeps_the_guarantee_that_was_asked(epsilon: float, delta: float) -> None:
     mechanism = gd.Gaussian.calibrate(gd.count(SMALL).sensitivity(ROW), gd.ApproxDP(epsilon, delta))
     assert mechanism.guarantee.delta(epsilon) <= delta
     assert exact_delta(laws_of(mechanism), np.array([1]), epsilon) <= delta
@@ -221,11 +221,11 @@ def test_discrete_gaussian_noise_keeps_its_divergence(name: str, rho: float) -> 
 
 @pytest.mark.parametrize("unit", [ROW, REPLACED, PERSON_REPLACED], ids=str)
 @pytest.mark.parametrize("text", ["b; sum(v) by b", "mean(w)", "a; sum(v); sum(w)"])
-def test_weighted_gaussian_noise_keeps_its_promise(text: str, unit) -> None:
+def test_weighted_gaussian_noise_keeps_its_guarantee(text: str, unit) -> None:
     query = gd.query(DOMAIN, text)
     apart = differences(query, unit)
-    for promise in (gd.GaussianDP(0.5), gd.ZCDP(0.125)):
-        laws = laws_of(gd.Gaussian.calibrate(query.sensitivity(unit), promise, query.reach))
+    for guarantee in (gd.GaussianDP(0.5), gd.ZCDP(0.125)):
+        laws = laws_of(gd.Gaussian.calibrate(query.sensitivity(unit), guarantee, query.reach))
         std = np.array([float(getattr(law, "std", 0) or law.parameter**0.5) for law in laws])
         shift = np.linalg.norm(apart / std, axis=1).max()  # of the unrounded normal variables
         assert 0.6 * 0.5 <= shift <= 0.5 * (1 + 1e-12)

@@ -1,4 +1,4 @@
-"""The exponential mechanism on a body: its law, its promise on a grid, its two ways of drawing, its refusals."""
+"""The exponential mechanism on a body: its law, its guarantee on a grid, its two ways of drawing, its refusals."""
 
 import math
 import pickle
@@ -126,11 +126,11 @@ def test_the_square_and_the_hexagon_have_exact_draws_too() -> None:
     assert hexagon.gauge(outputs).max() < 1.001
 
 
-# -- the promise -------------------------------------------------------------------------------------
+# -- the guarantee -------------------------------------------------------------------------------------
 
 
 def losses(mechanism: ExponentialDensity, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """log p(y)/p′(y) on a grid of Y, p and p′ normalised there: the promise holds on any finite Y as well."""
+    """log p(y)/p′(y) on a grid of Y, p and p′ normalised there: the guarantee holds on any finite Y as well."""
     grid = line_grid(4001) if mechanism.over.ambient_dim == 1 else disc_grid(101)
     logs = [mechanism.log_weights(answer, grid) for answer in (one, other)]
     first, second = (each - np.logaddexp.reduce(each) for each in logs)
@@ -154,13 +154,13 @@ def test_no_loss_and_no_range_of_losses_is_above_epsilon(quality: Quality, epsil
     assert largest > 0.6 * epsilon  # and it is not far below
 
 
-def test_the_test_of_the_promise_alarms_when_a_score_has_twice_its_sensitivity() -> None:
+def test_the_test_of_the_guarantee_alarms_when_a_score_has_twice_its_sensitivity() -> None:
     steep = Quality(lambda a, y: 2 * distance_line(a, y), UNIT, (-12.0, 0.0), clipped=True)
     unchecked = ExponentialDensity(steep, LINE, ExponentialLoss(1.0), 1.0)  # calibrate would refuse it
     assert np.ptp(losses(unchecked, np.array([0.0]), np.array([0.25]))) > 1.5
 
 
-def test_the_kinds_of_promise() -> None:
+def test_the_kinds_of_guarantee() -> None:
     exact = ExponentialDensity.calibrate(ON_LINE, LINE, ONE)
     assert (exact.guarantee, exact.exactness, exact.proposals) == (ExponentialLoss(1.0), "idealized", 0)
     assert exact.guarantee.epsilon(0.0) == 1.0
@@ -322,13 +322,13 @@ def test_a_quality_without_finite_bounds_is_refused(bounds) -> None:
 
 
 @pytest.mark.parametrize(
-    "promise",
+    "guarantee",
     [gd.PureDP(0), gd.ApproxDP(0, 1e-6), gd.ZCDP(0.5), gd.GaussianDP(1), 1.0, math.nan, None],
     ids=repr,
 )
-def test_a_promise_it_cannot_keep_is_refused(promise) -> None:
+def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
     with pytest.raises(InvalidRequest, match="epsilon above 0"):
-        ExponentialDensity.calibrate(ON_LINE, LINE, promise)
+        ExponentialDensity.calibrate(ON_LINE, LINE, guarantee)
 
 
 def test_walks_that_would_not_end_are_refused() -> None:

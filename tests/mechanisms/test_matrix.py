@@ -46,10 +46,10 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize(("query", "promise", "most"), LARGE, ids=lambda value: repr(value)[:40])
-def test_a_hundred_thousand_cells_are_planned_in_seconds(query, promise, most: float) -> None:
+@pytest.mark.parametrize(("query", "guarantee", "most"), LARGE, ids=lambda value: repr(value)[:40])
+def test_a_hundred_thousand_cells_are_planned_in_seconds(query, guarantee, most: float) -> None:
     started = time.perf_counter()
-    mechanism = Matrix.calibrate(query.sensitivity(ROW), promise)
+    mechanism = Matrix.calibrate(query.sensitivity(ROW), guarantee)
     error = mechanism.error()
     assert time.perf_counter() - started < 20
     assert error <= most
@@ -78,14 +78,14 @@ SMALL = [
 
 
 @cache
-def drawn(name: str, promise) -> tuple[Matrix, np.ndarray]:
-    mechanism = Matrix.calibrate(BODIES[name], promise)
+def drawn(name: str, guarantee) -> tuple[Matrix, np.ndarray]:
+    mechanism = Matrix.calibrate(BODIES[name], guarantee)
     return mechanism, mechanism.sample_noise(N_DRAWS, gd.research_rng(len(name) + 7))
 
 
-@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
-def test_the_noise_is_as_wide_as_it_says(name: str, promise) -> None:
-    mechanism, noise = drawn(name, promise)
+@pytest.mark.parametrize(("name", "guarantee"), SMALL, ids=str)
+def test_the_noise_is_as_wide_as_it_says(name: str, guarantee) -> None:
+    mechanism, noise = drawn(name, guarantee)
     squares = noise**2
     slack = 4.5 * squares.std(axis=0) / math.sqrt(N_DRAWS)
     assert (np.abs(squares.mean(axis=0) - mechanism.variances) <= slack + 1e-3 * mechanism.variances).all()
@@ -94,29 +94,29 @@ def test_the_noise_is_as_wide_as_it_says(name: str, promise) -> None:
     assert np.array_equal(steps, np.round(steps))
 
 
-@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
-def test_the_noise_has_the_covariance_of_its_strategy(name: str, promise) -> None:
-    mechanism, noise = drawn(name, promise)
+@pytest.mark.parametrize(("name", "guarantee"), SMALL, ids=str)
+def test_the_noise_has_the_covariance_of_its_strategy(name: str, guarantee) -> None:
+    mechanism, noise = drawn(name, guarantee)
     matrix = matrix_of(mechanism.strategy) * mechanism.scale * float(mechanism.lattice_step)
     direction = np.random.default_rng(1).normal(size=BODIES[name].ambient_dim)
-    expected = float(((direction @ matrix) ** 2).sum()) * (2 if isinstance(promise, gd.PureDP) else 1)
+    expected = float(((direction @ matrix) ** 2).sum()) * (2 if isinstance(guarantee, gd.PureDP) else 1)
     expected += float((direction**2).sum()) * float(mechanism.lattice_step) ** 2 / 12
     found = (noise @ direction) ** 2
     assert found.mean() == pytest.approx(expected, abs=4.5 * found.std() / math.sqrt(N_DRAWS) + 2e-3 * expected)
 
 
-@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
-def test_the_error_is_the_mean_norm(name: str, promise) -> None:
-    mechanism, noise = drawn(name, promise)
+@pytest.mark.parametrize(("name", "guarantee"), SMALL, ids=str)
+def test_the_error_is_the_mean_norm(name: str, guarantee) -> None:
+    mechanism, noise = drawn(name, guarantee)
     for norm, weights in ((1, None), (2, None), (2, np.linspace(1, 3, BODIES[name].ambient_dim))):
         lengths = np.linalg.norm(noise if weights is None else noise / weights, norm, axis=1)
         slack = 4 * lengths.std() / math.sqrt(N_DRAWS) + 0.01 * lengths.mean()
         assert mechanism.error(norm, weights) == pytest.approx(lengths.mean(), abs=slack)
 
 
-@pytest.mark.parametrize(("name", "promise"), SMALL, ids=str)
-def test_the_widths_hold(name: str, promise) -> None:
-    mechanism, noise = drawn(name, promise)
+@pytest.mark.parametrize(("name", "guarantee"), SMALL, ids=str)
+def test_the_widths_hold(name: str, guarantee) -> None:
+    mechanism, noise = drawn(name, guarantee)
     for level in (0.5, 0.95, 0.99):
         slack = 4.5 * math.sqrt(level * (1 - level) / N_DRAWS)
         each, together = (mechanism.half_widths(level, flag) for flag in (False, True))
@@ -129,17 +129,17 @@ def test_the_widths_hold(name: str, promise) -> None:
 
 def test_in_one_dimension_it_is_the_gaussian_mechanism() -> None:
     body = QUERIES["count"].sensitivity(PERSON)
-    for promise in (NORMAL, gd.GaussianDP(0.2)):
-        mechanism, known = Matrix.calibrate(body, promise), gd.Gaussian.calibrate(body, promise)
+    for guarantee in (NORMAL, gd.GaussianDP(0.2)):
+        mechanism, known = Matrix.calibrate(body, guarantee), gd.Gaussian.calibrate(body, guarantee)
         assert mechanism.guarantee == known.guarantee
         assert mechanism.variances == pytest.approx(known.variances, rel=1e-9)
         assert mechanism.half_widths(0.95).tolist() == known.half_widths(0.95).tolist()
         assert mechanism.error() == pytest.approx(known.error(), rel=1e-3)
 
 
-@pytest.mark.parametrize("promise", [NORMAL, PURE, gd.ZCDP(0.3)], ids=str)
-def test_three_rows_of_a_person_cost_three_times_the_noise(promise) -> None:
-    one, three = (Matrix.calibrate(QUERIES["prefix"].sensitivity(unit), promise) for unit in (ROW, PERSON))
+@pytest.mark.parametrize("guarantee", [NORMAL, PURE, gd.ZCDP(0.3)], ids=str)
+def test_three_rows_of_a_person_cost_three_times_the_noise(guarantee) -> None:
+    one, three = (Matrix.calibrate(QUERIES["prefix"].sensitivity(unit), guarantee) for unit in (ROW, PERSON))
     assert three.scale * math.sqrt(float(three.strategy.squares.sum())) == pytest.approx(
         3 * one.scale * math.sqrt(float(one.strategy.squares.sum())), rel=1e-5
     )
@@ -158,7 +158,7 @@ def test_rounding_is_paid_for_where_answers_are_no_integers() -> None:
 
 def test_zcdp_and_the_curve_use_the_same_noise() -> None:
     body = BODIES["prefix"]
-    narrow, same = (Matrix.calibrate(body, promise) for promise in (gd.GaussianDP(0.5), gd.ZCDP(0.125)))
+    narrow, same = (Matrix.calibrate(body, guarantee) for guarantee in (gd.GaussianDP(0.5), gd.ZCDP(0.125)))
     assert same.variances == pytest.approx(narrow.variances, rel=1e-12)
     assert isinstance(same.guarantee, gd.ZCDP)
 
@@ -198,45 +198,47 @@ def test_the_bounds_of_laplace_sums_hold(level: float) -> None:
 
 def test_it_covers_its_own_body_and_smaller_ones_only() -> None:
     body = QUERIES["prefix"].sensitivity(PERSON)
-    for promise in (NORMAL, PURE):
-        mechanism = Matrix.calibrate(body, promise)
+    for guarantee in (NORMAL, PURE):
+        mechanism = Matrix.calibrate(body, guarantee)
         assert mechanism.covers(body)
         assert mechanism.covers(QUERIES["prefix"].sensitivity(ROW))
         assert not mechanism.covers(replace(body, factor=3.1))
         assert not mechanism.covers(replace(body, differences=True, with_zero=True))
         assert not mechanism.covers(QUERIES["ranges"].sensitivity(ROW))
         assert not mechanism.covers(LpBall(11, 1))
-        wide = Matrix.calibrate(replace(body, differences=True, with_zero=True), promise)
+        wide = Matrix.calibrate(replace(body, differences=True, with_zero=True), guarantee)
         assert wide.covers(body)
-        narrow = Matrix.calibrate(replace(body, differences=True, with_zero=False), promise)
+        narrow = Matrix.calibrate(replace(body, differences=True, with_zero=False), guarantee)
         assert not narrow.covers(body)
         points = np.random.default_rng(4).normal(size=(2, 5))
-        real = Matrix.calibrate(Polytope.symmetric_hull(points), promise)
+        real = Matrix.calibrate(Polytope.symmetric_hull(points), guarantee)
         assert real.covers(Polytope.symmetric_hull(points, 0.5))
         assert not real.covers(Polytope.symmetric_hull(points * 0.5))
 
 
-@pytest.mark.parametrize("promise", [gd.PureDP(0), gd.ApproxDP(1, 0), gd.ZCDP(0), gd.GaussianDP(0), 1.0, None], ids=str)
-def test_a_promise_it_cannot_keep_is_refused(promise) -> None:
+@pytest.mark.parametrize(
+    "guarantee", [gd.PureDP(0), gd.ApproxDP(1, 0), gd.ZCDP(0), gd.GaussianDP(0), 1.0, None], ids=str
+)
+def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
     with pytest.raises(InvalidRequest, match=r"noise cannot be made for .* above 0"):
-        Matrix.calibrate(BODIES["prefix"], promise)
+        Matrix.calibrate(BODIES["prefix"], guarantee)
 
 
-@pytest.mark.parametrize("promise", [NORMAL, PURE], ids=str)
-def test_bodies_it_cannot_serve_are_refused(promise) -> None:
+@pytest.mark.parametrize("guarantee", [NORMAL, PURE], ids=str)
+def test_bodies_it_cannot_serve_are_refused(guarantee) -> None:
     with pytest.raises(InvalidRequest, match="A strategy needs generators"):
-        Matrix.calibrate(LpBall(3, 1), promise)
+        Matrix.calibrate(LpBall(3, 1), guarantee)
     with pytest.raises(InvalidRequest, match=r"in coordinates of the span, for the body gaugedp\.bodies\.project"):
-        Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, 0.5, 0], [1, 0.5, 0]])), promise)
+        Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, 0.5, 0], [1, 0.5, 0]])), guarantee)
     with pytest.raises(InvalidRequest, match="No unit can change this answer"):
-        Matrix.calibrate(Polytope.symmetric_hull(np.zeros((2, 3))), promise)
+        Matrix.calibrate(Polytope.symmetric_hull(np.zeros((2, 3))), guarantee)
     with pytest.raises(InvalidRequest, match="not finite"):
-        Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, np.nan]])), promise)
+        Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, np.nan]])), guarantee)
     with pytest.raises(InvalidRequest):
         Matrix.calibrate(gd.bounded_sums(gd.Domain.of(x=gd.integers(1, 9000), v=gd.bounded(0, 9)), "v", "x")
-                         .sensitivity(ROW), promise)  # fmt: skip
+                         .sensitivity(ROW), guarantee)  # fmt: skip
     with pytest.raises(InvalidRequest, match="wider than 2"):
-        Matrix.calibrate(BODIES["prefix"], gd.PureDP(1e-20) if promise == PURE else gd.GaussianDP(1e-20))
+        Matrix.calibrate(BODIES["prefix"], gd.PureDP(1e-20) if guarantee == PURE else gd.GaussianDP(1e-20))
 
 
 def test_directions_that_differ_by_rounding_only_are_refused_or_flat() -> None:
@@ -248,9 +250,9 @@ def test_directions_that_differ_by_rounding_only_are_refused_or_flat() -> None:
 def test_questions_that_are_too_large_are_refused_at_once() -> None:
     wide = Polytope.symmetric_hull(np.random.default_rng(1).normal(size=(400, 10_000)))
     many = gd.stack(gd.prefix_sums(grid(300, 300), "a0"), gd.marginals(grid(300, 300), "a1")).sensitivity(ROW)
-    for body, promise in ((wide, NORMAL), (wide, PURE), (many, PURE)):
+    for body, guarantee in ((wide, NORMAL), (wide, PURE), (many, PURE)):
         with pytest.raises(InvalidRequest, match=r"Use |at most 1,000,000,000|at most 10,000,000 entries"):
-            Matrix.calibrate(body, promise)
+            Matrix.calibrate(body, guarantee)
 
 
 def test_a_strategy_is_searched_once() -> None:
@@ -280,6 +282,6 @@ def test_a_flat_body_of_ones_own_is_told_the_way_out() -> None:
 
 def test_scales_are_printed_in_the_units_of_the_body() -> None:
     ball, histogram = gd.bodies.LpBall(4, 2, 1.0), gd.marginals(line(3), "x").sensitivity(ROW)
-    for kind, promise in ((gd.Gaussian, gd.GaussianDP(0.5)), (gd.Laplace, gd.PureDP(1.0))):
-        assert re.search(r"(std|scale) 2\.00\d* on steps of 1/8192", repr(kind.calibrate(ball, promise)))
-        assert "steps" not in repr(kind.calibrate(histogram, promise))
+    for kind, guarantee in ((gd.Gaussian, gd.GaussianDP(0.5)), (gd.Laplace, gd.PureDP(1.0))):
+        assert re.search(r"(std|scale) 2\.00\d* on steps of 1/8192", repr(kind.calibrate(ball, guarantee)))
+        assert "steps" not in repr(kind.calibrate(histogram, guarantee))

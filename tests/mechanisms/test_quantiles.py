@@ -1,4 +1,4 @@
-"""Quantiles against a reference that is written down from the page: the law, the promise, the coverage, by enumeration.
+"""Quantiles against a reference that is written down from the page: law, guarantee and coverage, by enumeration.
 
 The reference knows histograms as lists and computes with floats from exact distances; nothing of it is shared with the
 library but `rate` and `shift`, which the tests of calibration check by themselves.
@@ -30,10 +30,10 @@ SIDES = (0, -1, 1)
 PURE = gd.PureDP(1.0)
 
 
-def made(shares, unit=ROW, n_values=4, n_groups=1, promise=PURE, level=0.95) -> RankExponential:
+def made(shares, unit=ROW, n_values=4, n_groups=1, guarantee=PURE, level=0.95) -> RankExponential:
     domain = gd.Domain.of(g=gd.integers(1, n_groups), v=gd.bounded(0, n_values - 1))
     body = gd.quantiles(domain, "v", *shares, by="g").sensitivity(unit)
-    return RankExponential.calibrate(body, promise, shares, level)
+    return RankExponential.calibrate(body, guarantee, shares, level)
 
 
 # -- the reference ---------------------------------------------------------------------------------
@@ -108,11 +108,11 @@ def test_the_draws_follow_the_law(name) -> None:
     With fresh keys one of the four would alarm falsely once in 250 times; the keys are fixed.
     """
     table = TABLES[name]
-    mechanism = made([HALF], n_values=5, promise=gd.PureDP(6.0))
+    mechanism = made([HALF], n_values=5, guarantee=gd.PureDP(6.0))
     rows = np.array([one(np.array(table)) for one in mechanism.pool(N_DRAWS, gd.research_rng(len(name)))])
     observed = np.bincount(rows @ [25, 5, 1], minlength=125)
     assert fits(observed, joint(table, mechanism)) > 1e-3
-    louder = made([HALF], n_values=5, promise=gd.PureDP(7.5))
+    louder = made([HALF], n_values=5, guarantee=gd.PureDP(7.5))
     if name in ("spread", "tied"):
         assert fits(observed, joint(table, louder)) < 1e-6
 
@@ -132,7 +132,7 @@ def test_values_within_a_gap_are_equally_likely() -> None:
     """20,000 values, one row among them, and rates that hardly see it: chi-square over 50 parts of the lattice."""
     table = np.zeros(20_000, dtype=np.int64)
     table[5000] = 1
-    mechanism = made([HALF], n_values=20_000, promise=gd.PureDP(1e-6))
+    mechanism = made([HALF], n_values=20_000, guarantee=gd.PureDP(1e-6))
     draws = [int(one(table)[0]) for one in mechanism.pool(2000, gd.research_rng(3))]
     observed = np.bincount(np.array(draws) // 400, minlength=50)
     assert fits(observed, np.full(50, 0.02)) > 1e-3
@@ -147,7 +147,7 @@ def test_a_uniform_number_below_a_count() -> None:
 
 
 def test_several_quantiles_come_out_in_order_and_within_their_ends() -> None:
-    mechanism = made([LOW, HALF, HIGH], n_values=40, n_groups=3, promise=gd.PureDP(0.5))
+    mechanism = made([LOW, HALF, HIGH], n_values=40, n_groups=3, guarantee=gd.PureDP(0.5))
     answer = np.arange(120) % 7
     for one in mechanism.pool(30, gd.research_rng(8)):
         values, lower, upper = one(answer).reshape(3, 3, 3)
@@ -156,7 +156,7 @@ def test_several_quantiles_come_out_in_order_and_within_their_ends() -> None:
         assert (values <= upper).all()
 
 
-# -- the promise -----------------------------------------------------------------------------------
+# -- the guarantee -----------------------------------------------------------------------------------
 
 
 def histograms(rows: tuple[int, ...], n_groups: int, n_values: int) -> np.ndarray:
@@ -198,8 +198,8 @@ def test_every_draw_has_the_range_it_is_charged_for(unit, n_groups, n_values, sh
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_the_bound_on_the_range_is_reached(unit) -> None:
-    """Rows in the middle, and a unit beside them: with a sensitivity a tenth smaller the promise would be false."""
-    mechanism = made([HALF], unit, 5, promise=gd.PureDP(1.0))
+    """Rows in the middle, and a unit beside them: with a sensitivity a tenth smaller the guarantee would be false."""
+    mechanism = made([HALF], unit, 5, guarantee=gd.PureDP(1.0))
     here, there = [0, 0, 30, 0, 0], [0, 0, 30, 0, 0]
     here[0] += unit.max_rows
     if unit.neighbours == "replace":
@@ -241,16 +241,16 @@ def test_what_covers_what() -> None:
 
 # -- calibration -----------------------------------------------------------------------------------
 
-PROMISES = [gd.PureDP(1.0), gd.PureDP(0.3), gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(0.1, 1e-9), gd.ZCDP(0.1)]
+GUARANTEES = [gd.PureDP(1.0), gd.PureDP(0.3), gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(0.1, 1e-9), gd.ZCDP(0.1)]
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
 @pytest.mark.parametrize("count", [1, 3, 9])
-def test_what_is_asked_is_kept_and_nearly_used(promise, count) -> None:
-    mechanism = made([Fraction(i + 1, 10) for i in range(count)], promise=promise)
+def test_what_is_asked_is_kept_and_nearly_used(guarantee, count) -> None:
+    mechanism = made([Fraction(i + 1, 10) for i in range(count)], guarantee=guarantee)
     epsilon = mechanism.epsilon
     assert mechanism.guarantee == count * ExponentialLoss(2 * epsilon) + 2 * count * ExponentialLoss(epsilon)
-    match promise:
+    match guarantee:
         case gd.PureDP(value=asked):
             spent, most = float(mechanism.guarantee.epsilon(0.0)), asked
         case gd.ApproxDP(epsilon_value=asked, delta_value=delta):
@@ -261,14 +261,14 @@ def test_what_is_asked_is_kept_and_nearly_used(promise, count) -> None:
     assert most * (1 - 2e-4) < spent <= most
 
 
-def test_a_gaussian_promise_is_kept_by_a_pure_one() -> None:
-    mechanism = made([HALF], promise=gd.GaussianDP(0.5))
+def test_a_gaussian_guarantee_is_kept_by_a_pure_one() -> None:
+    mechanism = made([HALF], guarantee=gd.GaussianDP(0.5))
     pure = float(mechanism.guarantee.epsilon(0.0))
     assert math.log(scipy.special.ndtr(0.25) / scipy.special.ndtr(-0.25)) == pytest.approx(pure, rel=1e-9)
 
 
 def test_rates_and_shifts() -> None:
-    mechanism = made([LOW, HALF], PERSON, n_values=1001, n_groups=3, promise=gd.PureDP(0.8), level=0.99)
+    mechanism = made([LOW, HALF], PERSON, n_values=1001, n_groups=3, guarantee=gd.PureDP(0.8), level=0.99)
     assert mechanism.epsilon == 0.1
     assert mechanism.rate(LOW) == Fraction(1, 10) / (2 * 2 * Fraction(9, 10))
     assert mechanism.rate(HALF) == Fraction(1, 10) / 2
@@ -279,8 +279,8 @@ def test_rates_and_shifts() -> None:
 
 
 BAD_CALLS = [
-    (lambda: made([HALF], promise=gd.PureDP(1e-19), n_values=100), "too small a promise"),
-    (lambda: made([HALF], promise=gd.RenyiDP([2.0], [0.1])), "Quantiles cannot be drawn for"),
+    (lambda: made([HALF], guarantee=gd.PureDP(1e-19), n_values=100), "too small a guarantee"),
+    (lambda: made([HALF], guarantee=gd.RenyiDP([2.0], [0.1])), "Quantiles cannot be drawn for"),
     (lambda: RankExponential.calibrate(gd.bodies.LpBall(4, 1, 1.0), gd.PureDP(1), [HALF]), "need a histogram"),
     (lambda: RankExponential.calibrate(Polytope.symmetric_hull(np.eye(4)), gd.PureDP(1), [HALF]), "of a histogram"),
     (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), []), "need a histogram"),
@@ -309,7 +309,7 @@ def every_table(n_values: int, most_rows: int):
 @pytest.mark.parametrize("epsilon", [2.0, 30.0])
 def test_the_ends_hold_every_quantile_of_every_small_table(share, epsilon) -> None:
     """Exactly, by the law: all tables of at most 6 rows on 4 values. Without the rule for the edges it fails."""
-    mechanism = made([share], n_values=4, promise=gd.PureDP(epsilon))
+    mechanism = made([share], n_values=4, guarantee=gd.PureDP(epsilon))
     allowed, worst, control = 0.05 / 2, 0.0, 0.0
     for table in every_table(4, 6):
         least, largest = truths(table, share)
@@ -343,7 +343,7 @@ SHAPES = {
 def test_intervals_hold_all_at_once(name) -> None:
     """200 releases of three quantiles at 95 %: at most 20 may miss (more have a chance below 0.5 % at exactly 95 %)."""
     table = np.bincount(SHAPES[name], minlength=1000)
-    mechanism = made([LOW, HALF, HIGH], n_values=1000, promise=gd.PureDP(2.0))
+    mechanism = made([LOW, HALF, HIGH], n_values=1000, guarantee=gd.PureDP(2.0))
     ends = np.array([truths(table.tolist(), share) for share in mechanism.quantiles]).T
     missed, off = 0, []
     for one in mechanism.pool(200, gd.research_rng(len(name))):
@@ -369,7 +369,7 @@ def test_an_empty_table_gives_the_whole_lattice_as_interval() -> None:
 def test_the_reach_of_intervals() -> None:
     """Ends of 300 releases are within the stated ranks; with a tenth of them as the stated width, most are not."""
     table = np.bincount(SHAPES["skewed"], minlength=1000)
-    mechanism = made([HALF], n_values=1000, promise=gd.PureDP(2.0))
+    mechanism = made([HALF], n_values=1000, guarantee=gd.PureDP(2.0))
     width = mechanism.half_widths(0.9)
     assert width.shape == (1,)
     ends = np.array([one(table)[1:] for one in mechanism.pool(300, gd.research_rng(4))])
@@ -377,7 +377,7 @@ def test_the_reach_of_intervals() -> None:
     assert (off <= width[0]).mean() >= 0.9
     assert (off <= width[0] / 10).mean() < 0.5
     assert mechanism.half_widths(0.9, simultaneous=True)[0] == width[0]
-    grouped = made([HALF], n_values=1000, n_groups=5, promise=gd.PureDP(2.0))
+    grouped = made([HALF], n_values=1000, n_groups=5, guarantee=gd.PureDP(2.0))
     assert (grouped.half_widths(0.9, simultaneous=True) > grouped.half_widths(0.9)).all()
 
 
@@ -407,7 +407,7 @@ def test_the_randomness_is_drawn_before_the_answer_is_seen() -> None:
     table, draws = np.array([5, 2, 0, 1]), []
     for late in (False, True):
         stream = gd.research_rng(9)
-        first, second = made([HALF], promise=gd.PureDP(0.01)).pool(2, stream)
+        first, second = made([HALF], guarantee=gd.PureDP(0.01)).pool(2, stream)
         if late:
             stream.bytes(1000)
         order = (second, first) if late else (first, second)

@@ -32,9 +32,9 @@ CASES = [
 DRAWS, LEVELS = 60_000, (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.99)
 
 
-def made(text: str, promise: dict) -> tuple:
+def made(text: str, guarantee: dict) -> tuple:
     query = gd.query(DOMAIN, text)
-    noise = gd.plan(query, ROW, **promise).mechanism
+    noise = gd.plan(query, ROW, **guarantee).mechanism
     return noise, np.array([float(step) for step in query.steps]), quotient_terms(query.estimates)
 
 
@@ -49,9 +49,9 @@ def coverage(noise, units, term: tuple[int, int, float], curves: np.ndarray) -> 
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("text", "promise", "name"), CASES, ids=str)
-def test_they_hold_as_often_as_they_say_and_hardly_more(text: str, promise: dict, name: str) -> None:
-    noise, units, terms = made(text, promise)
+@pytest.mark.parametrize(("text", "guarantee", "name"), CASES, ids=str)
+def test_they_hold_as_often_as_they_say_and_hardly_more(text: str, guarantee: dict, name: str) -> None:
+    noise, units, terms = made(text, guarantee)
     found = quotients(noise, units, terms)
     assert found is not None
     for level in LEVELS:

@@ -201,18 +201,18 @@ def test_the_value_has_fresh_noise() -> None:
     assert found[:, 1].var() == pytest.approx(law.variance, rel=0.05)
 
 
-PROMISES = [gd.PureDP(0.5), gd.ZCDP(0.02), gd.ApproxDP(0.5, 1e-6), gd.ApproxDP(0.5, 0.01), gd.ApproxDP(0.5, 0)]
+GUARANTEES = [gd.PureDP(0.5), gd.ZCDP(0.02), gd.ApproxDP(0.5, 1e-6), gd.ApproxDP(0.5, 0.01), gd.ApproxDP(0.5, 0)]
 
 
-@pytest.mark.parametrize("promise", [*PROMISES, gd.guarantees.ExponentialLoss(0.5)], ids=str)
-def test_the_range_keeps_the_promise_and_no_more(promise) -> None:
-    found = bounded_range(promise)
+@pytest.mark.parametrize("guarantee", [*GUARANTEES, gd.guarantees.ExponentialLoss(0.5)], ids=str)
+def test_the_range_keeps_the_guarantee_and_no_more(guarantee) -> None:
+    found = bounded_range(guarantee)
     assert found >= 0.4 - 1e-12
     larger = gd.guarantees.ExponentialLoss(found * 1.0001)
     kept = gd.guarantees.ExponentialLoss(found)
-    if isinstance(promise, gd.ApproxDP):
-        assert kept.delta(0.5) <= promise.delta_value < larger.delta(0.5)
-    elif isinstance(promise, gd.ZCDP):
+    if isinstance(guarantee, gd.ApproxDP):
+        assert kept.delta(0.5) <= guarantee.delta_value < larger.delta(0.5)
+    elif isinstance(guarantee, gd.ZCDP):
         assert found == pytest.approx(0.4)
         assert kept.price("zcdp")[0] <= Fraction(2, 100) < larger.price("zcdp")[0]
     else:
@@ -454,7 +454,7 @@ def test_what_cannot_be_done_is_refused(request_, words: str) -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.5, 2.5])
 def test_counts_that_are_scaled_are_no_integers(factor: float) -> None:
-    """A body of counts times 1.5 moves scores by 1.5: the loss at its worst pair stays within the promise."""
+    """A body of counts times 1.5 moves scores by 1.5: the loss at its worst pair stays within the guarantee."""
     body = scaled(COUNTS, factor)
     for kind in (gd.Exponential, gd.PermuteAndFlip):
         mechanism = kind.calibrate(body, ONE)

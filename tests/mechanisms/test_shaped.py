@@ -1,4 +1,4 @@
-"""Noise with the shape of a body: reference errors, promises, lattices, refusals."""
+"""Noise with the shape of a body: reference errors, guarantees, lattices, refusals."""
 
 import math
 from fractions import Fraction
@@ -83,7 +83,7 @@ def mechanism(request) -> ShapedNoise:
     return gd.KNorm.calibrate(BODIES[request.param], ONE)
 
 
-def test_the_promise_and_the_kind_of_it(mechanism: ShapedNoise) -> None:
+def test_the_guarantee_and_the_kind_of_it(mechanism: ShapedNoise) -> None:
     if mechanism.noise.walks:
         assert mechanism.exactness == "mixing"
         assert mechanism.guarantee == gd.ApproxDP(1.0, 1e-9)
@@ -95,7 +95,7 @@ def test_the_promise_and_the_kind_of_it(mechanism: ShapedNoise) -> None:
 
 
 def test_a_walk_says_that_it_is_not_pure(mechanism: ShapedNoise) -> None:
-    """Asked was PureDP(1); what is promised stands in the description, and so in plans, releases and reports."""
+    """Asked was PureDP(1); what is guaranteed stands in the description, and so in plans, releases and reports."""
     assert ("not pure: its allowance is δ = 1e-09" in mechanism.describe()) == mechanism.noise.walks
     assert ("ApproxDP(1, 1e-09), mixing" in repr(mechanism)) == mechanism.noise.walks
 
@@ -191,11 +191,11 @@ def test_a_smaller_allowance_takes_a_longer_walk() -> None:
 
 @pytest.mark.parametrize("kind", [gd.KNorm, gd.Cube])
 @pytest.mark.parametrize(
-    "promise", [gd.PureDP(0), gd.ZCDP(0.5), gd.GaussianDP(1), gd.ApproxDP(0, 1e-6), 1.0, None], ids=repr
+    "guarantee", [gd.PureDP(0), gd.ZCDP(0.5), gd.GaussianDP(1), gd.ApproxDP(0, 1e-6), 1.0, None], ids=repr
 )
-def test_a_promise_it_cannot_keep_is_refused(kind, promise) -> None:
+def test_a_guarantee_it_cannot_keep_is_refused(kind, guarantee) -> None:
     with pytest.raises(InvalidRequest, match="Give PureDP or ApproxDP with epsilon above 0"):
-        kind.calibrate(LpBall(3, 2), promise)
+        kind.calibrate(LpBall(3, 2), guarantee)
 
 
 @pytest.mark.parametrize(

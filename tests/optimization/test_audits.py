@@ -42,7 +42,7 @@ def violated(told: Told, claim: Guarantee, runs: int) -> bool:
 
 
 def half(noise: AdditiveNoise) -> AdditiveNoise:
-    """The noise for twice the promise."""
+    """The noise for twice the guarantee."""
     parameter = noise.guarantee.mu if isinstance(noise, Gaussian) else noise.guarantee.value
     made = type(noise).calibrate(noise.body, type(noise.guarantee)(2 * parameter))
     assert np.sqrt(made.variances.max()) == pytest.approx(np.sqrt(noise.variances.max()) / 2, rel=1e-3)
@@ -102,7 +102,7 @@ ASKED = {"gradient": [gd.PureDP(2.0), gd.ApproxDP(1.0, 0.1)], "preconditioned": 
     ("solver", "asked"), [(solver, asked) for solver in ASKED for asked in ASKED[solver]], ids=repr
 )
 def test_least_squares(solver: str, asked: Guarantee) -> None:
-    """Of preconditioned steps with a pure promise, the first three."""
+    """Of preconditioned steps with a pure guarantee, the first three."""
     made, claim = LeastSquares.calibrate((4, 1), asked, 0.05, "replace", solver), asked
     if made.moments is not None and isinstance(asked, gd.PureDP):
         made, claim = replace(made, steps=3), gd.PureDP(3 * made.gradient.guarantee.value)

@@ -185,7 +185,7 @@ def test_sums_do_not_depend_on_the_order_of_rows(unit: str, asked) -> None:
 
 
 class Bill:
-    """Collects the promises of all noise that a fit makes."""
+    """Collects the guarantees of all noise that a fit makes."""
 
     def __init__(self, monkeypatch) -> None:
         self.spent: list = []
@@ -202,7 +202,7 @@ class Bill:
 @WAYS
 @UNITS
 @pytest.mark.parametrize(("asked", "forced"), [(APPROX, True), (APPROX, False), (PURE, False)], ids=str)
-def test_all_noise_together_is_what_is_promised(unit: str, asked, forced: bool, replaced: bool, monkeypatch) -> None:
+def test_all_noise_together_is_what_is_guaranteed(unit: str, asked, forced: bool, replaced: bool, monkeypatch) -> None:
     bill, terms = Bill(monkeypatch), Terms(asked, unit, replaced)
     Completion(terms, is_forced=forced).fit(table(some_rows(np.random.default_rng(5), 30)), gd.research_rng(5))
     total = sum(one.mu**2 if isinstance(one, GaussianDP) else one.value for one in bill.spent)
@@ -246,7 +246,7 @@ def test_without_noise_factors_are_found() -> None:
 
 
 @pytest.mark.statistical
-def test_factors_pay_at_a_promise_that_people_ask_for() -> None:
+def test_factors_pay_at_a_guarantee_that_people_ask_for() -> None:
     """ε = 4, δ = 1e-6, whole users protected, 4,000 users; medians over three keys."""
     found, flat = [], []
     for key in range(3):
@@ -378,8 +378,8 @@ def test_means_are_shrunk_as_noise_asks() -> None:
         assert spread == pytest.approx(0.0625, rel=0.25)
         error = counts @ (off + 0.1 - truth) ** 2 / counts.sum()
         assert error < counts @ (0.1 - truth) ** 2 / counts.sum() * (0.25 if std < 1 else 0.6)
-        promised = gain(noisy.sizes, spread, 0.3, std**2)
-        assert counts @ (0.1 - truth) ** 2 / counts.sum() - error == pytest.approx(promised, rel=0.3)
+        guaranteed = gain(noisy.sizes, spread, 0.3, std**2)
+        assert counts @ (0.1 - truth) ** 2 / counts.sum() - error == pytest.approx(guaranteed, rel=0.3)
 
 
 def test_two_releases_are_one_of_their_joint_precision() -> None:

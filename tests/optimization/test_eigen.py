@@ -96,11 +96,11 @@ def test_sums_are_whole_steps_and_the_same_in_any_order(monkeypatch: pytest.Monk
     assert whole[2] == pytest.approx(((rows @ frame) ** 2).sum(axis=0), abs=0.1)
 
 
-# -- promises and noise ------------------------------------------------------------------------------
+# -- guarantees and noise ------------------------------------------------------------------------------
 
 
 @BOTH
-def test_promises_are_what_was_asked_for(neighbours: str) -> None:
+def test_guarantees_are_what_was_asked_for(neighbours: str) -> None:
     for k in (1, 3):
         moments = NoisyMoments.calibrate((5, k), gd.GaussianDP(0.7), neighbours)
         oja = Oja.calibrate((5, k), gd.GaussianDP(0.7), neighbours)
@@ -112,12 +112,12 @@ def test_promises_are_what_was_asked_for(neighbours: str) -> None:
 
 
 @pytest.mark.statistical
-def test_released_matrices_have_the_profile_they_promise_and_less_noise_has_not() -> None:
+def test_released_matrices_have_the_profile_they_guarantee_and_less_noise_has_not() -> None:
     """Best guesses between rows e₁ and e₂ are right with Φ(μ/2): 16,000 releases, one-sided 1e-6; 1.1·μ is seen."""
     mu, rows = 2.0, np.eye(2)
 
-    def right(promise: float) -> int:
-        noise, rng = NoisyMoments.calibrate((2, 1), gd.GaussianDP(promise)).noise, research_rng(3)
+    def right(guarantee: float) -> int:
+        noise, rng = NoisyMoments.calibrate((2, 1), gd.GaussianDP(guarantee)).noise, research_rng(3)
         count = 0
         for side in (0, 1):
             gaps = [np.diff(np.diag(noise.release(second_moments(rows[[side]]), rng)))[0] for _ in range(8000)]
@@ -181,7 +181,7 @@ def test_losses_of_directions_keep_epsilon_and_reach_it(neighbours: str, backgro
     losses = circle_losses(pure.beta, one, np.vstack([rest, other]))
     assert np.abs(losses).max() <= pure.each.value
     assert np.ptp(losses) <= pure.each.value
-    if background == 400:  # where the law is concentrated the promise is attained, and a tenth more breaks it
+    if background == 400:  # where the law is concentrated the guarantee is attained, and a tenth more breaks it
         assert np.abs(losses).max() > 0.98 * pure.each.value
         wrong = circle_losses(1.1 * pure.beta, one, np.vstack([rest, other]))
         assert np.abs(wrong).max() > pure.each.value
@@ -307,10 +307,10 @@ def test_wrong_shapes_and_neighbours_are_refused() -> None:
                 make.calibrate(shape, gd.GaussianDP(1.0))
         with pytest.raises(InvalidRequest):
             SphereExponential.calibrate(shape, gd.PureDP(1.0))
-    for make, promise in (
+    for make, guarantee in (
         (NoisyMoments, gd.GaussianDP(1.0)),
         (Oja, gd.GaussianDP(1.0)),
         (SphereExponential, gd.PureDP(1.0)),
     ):
         with pytest.raises(InvalidRequest):
-            make.calibrate((3, 1), promise, "both")
+            make.calibrate((3, 1), guarantee, "both")

@@ -1,4 +1,4 @@
-"""Private Frank–Wolfe: exact sums, the promise of its choices, the ball, and a risk that falls."""
+"""Private Frank–Wolfe: exact sums, the guarantee of its choices, the ball, and a risk that falls."""
 
 import math
 
@@ -104,11 +104,11 @@ def test_what_is_not_finite_counts_as_nothing_and_progress_is_told() -> None:
     assert len(shown) == 3
 
 
-def test_a_kink_and_a_strange_promise_are_refused() -> None:
+def test_a_kink_and_a_strange_guarantee_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="kink"):
         FrankWolfe.calibrate(10, 2, Hinge(), 1.0, ASKED)
     for wrong in (gd.ZCDP(1.0), gd.ApproxDP(1.0, 0.0)):
-        with pytest.raises(InvalidRequest, match="cannot promise"):
+        with pytest.raises(InvalidRequest, match="cannot guarantee"):
             FrankWolfe.calibrate(10, 2, Logistic(), 1.0, wrong, steps=3)
     with pytest.raises(InvalidRequest, match="neighbours"):
         FrankWolfe.calibrate(10, 2, Logistic(), 1.0, ASKED, "both")

@@ -53,7 +53,7 @@ def table(geometry: Geometry, n: int, key: int) -> tuple[np.ndarray, np.ndarray]
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize("purpose", ["erm", "sco", "strongly_convex"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_the_gaussian_parameter_is_all_that_the_promise_allows(purpose: str, neighbours: str, epsilon: float) -> None:
+def test_the_gaussian_parameter_is_all_that_the_guarantee_allows(purpose: str, neighbours: str, epsilon: float) -> None:
     extra = {"convexity": 0.3} if purpose == "strongly_convex" else {}
     loss, factor = Huber(0.5), 2 if neighbours == "replace" else 1
     one = Gibbs.calibrate(
@@ -71,7 +71,7 @@ def test_the_gaussian_parameter_is_all_that_the_promise_allows(purpose: str, nei
 
 
 @pytest.mark.parametrize(("asked", "true"), [(0.1, 0.145), (0.5, 0.81), (1.0, 1.72), (2.0, 3.70), (4.0, 8.19)])
-def test_the_printed_parameters_keep_another_promise(asked: float, true: float) -> None:
+def test_the_printed_parameters_keep_another_guarantee(asked: float, true: float) -> None:
     """With G/n where 2G/n is true: at δ = 1e-6, what is asked for, and the ε that losses ±Gx reach."""
     printed = 2 * asked / math.sqrt(2 * math.log(1 / 2e-6))
     assert gaussian_epsilon(printed, 1e-6) == pytest.approx(true, rel=0.01)
@@ -103,7 +103,7 @@ def audited(neighbours: str, excess: float) -> tuple[float, bool]:
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-def test_the_promise_is_attained_and_kept_on_a_wide_interval(neighbours: str) -> None:
+def test_the_guarantee_is_attained_and_kept_on_a_wide_interval(neighbours: str) -> None:
     """Two normal laws, μ deviations apart: five standard errors of 20,000 draws each."""
     gap, violated = audited(neighbours, 1.0)
     assert gap == pytest.approx(gaussian_mu(4.0, 1e-6), abs=5 * 2**0.5 / 20_000**0.5 + 0.003)
@@ -135,7 +135,7 @@ def profile(one: Gibbs, first: tuple, second: tuple, epsilon: float) -> tuple[fl
 @pytest.mark.parametrize("in_ball", [True, False])
 @pytest.mark.parametrize("loss", [Logistic(), Hinge(), Absolute(), Slope()], ids=repr)
 @pytest.mark.parametrize(("d", "p"), [(1, 2), (2, 1), (2, 1.5), (2, 2), (2, math.inf)])
-def test_no_neighbours_break_the_promise_by_integration(d: int, p: float, loss: Loss, in_ball: bool) -> None:
+def test_no_neighbours_break_the_guarantee_by_integration(d: int, p: float, loss: Loss, in_ball: bool) -> None:
     geometry = Geometry((d,), p, 2.0)
     rows = np.concatenate([np.eye(d), -np.eye(d)])
     rows = np.resize(rows / geometry.dual_norm(rows)[:, None], (6, d))
@@ -153,7 +153,7 @@ def test_no_neighbours_break_the_promise_by_integration(d: int, p: float, loss: 
     assert worst > 0.4 or d > 1 or not isinstance(loss, Slope)
 
 
-def test_the_pure_promise_carries_the_samplers_share() -> None:
+def test_the_pure_guarantee_carries_the_samplers_share() -> None:
     pure = Gibbs.calibrate(Geometry((3,), 2, 2.0), Logistic(), 50, gd.PureDP(2.0))
     assert pure.guarantee == gd.ApproxDP(2.0, 1e-9)
     assert pure.rate == pytest.approx(2.0 / (2 * 2 * 2 * 1.0))

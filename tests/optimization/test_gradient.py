@@ -55,7 +55,7 @@ def test_sums_are_the_same_in_any_order_and_of_whole_numbers() -> None:
     assert found == pytest.approx(exact.T @ rows, abs=1000 * 2.0**-BITS)
 
 
-def test_all_steps_together_keep_the_promise() -> None:
+def test_all_steps_together_keep_the_guarantee() -> None:
     descent = NoisyDescent.calibrate(gd.GaussianDP(0.7), (2, 3), 1.0, Scale(5.0, 400))
     each = descent.noise.guarantee
     assert isinstance(each, gd.GaussianDP)
@@ -78,23 +78,23 @@ def test_gaussian_noise_has_the_deviation_that_mu_asks_for(replaced: bool) -> No
 @pytest.mark.statistical
 def test_an_audit_of_a_whole_descent_is_quiet_and_alarms_at_half_the_noise() -> None:
     """Black-box, 2,000 runs at ε = 2; the audit's false-alarm rate is 1 %."""
-    promise = gd.GaussianDP(1.0)
-    honest = NoisyDescent.calibrate(promise, (1, 1), 1.0, Scale(5.0, 4))
+    guarantee = gd.GaussianDP(1.0)
+    honest = NoisyDescent.calibrate(guarantee, (1, 1), 1.0, Scale(5.0, 4))
     loud = NoisyDescent.calibrate(gd.GaussianDP(2.5), (1, 1), 1.0, Scale(5.0, 4))
     rng = research_rng(11)
 
     def run(descent: NoisyDescent):
         return lambda label: descent.solve((np.ones((1, 1)), np.array([label])), hinge, 4, rng).item()
 
-    assert not gd.audit.audit(run(honest), 1.0, -1.0, promise, runs=2000, rng=research_rng(3)).violated
-    assert gd.audit.audit(run(loud), 1.0, -1.0, promise, runs=2000, rng=research_rng(3)).violated
+    assert not gd.audit.audit(run(honest), 1.0, -1.0, guarantee, runs=2000, rng=research_rng(3)).violated
+    assert gd.audit.audit(run(loud), 1.0, -1.0, guarantee, runs=2000, rng=research_rng(3)).violated
 
 
 def test_the_path_grows_as_noise_falls_and_stays_within_its_limits() -> None:
-    for promise in (gd.GaussianDP, gd.PureDP):
+    for guarantee in (gd.GaussianDP, gd.PureDP):
         for kinked in (False, True):
             paths = [
-                NoisyDescent.calibrate(promise(size), (1, 5), 1.0, Scale(5.0, 1000, kinked=kinked)).path
+                NoisyDescent.calibrate(guarantee(size), (1, 5), 1.0, Scale(5.0, 1000, kinked=kinked)).path
                 for size in (1e-3, 0.1, 10.0, 1e4)
             ]
             lengths = [path.n_steps * path.length for path in paths]
@@ -102,18 +102,18 @@ def test_the_path_grows_as_noise_falls_and_stays_within_its_limits() -> None:
             assert all(8 <= path.n_steps <= 600 and path.length <= 8 for path in paths)
 
 
-@pytest.mark.parametrize("promise", [gd.GaussianDP(1e5), gd.PureDP(1e7)], ids=repr)
-def test_without_noise_it_is_gradient_descent(promise) -> None:
+@pytest.mark.parametrize("guarantee", [gd.GaussianDP(1e5), gd.PureDP(1e7)], ids=repr)
+def test_without_noise_it_is_gradient_descent(guarantee) -> None:
     rows = np.random.default_rng(2).standard_normal((300, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels = np.where(rows[:, 0] > 0, 1.0, -1.0)
-    descent = NoisyDescent.calibrate(promise, (1, 3), 1.0, Scale(10.0, 300, kinked=True))
+    descent = NoisyDescent.calibrate(guarantee, (1, 3), 1.0, Scale(10.0, 300, kinked=True))
     found = descent.solve((rows, labels), hinge, 300, research_rng(1))[0]
     assert np.linalg.norm(found) <= 10 * (1 + 1e-9)
     assert np.mean(np.maximum(0, 1 - labels * (rows @ found))) < 0.06
 
 
-def test_other_promises_are_refused() -> None:
+def test_other_guarantees_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="shared by steps"):
         NoisyDescent.calibrate(gd.ApproxDP(1.0, 1e-6), (1, 2), 1.0, Scale(5.0, 10))
     with pytest.raises(InvalidRequest, match="cap"):

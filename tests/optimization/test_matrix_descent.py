@@ -14,7 +14,7 @@ from gaugedp.optimization.trace_designs import BITS, Full, RankOne, TraceScale, 
 
 RNG = np.random.default_rng(1)
 KINDS = [MatrixDescent, MatrixFrankWolfe]
-PROMISES = [gd.GaussianDP(0.7), gd.PureDP(0.7)]
+GUARANTEES = [gd.GaussianDP(0.7), gd.PureDP(0.7)]
 
 
 def unit_rows(n: int, d: int, rng=RNG) -> np.ndarray:
@@ -106,16 +106,16 @@ def test_rows_of_the_squared_loss_move_a_sum_by_three_quarters_of_what_is_charge
     assert max(moved(*rows) for rows in others) < 1.4848
 
 
-# -- promises ------------------------------------------------------------------------------------------
+# -- guarantees ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
-def test_all_steps_together_keep_the_promise(kind, promise) -> None:
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
+def test_all_steps_together_keep_the_guarantee(kind, guarantee) -> None:
     for n in (30, 3000, 10**6):
-        method = kind.calibrate(promise, TraceScale(Spectraplex(4), n))
+        method = kind.calibrate(guarantee, TraceScale(Spectraplex(4), n))
         each = method.noise.guarantee
-        if isinstance(promise, gd.GaussianDP):
+        if isinstance(guarantee, gd.GaussianDP):
             assert 0.7 * (1 - 1e-9) < math.sqrt(method.n_steps) * each.mu <= 0.7
             assert method.exactness == "exact"
         else:
@@ -147,38 +147,38 @@ def test_noise_of_matrices_has_the_deviation_that_mu_asks_for(region, replaced: 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ["rank one", "full"])
-@pytest.mark.parametrize("promise", [gd.GaussianDP(1e4), gd.PureDP(1e7)], ids=repr)
-def test_without_noise_the_matrix_is_found(kind, shape: str, promise) -> None:
+@pytest.mark.parametrize("guarantee", [gd.GaussianDP(1e4), gd.PureDP(1e7)], ids=repr)
+def test_without_noise_the_matrix_is_found(kind, shape: str, guarantee) -> None:
     rng = np.random.default_rng(7)
     made = designs(shape, 3000, rng)
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     target = made.predictions(truth)
-    method = kind.calibrate(promise, scale_of(made, 3000))
+    method = kind.calibrate(guarantee, scale_of(made, 3000))
     found = method.solve(TraceTask(made, target, squared), 3000, research_rng(1))
     assert np.linalg.norm(found, "nuc") <= 1 + 1e-9
     assert np.linalg.norm(found - truth) < 0.1
 
 
 def test_paths_grow_as_noise_falls_and_stay_within_their_limits() -> None:
-    for promise in (gd.GaussianDP, gd.PureDP):
+    for guarantee in (gd.GaussianDP, gd.PureDP):
         made = [
-            MatrixDescent.calibrate(promise(size), TraceScale(Spectraplex(6), 1000, 2.0))
+            MatrixDescent.calibrate(guarantee(size), TraceScale(Spectraplex(6), 1000, 2.0))
             for size in (1e-6, 1e-2, 1.0, 1e4)
         ]
         paths = [one.n_steps * one.length for one in made]
         assert paths == sorted(paths)
         assert all(1 <= one.n_steps <= 400 and one.length <= 0.5 for one in made)
         counts = [
-            MatrixFrankWolfe.calibrate(promise(s), TraceScale(Spectraplex(6), 1000)).n_steps for s in (1, 10, 1e4)
+            MatrixFrankWolfe.calibrate(guarantee(s), TraceScale(Spectraplex(6), 1000)).n_steps for s in (1, 10, 1e4)
         ]
         assert counts == sorted(counts)
         assert counts[0] < counts[-1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_promises_and_scales_are_refused(kind) -> None:
-    for promise in (gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0), gd.PureDP(0.0)):
+def test_other_guarantees_and_scales_are_refused(kind) -> None:
+    for guarantee in (gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0), gd.PureDP(0.0)):
         with pytest.raises(InvalidRequest, match="shared by steps"):
-            kind.calibrate(promise, TraceScale(Spectraplex(2), 10))
+            kind.calibrate(guarantee, TraceScale(Spectraplex(2), 10))
     with pytest.raises(InvalidRequest, match="radius of 1"):
         TraceScale(Spectraplex(2, 2.0), 10)

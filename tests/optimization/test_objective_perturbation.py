@@ -71,7 +71,7 @@ def test_the_profile_bounds_the_true_one(loss, replaced: bool) -> None:
 
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_the_calibrated_noise_keeps_the_promise_and_less_does_not(loss, replaced: bool) -> None:
+def test_the_calibrated_noise_keeps_the_guarantee_and_less_does_not(loss, replaced: bool) -> None:
     """In one dimension two slopes of replaced rows add up to 1, not 2, so that less than half is needed to alarm.
 
     So it is for the hinge, whose curvature is charged for all its slopes and met at few.
@@ -170,7 +170,7 @@ def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, sid
 
 
 @pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
-def test_the_noise_of_the_output_is_a_part_of_a_pure_promise(loss) -> None:
+def test_the_noise_of_the_output_is_a_part_of_a_pure_guarantee(loss) -> None:
     made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0), gd.PureDP(1.0), 300)
     assert made.output.body.radius(2) == pytest.approx(2 * made.distance)
     spent = made.output.guarantee.epsilon(0)
@@ -191,7 +191,7 @@ def test_the_output_has_the_noise_that_is_charged(asked, monkeypatch: pytest.Mon
     off = np.array([made.solve(rows, labels, rng) - least for _ in range(400)])
     variances = made.output.variances
     assert off.mean(axis=0) == pytest.approx(np.zeros(2), abs=made.distance + 5 * math.sqrt(variances[0] / 400))
-    most = 6.0  # the kurtosis is 3 for the normal law, and below 6 for that of a pure promise
+    most = 6.0  # the kurtosis is 3 for the normal law, and below 6 for that of a pure guarantee
     assert (off**2).mean(axis=0) / variances == pytest.approx(np.ones(2), rel=5 * math.sqrt((most - 1) / 400))
 
 
@@ -239,7 +239,7 @@ def batch_derivatives(w: np.ndarray, data, strength: float) -> tuple[np.ndarray,
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("replaced", [True, False])
-def test_the_softmax_keeps_its_promise_by_simulation(replaced: bool) -> None:
+def test_the_softmax_keeps_its_guarantee_by_simulation(replaced: bool) -> None:
     """δ(ε) = E(1 − e^{ε−L})₊ over 40,000 draws; a false alarm is five standard errors."""
     made = ObjectivePerturbation.calibrate(Problem(Softmax(3), 3, 5.0, replaced), gd.ApproxDP(1.0, 0.01), 8)
     pairs = [([(1.0, 0)], [(-1.0, 0)]), ([(1.0, 0), (1.0, 2)], [(1.0, 0), (1.0, 1)])]
@@ -338,7 +338,7 @@ def test_the_output_is_on_a_lattice_with_noise_for_twice_the_distance(asked) -> 
     assert made.guarantee == asked
 
 
-def test_kinks_and_other_promises_are_refused() -> None:
+def test_kinks_and_other_guarantees_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="kink"):
         ObjectivePerturbation.calibrate(Problem(Hinge(), 3, 5.0), gd.PureDP(1.0), 10)
     with pytest.raises(InvalidRequest, match="asked for"):

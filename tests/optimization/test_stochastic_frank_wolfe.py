@@ -96,7 +96,7 @@ def corners(kind: str):
 @pytest.mark.parametrize("slope", ["squared", "steep", "linear"])
 @pytest.mark.parametrize("kind", ["rank one", "full"])
 @pytest.mark.parametrize("name", NOISES)
-def test_the_whole_stream_keeps_its_promise_and_would_not_with_less_noise(name, kind, slope, replaced) -> None:
+def test_the_whole_stream_keeps_its_guarantee_and_would_not_with_less_noise(name, kind, slope, replaced) -> None:
     """Every pair of rows at every step, μ = 0.5; with a linear loss the worst pair attains it."""
     made = corners(kind)
     half = squared_half if kind == "full" else squared
@@ -106,7 +106,7 @@ def test_the_whole_stream_keeps_its_promise_and_would_not_with_less_noise(name, 
     found = true_mu(model, made, chosen, replaced)
     assert found <= 0.5
     if slope == "linear" and name != "uniform":
-        assert found > 0.999 * 0.5  # noise 10 % smaller, found/0.9, would break the promise
+        assert found > 0.999 * 0.5  # noise 10 % smaller, found/0.9, would break the guarantee
     if slope == "squared":
         assert found > 0.15
 
@@ -205,8 +205,8 @@ def test_without_noise_the_matrix_is_found(name: str, kind: str) -> None:
     made = RankOne.of(unit_rows(4000, 4, rng)) if kind == "rank one" else Full.of(unit_rows(4000, 12, rng), (3, 4))
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     task = TraceTask(made, made.predictions(truth), lambda p, y: (p - y) / 2)
-    promise = gd.PureDP(1e9) if name == "exponential" else gd.GaussianDP(1e7)
-    model = StochasticFrankWolfe.calibrate(promise, TraceScale(made.region, 4000, 1.0, made.swing), name, 1.0)
+    guarantee = gd.PureDP(1e9) if name == "exponential" else gd.GaussianDP(1e7)
+    model = StochasticFrankWolfe.calibrate(guarantee, TraceScale(made.region, 4000, 1.0, made.swing), name, 1.0)
     assert np.linalg.norm(model.solve(task, research_rng(1)) - truth) < 0.1
 
 
@@ -242,15 +242,15 @@ def test_released_gradients_lie_on_a_lattice_far_below_the_noise() -> None:
     assert released == pytest.approx(model.region.coordinates(np.full((3, 3), 0.3)) + model.oracle.std, abs=step)
 
 
-def test_other_promises_are_refused() -> None:
-    for promise in (gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0)):
-        with pytest.raises(InvalidRequest, match="cannot promise"):
-            StochasticFrankWolfe.calibrate(promise, TraceScale(Spectraplex(2), 10))
-        with pytest.raises(InvalidRequest, match="cannot promise"):
-            StochasticFrankWolfe.calibrate(promise, TraceScale(Spectraplex(2), 10), "oja")
-    for promise in (gd.GaussianDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.PureDP(0.0), gd.ZCDP(0.0)):
-        with pytest.raises(InvalidRequest, match="Draws cannot promise"):
-            StochasticFrankWolfe.calibrate(promise, TraceScale(Spectraplex(2), 10), "exponential")
+def test_other_guarantees_are_refused() -> None:
+    for guarantee in (gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0)):
+        with pytest.raises(InvalidRequest, match="cannot guarantee"):
+            StochasticFrankWolfe.calibrate(guarantee, TraceScale(Spectraplex(2), 10))
+        with pytest.raises(InvalidRequest, match="cannot guarantee"):
+            StochasticFrankWolfe.calibrate(guarantee, TraceScale(Spectraplex(2), 10), "oja")
+    for guarantee in (gd.GaussianDP(1.0), gd.ApproxDP(1.0, 1e-6), gd.PureDP(0.0), gd.ZCDP(0.0)):
+        with pytest.raises(InvalidRequest, match="Draws cannot guarantee"):
+            StochasticFrankWolfe.calibrate(guarantee, TraceScale(Spectraplex(2), 10), "exponential")
     with pytest.raises(InvalidRequest, match="noise"):
         StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(Spectraplex(2), 10), "forest")
     with pytest.raises(InvalidRequest, match="growth"):
@@ -262,16 +262,16 @@ def test_other_promises_are_refused() -> None:
 
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("region", [Spectraplex(3), NuclearBall((2, 4))], ids=repr)
-def test_ranges_of_all_draws_add_up_to_the_promise(region, replaced: bool) -> None:
+def test_ranges_of_all_draws_add_up_to_the_guarantee(region, replaced: bool) -> None:
     """For a row of the first batch, of the first later slot and of the last; each with its own fading sum."""
     scale = TraceScale(region, 500, 1.0, 1.0, replaced)
-    for promise in (gd.PureDP(0.7), gd.ZCDP(0.7)):
-        model = StochasticFrankWolfe.calibrate(promise, scale, "exponential", 1.0)
+    for guarantee in (gd.PureDP(0.7), gd.ZCDP(0.7)):
+        model = StochasticFrankWolfe.calibrate(guarantee, scale, "exponential", 1.0)
         steps, decay, totals = 1 + model.schedule.n_later, 1 - model.schedule.rate, []
         for slot in (0, 1, steps - 1):
             moved = model.moved[min(slot, 1)] * decay ** np.arange(steps - slot)
             ranges = model.oracle.beta * region.spread * moved
-            totals.append(ranges.sum() if isinstance(promise, gd.PureDP) else (ranges**2).sum() / 8)
+            totals.append(ranges.sum() if isinstance(guarantee, gd.PureDP) else (ranges**2).sum() / 8)
         assert 0.7 * (1 - 1e-6) < max(totals) <= 0.7
 
 
@@ -282,8 +282,8 @@ def test_a_row_that_fades_costs_less_than_one_that_does_not() -> None:
         for n in (10**3, 10**5):
             scale = TraceScale(region, n, 1.0, 1.0)
             pure, many = (
-                StochasticFrankWolfe.calibrate(promise, scale, "exponential", 1.0).oracle.beta
-                for promise in (gd.PureDP(1.0), gd.ZCDP(0.02))
+                StochasticFrankWolfe.calibrate(guarantee, scale, "exponential", 1.0).oracle.beta
+                for guarantee in (gd.PureDP(1.0), gd.ZCDP(0.02))
             )
             assert pure == pytest.approx(1 / share, rel=0.05)
             found.append(many)

@@ -106,10 +106,10 @@ def regression(region, replaced: bool):
 @WAYS
 @pytest.mark.parametrize("kind", [MatrixDescent, MatrixFrankWolfe])
 @pytest.mark.parametrize("region", [Spectraplex(12), NuclearBall((6, 10))], ids=repr)
-@pytest.mark.parametrize("promise", [gd.GaussianDP(MU), gd.PureDP(MU)], ids=repr)
-def test_sums_of_gradients(promise, region, kind, replaced: bool) -> None:
-    method = kind.calibrate(promise, TraceScale(region, 300, replaced=replaced))
-    claim = {"mu": MU} if isinstance(promise, gd.GaussianDP) else {"epsilon": MU}
+@pytest.mark.parametrize("guarantee", [gd.GaussianDP(MU), gd.PureDP(MU)], ids=repr)
+def test_sums_of_gradients(guarantee, region, kind, replaced: bool) -> None:
+    method = kind.calibrate(guarantee, TraceScale(region, 300, replaced=replaced))
+    claim = {"mu": MU} if isinstance(guarantee, gd.GaussianDP) else {"epsilon": MU}
     numbers = method.n_steps * region.n_coordinates
     runs = math.ceil(14_000 / numbers)
     check(lambda task, rng: method.solve(task, 300, rng), regression(region, replaced), claim, runs, 0.999)
@@ -119,7 +119,7 @@ def test_sums_of_gradients(promise, region, kind, replaced: bool) -> None:
 
 
 def straight(monkeypatch: pytest.MonkeyPatch, slot: int) -> None:
-    """Rows stand in slots in their order, 20 in D_0; of 39 rows none stands in `slot`. The promise holds for any."""
+    """Rows stand in slots in their order, 20 in D_0; of 39 rows none stands in `slot`. The guarantee holds for any."""
 
     def slots(_: Schedule, n_rows: int, *__: object) -> tuple[np.ndarray, np.ndarray]:
         bounds = np.r_[0, np.arange(20, 41)]
@@ -161,15 +161,15 @@ def test_running_gradients(region, name: str, replaced: bool, monkeypatch: pytes
 
 
 @WAYS
-@pytest.mark.parametrize("promise", [gd.PureDP(2e5), gd.ZCDP(2e8)], ids=repr)
+@pytest.mark.parametrize("guarantee", [gd.PureDP(2e5), gd.ZCDP(2e8)], ids=repr)
 @pytest.mark.parametrize("region", [Spectraplex(40), NuclearBall((20, 21))], ids=repr)
-def test_draws_in_a_pass(region, promise, replaced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The promise is large so that draws lie near one direction, and tell β; β is a multiple of it."""
+def test_draws_in_a_pass(region, guarantee, replaced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guarantee is large so that draws lie near one direction, and tell β; β is a multiple of it."""
     scale = TraceScale(region, 40, 1.0, 1.0, replaced)
-    method = StochasticFrankWolfe.calibrate(promise, scale, "exponential", 1.0)
+    method = StochasticFrankWolfe.calibrate(guarantee, scale, "exponential", 1.0)
     straight(monkeypatch, 1)
-    is_pure = isinstance(promise, gd.PureDP)
-    claim, power = (promise.value, 1) if is_pure else (math.sqrt(8 * promise.rho), 2)
+    is_pure = isinstance(guarantee, gd.PureDP)
+    claim, power = (guarantee.value, 1) if is_pure else (math.sqrt(8 * guarantee.rho), 2)
     check_draws(method.solve, pass_tables(region, replaced, 1), claim, 30, power)
 
 
@@ -177,8 +177,8 @@ def test_draws_in_a_pass(region, promise, replaced: bool, monkeypatch: pytest.Mo
 def test_a_row_moves_every_later_step_and_fades(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the tape itself: nothing before its slot, then all of what is charged times (1 − η)^k."""
     region, slot = Spectraplex(3), 4
-    promise = gd.GaussianDP(MU) if name == "oja" else gd.PureDP(20.0)
-    method = StochasticFrankWolfe.calibrate(promise, TraceScale(region, 40, 1.0, 1.0), name, 1.0)
+    guarantee = gd.GaussianDP(MU) if name == "oja" else gd.PureDP(20.0)
+    method = StochasticFrankWolfe.calibrate(guarantee, TraceScale(region, 40, 1.0, 1.0), name, 1.0)
     straight(monkeypatch, slot)
     one, other = tapes(method.solve, pass_tables(region, True, slot), 3)
     moved = [np.linalg.norm(a[1] - b[1]) for a, b in zip(one.entries, other.entries, strict=True)]

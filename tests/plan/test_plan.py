@@ -20,11 +20,11 @@ DOMAIN = gd.Domain.of(
 )
 ROW = gd.PrivacyUnit()
 REPLACED = gd.PrivacyUnit(neighbours="replace")
-PROMISES = [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.125}, {"mu": 0.5}]
+GUARANTEES = [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.125}, {"mu": 0.5}]
 
 
-def planned(text: str, unit: gd.PrivacyUnit = ROW, **promise: float):
-    return gd.plan(gd.query(DOMAIN, text), unit, **promise)
+def planned(text: str, unit: gd.PrivacyUnit = ROW, **guarantee: float):
+    return gd.plan(gd.query(DOMAIN, text), unit, **guarantee)
 
 
 def names(found) -> list[str]:
@@ -33,8 +33,8 @@ def names(found) -> list[str]:
 
 def test_text_and_python_make_equal_plans() -> None:
     by_hand = gd.stack(gd.marginals(DOMAIN, "a", ("a", "b")), gd.bounded_sums(DOMAIN, "v", "b"))
-    for promise in PROMISES:
-        assert planned("a; a*b; sum(v) by b", **promise).to_dict() == gd.plan(by_hand, ROW, **promise).to_dict()
+    for guarantee in GUARANTEES:
+        assert planned("a; a*b; sum(v) by b", **guarantee).to_dict() == gd.plan(by_hand, ROW, **guarantee).to_dict()
 
 
 def test_a_plan_is_the_same_every_time() -> None:
@@ -60,16 +60,16 @@ def test_a_walk_is_a_candidate_only_where_a_delta_is_asked_for() -> None:
     """Two-way marginals of 2 x 2 x 5: more cells than their rank, and more facets than are listed."""
     domain = gd.Domain.of(a=["x", "y"], b=["x", "y"], c=gd.integers(1, 5))
     query = gd.marginals(domain, ("a", "b"), ("a", "c"), ("b", "c"))
-    for promise, walks in (({"epsilon": 1}, False), ({"rho": 0.5}, False), ({"epsilon": 1, "delta": 1e-7}, True)):
-        found = gd.plan(query, ROW, **promise)
+    for guarantee, walks in (({"epsilon": 1}, False), ({"rho": 0.5}, False), ({"epsilon": 1, "delta": 1e-7}, True)):
+        found = gd.plan(query, ROW, **guarantee)
         assert ("mixing" in [one.mechanism.exactness for one in found.candidates]) == walks
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=str)
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "ranges(c)", "sum(v); a", "mean(v) by b"])
 @pytest.mark.parametrize("unit", [ROW, REPLACED], ids=str)
-def test_the_chosen_one_errs_least(text: str, unit, promise) -> None:
-    found = planned(text, unit, **promise)
+def test_the_chosen_one_errs_least(text: str, unit, guarantee) -> None:
+    found = planned(text, unit, **guarantee)
     least = min(found.candidates, key=lambda one: one.error)
     preferred = found.mechanism.exactness == "exact" != least.mechanism.exactness  # one within 10 %
     assert found.error <= least.error * (1.1 if preferred else 1)
@@ -97,10 +97,10 @@ def test_the_reason_says_why_another_one_errs_less() -> None:
 ALL = {"Laplace", "Identity", "KNorm", "NIM", "Ellipsoid", "Cube", "Gaussian", "Matrix"}
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=str)
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "sum(v)", "sum(v); a"])
-def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, promise) -> None:
-    found = planned(text, **promise)
+def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guarantee) -> None:
+    found = planned(text, **guarantee)
     assert set(names(found)) | set(found.left_out) == ALL
     assert not set(names(found)) & set(found.left_out)
     for name, reason in found.left_out.items():
@@ -140,23 +140,23 @@ def test_the_best_mechanism_depends_on_the_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("promise", "kind"), list(zip(PROMISES, ["PureDP", "ApproxDP", "ZCDP", "GaussianDP"], strict=True))
+    ("guarantee", "kind"), list(zip(GUARANTEES, ["PureDP", "ApproxDP", "ZCDP", "GaussianDP"], strict=True))
 )
-def test_what_was_asked_is_kept_by_every_candidate(promise, kind: str) -> None:
-    found = planned("a; b; a*b", **promise)
-    assert found.asked.to_dict() == {"kind": kind, **promise}
-    assert found.epsilon == promise.get("epsilon", math.inf)
+def test_what_was_asked_is_kept_by_every_candidate(guarantee, kind: str) -> None:
+    found = planned("a; b; a*b", **guarantee)
+    assert found.asked.to_dict() == {"kind": kind, **guarantee}
+    assert found.epsilon == guarantee.get("epsilon", math.inf)
     for one in found.candidates:
         for epsilon in np.linspace(0, 4, 41):
-            if kind == "ApproxDP" and epsilon < promise["epsilon"]:
+            if kind == "ApproxDP" and epsilon < guarantee["epsilon"]:
                 continue  # it says nothing below its own epsilon
             asked = found.asked.delta(float(epsilon))
             assert one.mechanism.guarantee.delta(float(epsilon)) <= asked * (1 + 1e-9) + 1e-16
 
 
 def test_a_plan_can_be_written_as_json() -> None:
-    for promise in PROMISES:
-        facts = json.loads(json.dumps(planned("a; mean(v) by b; sum(v)", **promise).to_dict(), allow_nan=False))
+    for guarantee in GUARANTEES:
+        facts = json.loads(json.dumps(planned("a; mean(v) by b; sum(v)", **guarantee).to_dict(), allow_nan=False))
         assert facts["query"] == "a; mean(v) by b; sum(v)"
         assert facts["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
         assert [one["query"] for one in facts["terms"]] == ["a", "mean(v) by b", "sum(v)"]
@@ -230,12 +230,12 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({}, "The promise is not clear"),
-        ({"delta": 1e-6}, "The promise is not clear"),
-        ({"epsilon": 1, "rho": 1}, "The promise is not clear"),
-        ({"mu": 1, "delta": 1e-6}, "The promise is not clear"),
-        ({"error": 3, "epsilon": 1}, "Both an error and a promise"),
-        ({"error": 3, "mu": 1}, "Both an error and a promise"),
+        ({}, "The guarantee is not clear"),
+        ({"delta": 1e-6}, "The guarantee is not clear"),
+        ({"epsilon": 1, "rho": 1}, "The guarantee is not clear"),
+        ({"mu": 1, "delta": 1e-6}, "The guarantee is not clear"),
+        ({"error": 3, "epsilon": 1}, "Both an error and a guarantee"),
+        ({"error": 3, "mu": 1}, "Both an error and a guarantee"),
         ({"error": 0}, "error is 0"),
         ({"error": -1}, "error is -1"),
         ({"error": math.nan}, "error is nan"),
@@ -251,7 +251,7 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
         ({"mu": math.nan}, "mu is nan"),
     ],
 )
-def test_an_unclear_promise_is_refused(asked, words: str) -> None:
+def test_an_unclear_guarantee_is_refused(asked, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         planned("a", **asked)
 
@@ -262,14 +262,14 @@ def test_a_count_is_noisy_under_replace_too() -> None:
     assert planned("count; b", REPLACED, epsilon=1).error > 0  # a row may be left out
 
 
-# -- pure promises within others ---------------------------------------------------------------------
+# -- pure guarantees within others ---------------------------------------------------------------------
 
 SIZES = st.floats(1e-9, 50)
 
 
 @settings(max_examples=200, deadline=None)
 @given(SIZES)
-def test_the_pure_promise_within_zcdp_costs_no_more(rho: float) -> None:
+def test_the_pure_guarantee_within_zcdp_costs_no_more(rho: float) -> None:
     inside = pure_within(gd.ZCDP(rho))
     assert inside.price("zcdp") <= gd.ZCDP(rho).price("zcdp")
     assert inside.value == pytest.approx(math.sqrt(2 * rho), rel=1e-9)
@@ -286,27 +286,27 @@ def largest_pure(mu: float) -> mpmath.mpf:
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(1e-3, 20))
-def test_the_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
+def test_the_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     inside = pure_within(gd.GaussianDP(mu))
     assert largest_pure(mu) * (1 - 1e-9) <= inside.value <= largest_pure(mu)
     assert inside.price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
 
 
 @pytest.mark.parametrize("mu", [1e-5, 1.1e-7, 3e-10])
-def test_a_tiny_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
+def test_a_tiny_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
     assert largest_pure(mu) * (1 - 1e-9) <= pure_within(gd.GaussianDP(mu)).value <= largest_pure(mu)
 
 
 @pytest.mark.parametrize("mu", [30.0, 49.0, 50.0, 90.0, 1e3, 1e5])
-def test_a_large_pure_promise_within_a_gaussian_one_costs_no_more(mu: float) -> None:
+def test_a_large_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.floats(-9, 2.5))
-def test_the_gaussian_price_of_a_pure_promise_is_above_it_and_near(exponent: float) -> None:
-    """The largest pure promise within the Gaussian one of that price is the promise itself, to twelve digits."""
+def test_the_gaussian_price_of_a_pure_guarantee_is_above_it_and_near(exponent: float) -> None:
+    """The largest pure guarantee within the Gaussian one of that price is the guarantee itself, to twelve digits."""
     epsilon = 10**exponent
     (square,) = gd.PureDP(epsilon).price("gaussian")
     largest = largest_pure(math.sqrt(square))
@@ -320,10 +320,10 @@ def test_the_pure_curve_lies_below_the_gaussian_one(mu: float) -> None:
         assert inside.delta(float(epsilon)) <= asked.delta(float(epsilon)) * (1 + 1e-9) + 1e-15
 
 
-def test_the_pure_promise_within_the_others() -> None:
+def test_the_pure_guarantee_within_the_others() -> None:
     assert pure_within(gd.PureDP(0.7)) == gd.PureDP(0.7)
     assert pure_within(gd.ApproxDP(0.7, 1e-6)) == gd.PureDP(0.7)
-    with pytest.raises(TypeError, match="not a single promise"):
+    with pytest.raises(TypeError, match="not a single guarantee"):
         pure_within(gd.ZCDP(1) + gd.PureDP(1))
 
 
@@ -352,15 +352,15 @@ def test_where_no_bound_is_known_it_says_so() -> None:
         assert found.to_dict()["lower_bound"] is None
 
 
-@pytest.mark.parametrize("promise", [{"rho": 0.01}, {"mu": 0.1}], ids=str)
+@pytest.mark.parametrize("guarantee", [{"rho": 0.01}, {"mu": 0.1}], ids=str)
 @pytest.mark.parametrize(("text", "room"), [("prefix(a)", 1e-3), ("a; b; a*b", 0.02), ("sum(v); a", 0.5)])
-def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: float, promise) -> None:
-    found = planned(text, **promise)
+def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: float, guarantee) -> None:
+    found = planned(text, **guarantee)
     weights = found.query.reach if text == "sum(v); a" else np.ones(found.query.n_rows)
     floor = next(one.mechanism for one in found.candidates if one.mechanism.name == "Matrix").floor
     own = math.sqrt(float((found.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)
-    assert "Of all Gaussian noise that keeps this promise, the best has" in found.bound_in_words()
+    assert "Of all Gaussian noise that keeps this guarantee, the best has" in found.bound_in_words()
     assert found.ratio == math.inf
     told = found.to_dict()["lower_bound"]
     assert (told["kind"], told["words"]) == ("gaussian", found.bound_in_words())
@@ -388,11 +388,11 @@ def test_the_unit_of_an_error_is_said() -> None:
         assert words in str(found)
 
 
-@pytest.mark.parametrize("promise", [{"epsilon": 0.5}, {"rho": 0.05}], ids=str)
-def test_a_mean_of_a_thousand_rows_is_worth_what_a_release_says(promise) -> None:
+@pytest.mark.parametrize("guarantee", [{"epsilon": 0.5}, {"rho": 0.05}], ids=str)
+def test_a_mean_of_a_thousand_rows_is_worth_what_a_release_says(guarantee) -> None:
     domain = gd.Domain.of(v=gd.bounded(0, 200_000))
     query = gd.query(domain, "mean(v)")
-    found = gd.plan(query, ROW, **promise)
+    found = gd.plan(query, ROW, **guarantee)
     seen = {place: half_lengths(found, place) for place in (2_000, 100_000, 190_000, 199_000)}
     most = np.max(list(seen.values()), axis=0)
     told = np.array(found.terms()[0]["of_1000_rows"])

@@ -35,10 +35,10 @@ BUDGETS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("promise", [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.5}, {"mu": 3.0}])
-def test_no_kind_of_promise_is_a_way_to_underpay(table: Table, promise: dict[str, float]) -> None:
+@pytest.mark.parametrize("guarantee", [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}, {"rho": 0.5}, {"mu": 3.0}])
+def test_no_kind_of_guarantee_is_a_way_to_underpay(table: Table, guarantee: dict[str, float]) -> None:
     """Each mechanism of a plan, under less than was asked for, and under each kind of budget."""
-    made, refusing = gd.plan(QUERY, UNIT, **promise), Ledger.in_memory(gd.ApproxDP(50, 0.1))
+    made, refusing = gd.plan(QUERY, UNIT, **guarantee), Ledger.in_memory(gd.ApproxDP(50, 0.1))
     for one, asked in itertools.product(made.candidates, TINY):
         hand = dataclasses.replace(made, asked=asked, mechanism=one.mechanism)
         with pytest.raises(InvalidRequest, match="does not imply"):
@@ -48,7 +48,7 @@ def test_no_kind_of_promise_is_a_way_to_underpay(table: Table, promise: dict[str
         ledger, own = Ledger.in_memory(budget), one.mechanism.guarantee
         with contextlib.suppress(LedgerRefused):  # a kind that this budget has no price for
             answer = gd.release(QUERY, table, ledger=ledger, planned=dataclasses.replace(made, mechanism=one.mechanism))
-            charged = ledger.entries()[-2].promise
+            charged = ledger.entries()[-2].guarantee
             assert charged in (own, made.asked)
             assert charged.follows_from(own)
             assert answer.guarantee == own

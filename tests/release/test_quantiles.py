@@ -58,11 +58,11 @@ def truth(shares: list[float]) -> np.ndarray:
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize(
-    "promise", [{"epsilon": 4.0}, {"epsilon": 2.0, "delta": 1e-6}, {"rho": 0.5}, {"mu": 3.0}], ids=str
+    "guarantee", [{"epsilon": 4.0}, {"epsilon": 2.0, "delta": 1e-6}, {"rho": 0.5}, {"mu": 3.0}], ids=str
 )
-def test_answers_are_near_the_truth_for_every_unit_and_promise(unit: gd.PrivacyUnit, promise: dict) -> None:
+def test_answers_are_near_the_truth_for_every_unit_and_guarantee(unit: gd.PrivacyUnit, guarantee: dict) -> None:
     """Of 3000 rows a sex, or 1000 where one row a person is kept, each within a tenth of the range."""
-    made = gd.plan(QUERY, unit, **promise)
+    made = gd.plan(QUERY, unit, **guarantee)
     source = Table.scan(FRAME, domain=DOMAIN, unit=unit, name="people")
     account = Ledger.in_memory(made.asked)
     answer = gd.release(QUERY, source, ledger=account, planned=made, rng=gd.research_rng(2))
@@ -120,10 +120,10 @@ BUDGETS = [
 ]
 
 
-@pytest.mark.parametrize(("budget", "promise", "spent", "near"), BUDGETS, ids=repr)
-def test_what_is_charged(table: Table, budget: Any, promise: dict, spent: Any, near: float | None) -> None:
+@pytest.mark.parametrize(("budget", "guarantee", "spent", "near"), BUDGETS, ids=repr)
+def test_what_is_charged(table: Table, budget: Any, guarantee: dict, spent: Any, near: float | None) -> None:
     account = Ledger.in_memory(budget)
-    gd.release(QUERY, table, ledger=account, **promise)
+    gd.release(QUERY, table, ledger=account, **guarantee)
     found, wanted = account.spent.to_dict(), spent.to_dict()
     for name, number in wanted.items():
         if isinstance(number, float):
@@ -138,7 +138,7 @@ def test_a_budget_by_orders_takes_the_exact_curve(table: Table) -> None:
 
 
 def test_a_plan_by_hand_cannot_be_charged_for_less(table: Table, ledger: Ledger) -> None:
-    """Its own promise must imply what it claims to have been asked for."""
+    """Its own guarantee must imply what it claims to have been asked for."""
     from dataclasses import replace
 
     made = gd.plan(QUERY, UNITS[0], epsilon=1.0)

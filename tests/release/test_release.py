@@ -102,13 +102,13 @@ def test_the_answer_is_stored_before_it_is_returned(table: Table, ledger: Ledger
     assert found.released.decode() == answer.to_json()
 
 
-@pytest.mark.parametrize("promise", [{"epsilon": 2.5}, {"rho": 0.1}, {"mu": 0.1}], ids=str)
+@pytest.mark.parametrize("guarantee", [{"epsilon": 2.5}, {"rho": 0.1}, {"mu": 0.1}], ids=str)
 def test_a_refused_payment_never_looks(
-    table: Table, ledger: Ledger, acts: list[str], promise: dict[str, float]
+    table: Table, ledger: Ledger, acts: list[str], guarantee: dict[str, float]
 ) -> None:
     before = ledger.entries()
     with pytest.raises(LedgerRefused):
-        gd.release(QUERY, table, ledger=ledger, **promise)
+        gd.release(QUERY, table, ledger=ledger, **guarantee)
     assert "looked" not in acts
     assert ledger.entries() == before
 
@@ -182,7 +182,7 @@ def test_the_same_key_gives_the_same_bytes_for_nothing(table: Table, ledger: Led
         {"epsilon": 0.5, "query": gd.query(DOMAIN, "SEX")},
         {"mechanism": gd.plan(QUERY, UNIT, epsilon=0.6).mechanism},
     ],
-    ids=["promise", "seed", "question", "mechanism"],
+    ids=["guarantee", "seed", "question", "mechanism"],
 )
 def test_a_key_of_another_request_is_refused(table: Table, ledger: Ledger, other: dict[str, Any]) -> None:
     gd.release(QUERY, table, ledger=ledger, epsilon=0.5, key="a")
@@ -278,7 +278,7 @@ def test_a_ledger_in_memory_says_so(table: Table, ledger: Ledger) -> None:
 def test_the_account_is_that_of_the_payment(table: Table, ledger: Ledger) -> None:
     account = gd.release(QUERY, table, ledger=ledger, epsilon=0.5).facts["account"]
     entry = ledger.entries()[account["entry"] - 1]
-    assert (entry.kind, entry.tip, repr(entry.promise)) == ("reserve", account["tip"], account["charged"])
+    assert (entry.kind, entry.tip, repr(entry.guarantee)) == ("reserve", account["tip"], account["charged"])
     assert entry.key == account["key"]
     assert (account["budget"], account["spent"], account["remaining"]) == ("PureDP(2)", "PureDP(0.5)", "PureDP(1.5)")
 
@@ -414,8 +414,8 @@ def test_a_release_of_before_there_were_quotients_shows_wider_means(table: Table
 
 def test_repr_shows_no_number(table: Table) -> None:
     answer = released(table, rng=gd.research_rng(9))
-    promise = f"{answer.guarantee!r}, {answer.exactness}"
-    assert repr(answer) == f"Release('SEX; mean(PAY) by SEX; sum(PAY)', 5 answers, {promise})"
+    guarantee = f"{answer.guarantee!r}, {answer.exactness}"
+    assert repr(answer) == f"Release('SEX; mean(PAY) by SEX; sum(PAY)', 5 answers, {guarantee})"
     assert repr(table).startswith("<Table 'people': a CSV file")
 
 

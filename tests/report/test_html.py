@@ -172,7 +172,7 @@ def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytes
             refused()
 
 
-PROMISES = [
+GUARANTEES = [
     (gd.PureDP(2), {"epsilon": 0.5}, ("1.65 times likelier", "62.3 %", "This release: 25 %")),
     (gd.ApproxDP(2, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ("Shares of ε.", "This release: 25 %")),
     (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release: 1 %")),
@@ -180,8 +180,8 @@ PROMISES = [
 ]
 
 
-@pytest.mark.parametrize(("budget", "asked", "wanted"), PROMISES)
-def test_promises_in_words(budget: Any, asked: dict[str, float], wanted: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("budget", "asked", "wanted"), GUARANTEES)
+def test_guarantees_in_words(budget: Any, asked: dict[str, float], wanted: tuple[str, ...]) -> None:
     shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **asked)))
     for words in wanted:
         assert words in re.sub(r"\s+", " ", shown)
@@ -204,7 +204,7 @@ def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:
     assert "drawn at random" not in text(render(made("SEX", epsilon=0.5)))
 
 
-def test_a_promise_without_a_formula_stands_behind_the_one_that_was_asked_for() -> None:
+def test_a_guarantee_without_a_formula_stands_behind_the_one_that_was_asked_for() -> None:
     answer = made("SEX", epsilon=0.5)
     composed = gd.guarantees.LaplaceLoss(4.0) + gd.PureDP(0.25)
     shown = text(render(dataclasses.replace(answer, guarantee=composed)))

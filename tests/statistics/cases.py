@@ -33,11 +33,11 @@ SCORES = LpBall(5, np.inf, 1.0)
 
 @dataclass(frozen=True)
 class Case:
-    """`make(promise)` is the mechanism; `promise` its claim, `more` 1.1 times it."""
+    """`make(guarantee)` is the mechanism; `guarantee` its claim, `more` 1.1 times it."""
 
     name: str
     make: Callable[[Guarantee], Any]
-    promise: Guarantee
+    guarantee: Guarantee
     more: Guarantee
     answers: tuple[Any, Any] | None = None
     runs: int = 20_000
@@ -58,19 +58,19 @@ def gaussian(name: str, make: Callable[[Guarantee], Any], mu: float = 0.5, **mor
 
 
 def on(kind: Any, body: Body, *options: Any) -> Callable[[Guarantee], Any]:
-    return lambda promise: kind.calibrate(body, promise, *options)
+    return lambda guarantee: kind.calibrate(body, guarantee, *options)
 
 
-def density(promise: Guarantee) -> gd.ExponentialDensity:
+def density(guarantee: Guarantee) -> gd.ExponentialDensity:
     """A place in [−3, 3], the likelier the nearer to the answer."""
     score = gd.Quality(lambda answer, points: -np.abs(points[:, 0] - answer[0]), LpBall(1, 1, 1.0), (-4.0, 0.0), True)
-    return gd.ExponentialDensity.calibrate(score, LpBall(1, 2, 3.0), promise)
+    return gd.ExponentialDensity.calibrate(score, LpBall(1, 2, 3.0), guarantee)
 
 
-def median(promise: Guarantee) -> gd.RankExponential:
+def median(guarantee: Guarantee) -> gd.RankExponential:
     """Of six values."""
     body = gd.marginals(gd.Domain.of(v=gd.integers(1, 6)), "v").sensitivity(ROW)
-    return gd.RankExponential.calibrate(body, promise, [Fraction(1, 2)])
+    return gd.RankExponential.calibrate(body, guarantee, [Fraction(1, 2)])
 
 
 NEAR_COUNTS = np.array([2, 5, 4, 0]), np.array([2, 5, 5, 0])
@@ -99,16 +99,19 @@ CASES = [
     pure("NoisyMax", on(gd.NoisyMax, SCORES), 2.0, answers=NEAR_SCORES),
     Case(
         "Peeling",
-        lambda promise: gd.Peeling.calibrate(SCORES, promise, 2),
+        lambda guarantee: gd.Peeling.calibrate(SCORES, guarantee, 2),
         gd.ApproxDP(2.0, 1e-3),
         gd.ApproxDP(2.2, 1e-3),
         NEAR_SCORES,
     ),
-    pure("Peeling, pure", lambda promise: gd.Peeling.calibrate(HISTOGRAM, promise, 2), 2.0, answers=NEAR_COUNTS),
+    pure("Peeling, pure", lambda guarantee: gd.Peeling.calibrate(HISTOGRAM, guarantee, 2), 2.0, answers=NEAR_COUNTS),
     pure("RankExponential", median, 4.0, answers=(np.array([3, 0, 4, 1, 0, 2]), np.array([3, 0, 4, 1, 0, 3]))),
     pure("PermuteAndFlip", on(gd.PermuteAndFlip, SCORES), 2.0, answers=NEAR_SCORES),
     pure(
-        "RandomizedResponse", lambda promise: gd.RandomizedResponse.calibrate(3, promise), answers=(0, 1), runs=150_000
+        "RandomizedResponse",
+        lambda guarantee: gd.RandomizedResponse.calibrate(3, guarantee),
+        answers=(0, 1),
+        runs=150_000,
     ),
     Case("ExponentialDensity", density, ExponentialLoss(6.0), ExponentialLoss(6.6), (np.zeros(1), np.ones(1))),
 ]

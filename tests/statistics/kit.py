@@ -19,6 +19,6 @@ def guesses(outputs_a: np.ndarray, outputs_b: np.ndarray, threshold: float) -> i
     return int((outputs_b >= threshold).sum() + (outputs_a < threshold).sum())
 
 
-def breaks_promise(right: int, n_runs: int, epsilon: float) -> float:
+def breaks_guarantee(right: int, n_runs: int, epsilon: float) -> float:
     """P(at least `right` of `n_runs` guesses are right) where the release is ε-DP: each is right at e^ε/(1 + e^ε)."""
     return tail(right, n_runs, most_right(epsilon, 0.0))

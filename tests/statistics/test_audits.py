@@ -42,9 +42,9 @@ def audited(mechanism: Any, pair: tuple[Any, Any], claim: Guarantee, runs: int =
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_mechanism_keeps_its_claim_and_an_audit_would_have_seen_if_not(case: Case) -> None:
-    mechanism, weaker = case.make(case.promise), case.make(case.more)
+    mechanism, weaker = case.make(case.guarantee), case.make(case.more)
     kept, broken = (
-        gd.audit.audit(one, *case.pair(one), case.promise, case.runs, SURE, rng=gd.research_rng(5))
+        gd.audit.audit(one, *case.pair(one), case.guarantee, case.runs, SURE, rng=gd.research_rng(5))
         for one in (mechanism, weaker)
     )
     assert not kept.violated, kept
@@ -53,7 +53,7 @@ def test_a_mechanism_keeps_its_claim_and_an_audit_would_have_seen_if_not(case: C
 
 
 def test_every_mechanism_has_a_case() -> None:
-    audited_kinds = {type(case.make(case.promise)).__name__ for case in CASES}
+    audited_kinds = {type(case.make(case.guarantee)).__name__ for case in CASES}
     assert audited_kinds >= set(mechanisms.__all__) - ELSEWHERE
 
 
@@ -114,7 +114,7 @@ def test_repeats_and_reuse_are_seen_as_such(fault: type[gd.Laplace]) -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.25])
 def test_noise_that_is_too_large_alarms(share: float) -> None:
-    """ε was halved once or twice too often: no promise is broken, but the mechanism is not what it says."""
+    """ε was halved once or twice too often: no guarantee is broken, but the mechanism is not what it says."""
     wide = gd.Laplace.calibrate(HISTOGRAM, gd.PureDP(share))
     for found in (audited(wide, PAIR, ONE), audited(replace(wide, guarantee=ONE), PAIR, ONE)):
         assert found.violated
@@ -142,8 +142,8 @@ def test_argmin_for_argmax_alarms() -> None:
     assert not audited(gd.Exponential.calibrate(SCORES, claim), NEAR_SCORES, claim).violated
 
 
-def three_times(promise: Guarantee) -> Callable[[np.ndarray], np.ndarray]:
-    made, stream = gd.Laplace.calibrate(HISTOGRAM, promise), gd.research_rng(12)
+def three_times(guarantee: Guarantee) -> Callable[[np.ndarray], np.ndarray]:
+    made, stream = gd.Laplace.calibrate(HISTOGRAM, guarantee), gd.research_rng(12)
     noise = iter(made.draw(30_000, stream).reshape(-1, 3, 4))
     return lambda answer: answer + next(noise)
 
@@ -247,7 +247,7 @@ FAST = (
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in FAST], ids=str)
 def test_p_values_of_other_noise_are_small_as_rarely_as_they_should(case: Case) -> None:
     """60 samples each, at a level of 0.1, but for a chance of 1e-9."""
-    made = case.make(case.promise)
+    made = case.make(case.guarantee)
     streams = [gd.research_rng(seed) for seed in range(100, 160)]
     found = [gd.audit.noise_tests(made, made.draw(1000, stream), stream) for stream in streams]
     for name in found[0]:

@@ -21,10 +21,10 @@ BUDGET = gd.PureDP(1e6)
 SMALL = gd.Domain.of(a=gd.integers(1, 3))
 
 
-def released(table, key: int, **promise) -> np.ndarray:
+def released(table, key: int, **guarantee) -> np.ndarray:
     query = gd.marginals(table.domain, "a")
     ledger = gd.Ledger.in_memory(BUDGET)
-    return gd.release(query, table, ledger=ledger, rng=gd.research_rng(key), **promise).values.astype(float)
+    return gd.release(query, table, ledger=ledger, rng=gd.research_rng(key), **guarantee).values.astype(float)
 
 
 # -- one cell, many runs -----------------------------------------------------------------------------
@@ -38,11 +38,11 @@ def prepared_runs(mechanism, answer: np.ndarray, first_key: int) -> np.ndarray:
 def audit(mechanism) -> float:
     without, with_one = np.array([0, 5, 7]), np.array([1, 5, 7])
     below, above = prepared_runs(mechanism, without, 11), prepared_runs(mechanism, with_one, 12)
-    return kit.breaks_promise(kit.guesses(below, above, threshold=1), 2 * N_RUNS, EPSILON)
+    return kit.breaks_guarantee(kit.guesses(below, above, threshold=1), 2 * N_RUNS, EPSILON)
 
 
 @pytest.mark.parametrize("kind", [gd.Laplace, gd.Identity])
-def test_a_histogram_keeps_its_promise(kind) -> None:
+def test_a_histogram_keeps_its_guarantee(kind) -> None:
     body = gd.marginals(SMALL, "a").sensitivity(gd.PrivacyUnit())
     assert audit(kind.calibrate(body, gd.PureDP(EPSILON))) > ALARM
     assert audit(kind.calibrate(body, gd.PureDP(1.1 * EPSILON))) < ALARM
@@ -78,12 +78,12 @@ class Level:
         return [np.full(N_RUNS, self.count) for _ in totals]
 
 
-def audit_end_to_end(**promise) -> float:
-    below, above = released(Level(3), 21, **promise), released(Level(4), 22, **promise)
-    return kit.breaks_promise(kit.guesses(below, above, threshold=4), 2 * N_RUNS, EPSILON)
+def audit_end_to_end(**guarantee) -> float:
+    below, above = released(Level(3), 21, **guarantee), released(Level(4), 22, **guarantee)
+    return kit.breaks_guarantee(kit.guesses(below, above, threshold=4), 2 * N_RUNS, EPSILON)
 
 
-def test_releases_keep_their_promise_end_to_end() -> None:
+def test_releases_keep_their_guarantee_end_to_end() -> None:
     assert audit_end_to_end(epsilon=EPSILON) > ALARM
     assert audit_end_to_end(epsilon=1.1 * EPSILON) < ALARM
 
@@ -91,4 +91,4 @@ def test_releases_keep_their_promise_end_to_end() -> None:
 def test_other_thresholds_tell_no_more() -> None:
     below, above = released(Level(3), 23, epsilon=EPSILON), released(Level(4), 24, epsilon=EPSILON)
     for threshold in (1, 2, 3, 5, 6, 8):
-        assert kit.breaks_promise(kit.guesses(below, above, threshold), 2 * N_RUNS, EPSILON) > ALARM / 6
+        assert kit.breaks_guarantee(kit.guesses(below, above, threshold), 2 * N_RUNS, EPSILON) > ALARM / 6

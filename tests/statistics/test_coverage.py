@@ -115,19 +115,19 @@ def test_the_noise_is_as_large_as_planned(noisy) -> None:
     assert lengths.mean() == pytest.approx(mechanism.error(2), abs=slack)
 
 
-PROMISES = [
+GUARANTEES = [
     pytest.param({"rho": 0.5}, id="a mechanism for rho"),
     pytest.param({"epsilon": 1.0}, id="as planned"),
 ]
 
 
-@pytest.mark.parametrize("promise", PROMISES)
-def test_a_release_of_the_example_holds_the_truth(domain, query, truth, promise) -> None:
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_release_of_the_example_holds_the_truth(domain, query, truth, guarantee) -> None:
     table = gd.Table.scan(ROWS, domain=domain)
-    if "rho" in promise:
-        promise = {"mechanism": gd.Gaussian.calibrate(query.sensitivity(table.unit), gd.ZCDP(promise["rho"]))}
+    if "rho" in guarantee:
+        guarantee = {"mechanism": gd.Gaussian.calibrate(query.sensitivity(table.unit), gd.ZCDP(guarantee["rho"]))}
     ledger = gd.Ledger.in_memory(gd.ZCDP(1))
-    answer = gd.release(query, table, ledger=ledger, rng=gd.research_rng(1), **promise)
+    answer = gd.release(query, table, ledger=ledger, rng=gd.research_rng(1), **guarantee)
     low, high = answer.interval(0.95)
     assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.98
     assert answer.values == pytest.approx((low + high) / 2)

@@ -105,8 +105,8 @@ def test_noise_on_cells_is_the_question_of_independent_noise() -> None:
     assert goodness.independence(np.cumsum(cells, axis=1)) < ALARM
 
 
-def test_what_is_promised_decides_the_law() -> None:
-    """The scales come from the bodies and promises: 1/ε, 2·3/ε under replace with three rows, Δ/μ, Δ²/(2ρ)."""
+def test_what_is_guaranteed_decides_the_law() -> None:
+    """The scales come from the bodies and guarantees: 1/ε, 2·3/ε under replace with three rows, Δ/μ, Δ²/(2ρ)."""
     assert law_of(MECHANISMS["Laplace"]).scale == 1
     assert law_of(MECHANISMS["Laplace, person"]).scale == 60
     assert law_of(MECHANISMS["Identity"]).scale == 2

@@ -1,4 +1,4 @@
-"""Audits: what runs of a mechanism prove about its promise, whoever wrote it.
+"""Audits: what runs of a mechanism prove about its guarantee, whoever wrote it.
 
 Nothing here reads a table or spends a budget.
 """

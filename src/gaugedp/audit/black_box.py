@@ -22,7 +22,7 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
 
     Theorem (docs/theory/audit.md, theorem 2). The runs are independent given the sides. Scores are learned on the
     first quarter; rules, with score and point of the curve, are chosen on the second: the one that would prove the
-    largest ε, and, where it promises an alarm, the one on few runs whose guesses are the least likely under the claim.
+    largest ε, and, where it would raise an alarm, the one on few runs whose guesses are least likely under the claim.
     They share the miss: all counted tests' bounds on the second half are below the true ε at their δ but with
     probability `miss`.
     """
@@ -34,7 +34,7 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
         for name, score in found.items()
     }
     common = best_of([one for one, _ in rules.values()], len(points))
-    rare = _promising([one for _, one in rules.values() if one is not None], common, miss)
+    rare = _guaranteeing([one for _, one in rules.values() if one is not None], common, miss)
     rest = {name: (score[half:], runs.is_a[half:]) for name, score in found.items()}
     levels = (miss * (1 - _FOR_RARE), miss * _FOR_RARE) if rare else (miss, 0.0)
     tests = [_test(name, one, rest[name], (levels[0], one is common)) for name, (one, _) in rules.items()]
@@ -46,7 +46,7 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
     return sorted(tests, key=_order)
 
 
-def _promising(found: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
+def _guaranteeing(found: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
     """Return the rare rule that has the most evidence, if twice as much, from twice the runs, would alarm."""
     rare = rarest_of(found)
     if rare is None or rare == common or 2 * rare.evidence < -math.log(miss * _FOR_RARE):

@@ -1,4 +1,4 @@
-"""White-box tests: whether draws of a mechanism's noise follow the law that its promise asks of it."""
+"""White-box tests: whether draws of a mechanism's noise follow the law that its guarantee asks of it."""
 
 from collections.abc import Callable
 from typing import Any

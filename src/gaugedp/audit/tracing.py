@@ -188,9 +188,9 @@ def _carried(*carriers: Any) -> Guarantee | None:
     found = [(getattr(one, name), one) for one in carriers for name in names if hasattr(one, name)]
     if not found:
         return None
-    promise: Guarantee
-    promise, carrier = found[0]
+    guarantee: Guarantee
+    guarantee, carrier = found[0]
     facts = getattr(getattr(carrier, "release_", None), "facts", {})
-    if facts.get("neighbours") == "add_remove" and isinstance(promise, Guarantee):
-        return promise.group(2)  # a member is replaced by a non-member: removed, and another one added
-    return promise
+    if facts.get("neighbours") == "add_remove" and isinstance(guarantee, Guarantee):
+        return guarantee.group(2)  # a member is replaced by a non-member: removed, and another one added
+    return guarantee

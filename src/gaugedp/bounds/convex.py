@@ -55,9 +55,9 @@ def convex_risk(  # noqa: PLR0913 - public numbers
     return ConvexRisk(math.hypot(statistical, privacy), statistical, privacy, printed)
 
 
-def _printed(geometry: Geometry, n_rows: int, promise: tuple[float, float], purpose: str) -> float:
+def _printed(geometry: Geometry, n_rows: int, guarantee: tuple[float, float], purpose: str) -> float:
     """Return 2D·h·(1/√n + √(d·log(1/2δ))/(nε)), h by p; the first term for "sco" alone."""
-    epsilon, delta = promise
+    epsilon, delta = guarantee
     statistical = 1 / math.sqrt(n_rows) if purpose == "sco" else 0.0
     privacy = math.sqrt(geometry.ambient_dim * max(0.0, -math.log(2 * delta))) / (n_rows * epsilon)
     height = 4 * geometry.radius * _height(geometry)

@@ -55,7 +55,7 @@ def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> s
 def floor_in_words(ratio: float) -> str:
     """Return how far noise is from the best of its kind, from the ratio of their root mean square errors."""
     near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
-    return f"Of all Gaussian noise that keeps this promise, the best has a root mean square error {near} smaller."
+    return f"Of all Gaussian noise that keeps this guarantee, the best has a root mean square error {near} smaller."
 
 
 def _for_counts(error: float, whole: float) -> str:

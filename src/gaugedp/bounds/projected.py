@@ -17,7 +17,7 @@ from gaugedp.errors import InvalidRequest
 
 _SEGMENT = 1e-12  # of a support that is computed
 _FLAT = 1e-200
-_PROMISING = 0.4  # of the best promise; the truth of a bound does not depend on it
+_GUARANTEEING = 0.4  # of the best guarantee; the truth of a bound does not depend on it
 _HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
 _LISTED = 8  # up to this rank a polytope's volume is by its facets
 
@@ -73,12 +73,12 @@ def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound 
 
 
 def _ranks(values: np.ndarray) -> list[int]:
-    """Return the ranks k below the full one whose shadows promise a bound near the best: k·(λ_1⋯λ_k)^{1/2k} decides."""
+    """Return the ranks k below the full one whose shadows may give a bound near the best, by k·(λ_1⋯λ_k)^{1/2k}."""
     rank = len(values)
     high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
     every = np.arange(1, rank + 1)
-    promises = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
-    worth = {1, *every[promises >= _PROMISING * promises.max(initial=0)].tolist()}  # the segment costs nothing
+    guarantees = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
+    worth = {1, *every[guarantees >= _GUARANTEEING * guarantees.max(initial=0)].tolist()}  # the segment costs nothing
     return [k for k in [*range(1, _LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
 
 

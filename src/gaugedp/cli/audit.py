@@ -1,4 +1,4 @@
-"""`gaugedp audit`: whether the mechanism that would answer a question keeps its promise, without any data."""
+"""`gaugedp audit`: whether the mechanism that would answer a question keeps its guarantee, without any data."""
 
 import json
 from pathlib import Path
@@ -14,10 +14,10 @@ from gaugedp.cli.shared import (
     cell,
     check_apart,
     check_writable,
+    guarantee_options,
     load,
     number,
     numbers,
-    promise_options,
     question_options,
     show_table,
 )
@@ -34,7 +34,7 @@ _SHOWN = 6  # tests that do not count
 
 @click.command()
 @question_options
-@promise_options
+@guarantee_options
 @click.option("--mechanism", "name", metavar="NAME", help="One of the plan's candidates; by default the chosen one.")
 @click.option("--runs", metavar="NUMBER", help="How often the mechanism is run; by default 20,000; 2,000 if slow.")
 @click.option("--confidence", default="0.99", show_default=True, metavar="NUMBER", help="Of the bound and the verdict.")
@@ -109,7 +109,7 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _about(planned: Plan) -> dict[str, str]:
-    return {"question": planned.query.text, "protected": str(planned.unit), "promise": repr(planned.asked)}
+    return {"question": planned.query.text, "protected": str(planned.unit), "guarantee": repr(planned.asked)}
 
 
 def _check_report(report: str | None, domain_path: str) -> None:

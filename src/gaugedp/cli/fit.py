@@ -27,7 +27,7 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import from_dict
-from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees.asked import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
@@ -81,16 +81,16 @@ def fit(
 ) -> None:
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
     domain, unit = load(domain_path)
-    promise = numbers(epsilon=epsilon, delta=delta, score=score, radius=radius)
+    guarantee = numbers(epsilon=epsilon, delta=delta, score=score, radius=radius)
     total = budget(budget_text)
     stage.key = checked_key(key)
     _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
-    planned = _planned(domain, unit, (model, target, features), promise)
+    planned = _planned(domain, unit, (model, target, features), guarantee)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
-    check_price(total, [planned.promise, planned.own_promise])
-    remark_on_delta(planned.promise, total)
+    check_price(total, [planned.guarantee, planned.guarantee_of_parts])
+    remark_on_delta(planned.guarantee, total)
     account = open_ledger(ledger_path, total, source.name, unit)
     found = _fitted(planned, look, source, account)
     stored = account if stage.was_stored else None
@@ -100,12 +100,12 @@ def fit(
 
 def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
     """Print a model for people; where it was `stored` in a ledger before, with its balance of now."""
-    promise, several = from_dict(found["guarantee"]), isinstance(found["intercept"], dict)
+    guarantee, several = from_dict(found["guarantee"]), isinstance(found["intercept"], dict)
     named = {"intercept": found["intercept"], **found["coefficients"]}
     rows = [{"feature": name, **(one if several else {"coefficient": one})} for name, one in named.items()]
     about = "for each class" if several else f"above 0 is {found['classes'][1]}" if found["classes"] else "as a number"
-    promised = f"({rounded_up(promise)}, {found['exactness']})"
-    show_table(rows[:_SHOWN], f"{found['model']} model of {found['target']}, {about} {promised}")
+    guaranteed = f"({rounded_up(guarantee)}, {found['exactness']})"
+    show_table(rows[:_SHOWN], f"{found['model']} model of {found['target']}, {about} {guaranteed}")
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     click.echo(_use_in_words(found))
@@ -149,31 +149,31 @@ def _baseline(score: dict[str, Any]) -> str:
 
 
 def _planned(
-    domain: Domain, unit: PrivacyUnit, names: tuple[str, str, str], promise: tuple[float | None, ...]
+    domain: Domain, unit: PrivacyUnit, names: tuple[str, str, str], guarantee: tuple[float | None, ...]
 ) -> "TableFit":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
     from gaugedp.estimators.table_fit import TableFit, is_classifier
     from gaugedp.estimators.table_rows import TableDesign
 
     model, target, features = names
-    *asked, score, radius = promise
+    *asked, score, radius = guarantee
     chosen = [plain(name) for name in parts(features, ",") if name]
     design = TableDesign.of(domain, chosen, plain(target), is_classifier(model))
-    return TableFit.plan(design, model, unit, promise_asked(*asked), score, radius)
+    return TableFit.plan(design, model, unit, guarantee_asked(*asked), score, radius)
 
 
 def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:
     """Pay, look, store."""
     stage.show("pay")
-    promises, request = [planned.promise, planned.own_promise], planned.request()
-    paid = ledger.reserve(promises, table=source.name, unit=source.unit, request=request, key=stage.key)
+    guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()
+    paid = ledger.reserve(guarantees, table=source.name, unit=source.unit, request=request, key=stage.key)
     if isinstance(paid, Stored):
         return dict(json.loads(paid.released))
     stage.begin("look")
     click.echo("Looking: reading the rows and fitting the model ...", err=True)
     account = _account(ledger, paid)
     found = look(source)
-    found["guarantee"] = paid.promise.to_dict()
+    found["guarantee"] = paid.guarantee.to_dict()
     found["facts"] |= {"table": source.name, "account": account}
     found["facts"]["rules"] += source_rules(source)
     stage.show("store")
@@ -187,7 +187,13 @@ def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
         numbers = ledger.balance
     except LedgerRefused as refused:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
-    return {**numbers, "charged": repr(paid.promise), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
+    return {
+        **numbers,
+        "charged": repr(paid.guarantee),
+        "entry": paid.number,
+        "tip": paid.tip,
+        "durable": ledger.durable,
+    }
 
 
 def _check_files(read: dict[str, str], out: str | None) -> None:

@@ -64,9 +64,9 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         click.echo(f"{line}\n")
     entries = account.entries()
     lines = [
-        line | {"promise": rounded_up(plain(entry.promise) or entry.promise)}
+        line | {"guarantee": rounded_up(plain(entry.guarantee) or entry.guarantee)}
         for line, entry in zip(_lines(entries), entries, strict=True)
-        if line.pop("kind") == "reserve" and entry.promise is not None
+        if line.pop("kind") == "reserve" and entry.guarantee is not None
     ]
     show_table(lines, "Releases" if lines else "Releases: none")
     if any(line["state"].startswith(_UNANSWERED) for line in lines):
@@ -109,7 +109,7 @@ def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
     is_smaller = account.budget.currency != "best_order" and epsilon < _SMALLER * account.spent.epsilon(delta)
     if is_asked or is_smaller:
         yield (
-            f"If all promises were fixed in advance, the total is: epsilon {digits_up(epsilon)} at delta {delta:g}. "
+            f"If all guarantees were fixed in advance, the total is: epsilon {digits_up(epsilon)} at delta {delta:g}. "
             "The budget is charged the other number: what was spent."
         )
 
@@ -117,7 +117,7 @@ def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
 def _spent_delta(account: Ledger) -> float:
     """Return the δ at which a total is shown: the one that was spent, where it is larger than the usual one.
 
-    Below the spent δ, a sum of (ε, δ) promises has no finite ε.
+    Below the spent δ, a sum of (ε, δ) guarantees has no finite ε.
     """
     spent = account.spent
     return max(_DELTA, spent.delta_value) if isinstance(spent, ApproxDP) else _DELTA
@@ -126,7 +126,7 @@ def _spent_delta(account: Ledger) -> float:
 def _facts(account: Ledger, delta: float) -> dict[str, Any]:
     total = account.total
     return {
-        "total": {"promise": total.to_dict(), "delta": delta, "epsilon": total.epsilon(delta)},
+        "total": {"guarantee": total.to_dict(), "delta": delta, "epsilon": total.epsilon(delta)},
         "table": account.table,
         "unit": account.unit and account.unit.to_dict(),
         "budget": account.budget.to_dict(),
@@ -148,7 +148,7 @@ def _line(entry: Entry, state: str) -> dict[str, Any]:
         "number": entry.number,
         "kind": entry.kind,
         "state": f"{state}; {_SEEDED}" if seeded else state if entry.kind == "reserve" else "",
-        "promise": "" if entry.promise is None else repr(entry.promise),
+        "guarantee": "" if entry.guarantee is None else repr(entry.guarantee),
         "query": _asked(entry.request or {}),
         "key": entry.key or "",
         "time": entry.time,

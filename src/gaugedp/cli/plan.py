@@ -6,9 +6,9 @@ import click
 
 from gaugedp.cli.shared import (
     cell,
+    guarantee_options,
     load,
     numbers,
-    promise_options,
     question_options,
     remark_on_delta,
     remark_on_epsilon,
@@ -29,7 +29,7 @@ _ERROR = (
 
 @click.command(context_settings={"allow_extra_args": True})
 @question_options
-@promise_options
+@guarantee_options
 @click.option("--error", metavar="NUMBER", help=_ERROR)
 @click.option("--details", is_flag=True, help="Print the noise, and why mechanisms were left out, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -49,7 +49,7 @@ def plan(
     domain, unit = load(domain_path)
     e, d, r, m, wanted = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
     made = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=wanted)
-    remark_on_epsilon("a promise", made.asked)
+    remark_on_epsilon("a guarantee", made.asked)
     remark_on_delta(made.asked)
     if as_json:
         click.echo(json.dumps(made.to_dict()))
@@ -68,7 +68,7 @@ def _check_no_table(words: list[str]) -> None:
 
 def show_plan(made: Plan, details: bool = False) -> None:
     """Print the plan for people."""
-    click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nPromise: {rounded_up(made.asked)}\n")
+    click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nGuarantee: {rounded_up(made.asked)}\n")
     heads = ("95 % each", "95 % all at once")
     terms = [
         {"query": term["query"], "answers": term["answers"], **dict(zip(heads, worth(term), strict=True))}

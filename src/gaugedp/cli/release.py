@@ -16,12 +16,12 @@ from gaugedp.cli.shared import (
     check_apart,
     check_price,
     check_writable,
+    guarantee_options,
     load,
     number,
     numbers,
     open_ledger,
     processing_options,
-    promise_options,
     question_options,
     remark_on_delta,
     show_table,
@@ -55,7 +55,7 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.command()
 @click.argument("table")
 @question_options
-@promise_options
+@guarantee_options
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
@@ -128,7 +128,7 @@ def release(
 def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
     rows = list(_rows(answer))
-    about = f"({_promise(answer)}, {answer.exactness})"
+    about = f"({_guarantee(answer)}, {answer.exactness})"
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
@@ -164,8 +164,8 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
         yield dict(zip(names, (*label, *row), strict=True))
 
 
-def _promise(answer: Release) -> str:
-    """Return the promise that was asked for, and where it is another one, what the mechanism keeps."""
+def _guarantee(answer: Release) -> str:
+    """Return the guarantee that was asked for, and where it is another one, what the mechanism keeps."""
     asked = from_dict(answer.facts["asked"])
     detail = "" if asked == answer.guarantee else f", in detail {answer.guarantee!r}"
     return rounded_up(f"{asked!r}{detail}")

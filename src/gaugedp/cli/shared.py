@@ -15,7 +15,7 @@ from gaugedp.cli.commands import without_password
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, BestOrder, Budget, Guarantee, PureDP
-from gaugedp.guarantees.asked import promise_asked
+from gaugedp.guarantees.asked import guarantee_asked
 from gaugedp.ledger import Ledger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -25,7 +25,7 @@ _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
 _DELTA = 1e-6  # at which ρ and μ are read as ε
 
 
-def promise_options(command: Command) -> Command:
+def guarantee_options(command: Command) -> Command:
     """Add --epsilon, --delta, --rho and --mu."""
     for name, text in (
         ("mu", "mu of Gaussian differential privacy."),
@@ -101,44 +101,44 @@ def budget(text: str | None) -> Guarantee | None:
     return found
 
 
-def remark_on_epsilon(what: str, promise: Guarantee) -> None:
-    """Say on standard error that the ε of a promise is so large that it protects hardly anybody."""
-    epsilon = _epsilon(promise)
+def remark_on_epsilon(what: str, guarantee: Guarantee) -> None:
+    """Say on standard error that the ε of a guarantee is so large that it protects hardly anybody."""
+    epsilon = _epsilon(guarantee)
     if epsilon > _HIGH_EPSILON:
         click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} protects hardly anybody.", err=True)
 
 
-def remark_on_delta(promise: Guarantee, said: Guarantee | None = None) -> None:
-    """Say on standard error that the δ of a promise is large, if it was not said of another promise before."""
-    if _delta(promise) > _HIGH_DELTA and (said is None or _delta(said) <= _HIGH_DELTA):
+def remark_on_delta(guarantee: Guarantee, said: Guarantee | None = None) -> None:
+    """Say on standard error that the δ of a guarantee is large, if it was not said of another guarantee before."""
+    if _delta(guarantee) > _HIGH_DELTA and (said is None or _delta(said) <= _HIGH_DELTA):
         click.echo(
-            f"Remark: delta is {_delta(promise):g}: with that chance the promise need not hold for a person; "
+            f"Remark: delta is {_delta(guarantee):g}: with that chance the guarantee need not hold for a person; "
             "choose it below 1 over the number of people.",
             err=True,
         )
 
 
-def _delta(promise: Guarantee) -> float:
-    return promise.delta_value if isinstance(promise, ApproxDP | BestOrder) else 0.0
+def _delta(guarantee: Guarantee) -> float:
+    return guarantee.delta_value if isinstance(guarantee, ApproxDP | BestOrder) else 0.0
 
 
-def _epsilon(promise: Guarantee) -> float:
-    if isinstance(promise, PureDP):
-        return promise.value
-    return promise.epsilon_value if isinstance(promise, ApproxDP | BestOrder) else float(promise.epsilon(_DELTA))
+def _epsilon(guarantee: Guarantee) -> float:
+    if isinstance(guarantee, PureDP):
+        return guarantee.value
+    return guarantee.epsilon_value if isinstance(guarantee, ApproxDP | BestOrder) else float(guarantee.epsilon(_DELTA))
 
 
 def _budget(text: str) -> Guarantee:
     name, equals, value = text.partition("=")
     if equals and name.strip() in ("rho", "mu"):
-        return promise_asked(**{name.strip(): number(name.strip(), value)})
+        return guarantee_asked(**{name.strip(): number(name.strip(), value)})
     best = equals and name.strip() == "best"
     epsilon, comma, delta = (value if best else text).partition(",")
     _check_form(text, epsilon, *([delta] if comma or best else []))
     _check_no_decimal_comma(epsilon.strip(), delta.strip())
     if best:
         return BestOrder(float(epsilon), float(delta))
-    return promise_asked(float(epsilon), float(delta) if comma and float(delta) != 0 else None)
+    return guarantee_asked(float(epsilon), float(delta) if comma and float(delta) != 0 else None)
 
 
 def _check_form(text: str, *numbers: str) -> None:
@@ -190,10 +190,10 @@ def cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def check_price(total: Guarantee | None, promises: Sequence[Guarantee]) -> None:
-    """Refuse promises that a budget has no price for before a ledger is made with it."""
+def check_price(total: Guarantee | None, guarantees: Sequence[Guarantee]) -> None:
+    """Refuse guarantees that a budget has no price for before a ledger is made with it."""
     if total is not None:
-        Budget(total).charge(*promises)
+        Budget(total).charge(*guarantees)
 
 
 def open_ledger(path: str, total: Guarantee | None, table: str, unit: PrivacyUnit) -> Ledger:
@@ -205,7 +205,7 @@ def open_ledger(path: str, total: Guarantee | None, table: str, unit: PrivacyUni
 
 
 def check_writable(path: str | None, kind: str) -> None:
-    """Refuse, before anything is spent, a file that could not be written, or whose name promises another format."""
+    """Refuse, before anything is spent, a file that could not be written, or whose name guarantees another format."""
     if path is None:
         return
     try:

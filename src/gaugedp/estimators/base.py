@@ -1,4 +1,4 @@
-"""What private estimators share: their promise, their randomness, and paying before looking."""
+"""What private estimators share: their guarantee, their randomness, and paying before looking."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -37,7 +37,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         have no part of their own: a new user gets the items' means.
 
     Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything that the fitted model holds is
-    released with noise, so `predict(X)` keeps that promise towards everybody. With own=(X, y), the ratings of the users
+    released with noise, so `predict(X)` keeps that guarantee towards everybody. With own=(X, y), ratings of the users
     who will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only what is
     predicted for them, all other users together learn no more of them than the model tells: joint differential
     privacy (the billboard lemma). `own` is not kept. docs/theory/matrix_completion.md

@@ -13,8 +13,8 @@ from gaugedp.ledger.base import Ledger
 class LowRankCovariance(SpectralEstimator):
     """The covariance matrix of rows in a ball or in a box, cut to its leading eigenvectors.
 
-    rank : how many; all columns where None. Each of a pure promise costs a share of ε; those of an (ε, δ) promise cost
-        the same together as one.
+    rank : how many; all columns where None. Under pure DP each costs a share of ε; under (ε, δ) all together cost the
+        same as one.
     row_norm, bounds : as in `PCA`.
     centre : "mean" releases the rows' mean too, "public" takes the middle of the bounds, or 0, as `PCA` does.
     solver : as in `PCA`.

@@ -19,7 +19,7 @@ from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
-_SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the promise for the centre, and its noise in units of the ball
+_SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
 _WORST_ALONE = 1.0  # the same where the spread is not released: a loud mean is shrunk, and does no harm
 _SMALLEST = 0.1  # centred rows keep at least this much of the ball
 _ROUNDING = 1 + 2.0**-20  # of squares to 2^−22
@@ -131,9 +131,9 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class Centre:
-    """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the promise.
+    """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the guarantee.
 
-    `side` is its μ where it is Gaussian. They take a tenth of μ² (of ε for a pure promise), or less where the mean's
+    `side` is its μ where it is Gaussian. They take a tenth of μ² (of ε for a pure guarantee), or less where the mean's
     noise is a tenth of the ball with less; nothing where it would be over half of the ball. Up to the whole ball the
     sum of u can be taken `alone`: shrunk by its noise, a centre that is far off is better than none.
 
@@ -164,7 +164,7 @@ class Centre:
         ball = LpBall(n_columns + 1, 2, moved)
         if isinstance(asked, ApproxDP):
             mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
-            fine = moved * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the promise
+            fine = moved * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
             share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
             side = mu * math.sqrt(share)
             if fine / math.sqrt(share) > _WORST:

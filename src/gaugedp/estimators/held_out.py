@@ -41,7 +41,7 @@ class Score:
 
     @property
     def guarantee(self) -> PureDP:
-        """The promise to a unit."""
+        """The guarantee to a unit."""
         return PureDP(float(self.epsilon))
 
     def prepare(self, rng: Entropy) -> "Ready":
@@ -99,7 +99,7 @@ def scores(rows: np.ndarray, coefficients: np.ndarray, intercepts: np.ndarray) -
     return found
 
 
-def describe(name: str, value: tuple[float, float, float], promise: PureDP) -> dict[str, Any]:
+def describe(name: str, value: tuple[float, float, float], guarantee: PureDP) -> dict[str, Any]:
     """Return the score as JSON can hold it."""
     mean, low, high = value
     return {
@@ -110,5 +110,5 @@ def describe(name: str, value: tuple[float, float, float], promise: PureDP) -> d
         "level": LEVEL,
         "speaks_of": "the rows held out of this fit; the interval is of the noise",
         "held_out": SHARE / 2**SHARE_BITS,
-        "guarantee": promise.to_dict(),
+        "guarantee": guarantee.to_dict(),
     }

@@ -13,7 +13,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 
-_SHARE = 0.2  # of μ², of ε for a pure promise
+_SHARE = 0.2  # of μ², of ε for a pure guarantee
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
 _LABEL = 0.7  # the weight of a label beside a score
 _MOST_OF_DELTA = 0.02  # what a level or a centre may take of δ: objective perturbation pays it several times
@@ -32,7 +32,7 @@ def spares_delta(side: float, asked: ApproxDP, n_classes: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Noise for the sums of (score, label) over the rows, or None, and what is left of the promise.
+    """Noise for the sums of (score, label) over the rows, or None, and what is left of the guarantee.
 
     Where noise is loud, weights have much of it along the rows' mean, which moves all scores alike: where they lie is
     one number, and its noise is √d times fainter than that of the mean. `side` is the μ where the noise is Gaussian.

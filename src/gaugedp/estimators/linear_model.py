@@ -73,13 +73,13 @@ class Task:
 
     def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
         """Return noisy gradient descent for slopes up to `cap`."""
-        promise = self.asked
-        if isinstance(promise, ApproxDP):
-            mu = gaussian_mu(promise.epsilon_value, promise.delta_value)
-            promise = GaussianDP(math.sqrt(mu * mu - self.side * self.side) * (1 - 2.0**-40))
+        guarantee = self.asked
+        if isinstance(guarantee, ApproxDP):
+            mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            guarantee = GaussianDP(math.sqrt(mu * mu - self.side * self.side) * (1 - 2.0**-40))
         shape = self.outputs, self.rows.shape[1]
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
-        return NoisyDescent.calibrate(promise, shape, cap, scale)
+        return NoisyDescent.calibrate(guarantee, shape, cap, scale)
 
     def descend(self, descent: NoisyDescent, slopes: Slopes, rng: Entropy) -> np.ndarray:
         """Return the weights (K, d) after noisy gradient descent; `slopes` gets signs for two classes, else codes."""
@@ -128,7 +128,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(asked, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(asked, solver)
-        guarantee = count.with_rest(_promise(solver, count.rest))
+        guarantee = count.with_rest(_guarantee(solver, count.rest))
         paid = self._pay(guarantee, asked, X_read.shape)
         with after_paying(paid):
             stream = self._stream()
@@ -242,8 +242,8 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         return tags
 
 
-def _promise(solver: str, asked: Guarantee) -> Guarantee:
-    """Return the promise of all Gaussian steps together, or that of objective perturbation."""
+def _guarantee(solver: str, asked: Guarantee) -> Guarantee:
+    """Return the guarantee of all Gaussian steps together, or that of objective perturbation."""
     if solver == "gradient" and isinstance(asked, ApproxDP):
         return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
     return asked

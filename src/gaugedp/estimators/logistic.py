@@ -20,7 +20,7 @@ _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps 
 class LogisticRegression(LinearClassifier):
     """Logistic regression; for more than two classes jointly, by the softmax.
 
-    epsilon, delta : the promise for one row; delta = 0 asks for pure ε-DP.
+    epsilon, delta : the guarantee for one row; delta = 0 asks for pure ε-DP.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: columns are clipped
         to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
@@ -111,7 +111,7 @@ class LogisticRegression(LinearClassifier):
         if len(self.classes) == 2:
             return "objective", "two classes: its noise is added once"
         if isinstance(asked, PureDP):
-            return "objective", "a pure promise: its noise is added once"
+            return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "gradient", "the number of rows is not public"
         noise = faintness(asked, size, n_rows, replaced=True)

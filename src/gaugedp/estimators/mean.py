@@ -105,7 +105,7 @@ class Mean(PrivateEstimator):
         """Estimate the mean of bounded columns over the kept rows of a table, in one look; rows stay where they are.
 
         The bounds are those of the domain, and a missing number counts as their middle. (ε, δ)-DP for the table's unit:
-        neighbours differ by k rows added or removed at most, each of which is promised its share (TableFit).
+        neighbours differ by k rows added or removed at most, each of which is guaranteed its share (TableFit).
         """
         from gaugedp.estimators.table_fit import group_size, row_share
 
@@ -189,8 +189,8 @@ class Mean(PrivateEstimator):
         if ledger is None:
             return None
         request = {"fit": type(self).__name__, "columns": list(columns), "research_seed": self._seed}
-        promise = chargeable(guarantee, asked)
-        paid = ledger.reserve(promise, table=table.name, unit=table.unit, request=request)
+        charge = chargeable(guarantee, asked)
+        paid = ledger.reserve(charge, table=table.name, unit=table.unit, request=request)
         assert not isinstance(paid, Stored)  # no key was given
         return paid
 
@@ -243,7 +243,7 @@ class Mean(PrivateEstimator):
 
 
 def _mechanisms(body: Body, asked: Guarantee) -> Iterator[AdditiveNoise]:
-    """Yield the mechanisms for additive noise that keep the promise, those of the body's own shape among them."""
+    """Yield the mechanisms for additive noise that keep the guarantee, those of the body's own shape among them."""
     for one in candidates(body, asked):
         if isinstance(one, AdditiveNoise):
             yield one

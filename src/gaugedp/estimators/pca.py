@@ -19,12 +19,12 @@ CENTRES = ("mean", "public")
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal components of rows in a ball or in a box.
 
-    n_components : how many; all columns where None. Each component of a pure promise costs a share of ε; those of an
-        (ε, δ) promise cost the same together as one.
+    n_components : how many; all columns where None. Each component of a pure guarantee costs a share of ε; those of an
+        (ε, δ) guarantee cost the same together as one.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
         the box. What is ambiguous is refused, as in `LogisticRegression`.
-    centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the promise or less (up
+    centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the guarantee or less (up
         to 0.4 of a pure one), and pulls rows back to a ball around it that is narrow where noise is loud; where the
         mean would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
     solver : "gaussian" (noise on the second moments) and "oja" (on products with directions, for very many columns)

@@ -15,7 +15,7 @@ FORMAT = "gaugedp-fit-1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitRelease:
-    """The released numbers of a fit by name, its promise, its exactness, and public facts about how it was made."""
+    """The released numbers of a fit by name, its guarantee, its exactness, and public facts about how it was made."""
 
     estimator: str
     values: Mapping[str, np.ndarray]
@@ -57,9 +57,9 @@ class FitRelease:
             if parts["format"] != FORMAT:
                 raise KeyError("format")
             values = {str(name): np.array(value) for name, value in parts["values"].items()}
-            promise = from_dict(parts["guarantee"])
-            made = cls(str(parts["estimator"]), values, promise, str(parts["exactness"]), dict(parts["facts"]))
-            _ = made.asked  # refused here where it is no promise
+            guarantee = from_dict(parts["guarantee"])
+            made = cls(str(parts["estimator"]), values, guarantee, str(parts["exactness"]), dict(parts["facts"]))
+            _ = made.asked  # refused here where it is no guarantee
             return made
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

@@ -94,8 +94,8 @@ class LinearRegression(LinearRegressor):
     def fit_table(self, design: TableDesign, table: Table, row_key: bytes) -> "LinearRegression":
         """Fit to the rows of a table where they are, as `fit` does to those of `design.read` and its public row.
 
-        A look for each step, in which sums alone leave the engine. The promise is for a kept row, added or removed;
-        what a unit is promised, and the payment, are up to the caller (TableFit).
+        A look for each step, in which sums alone leave the engine. The guarantee is for a kept row, added or removed;
+        what a unit is guaranteed, and the payment, are up to the caller (TableFit).
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("A table has private rows.", 'Give neighbours="add_remove", and no ledger.')

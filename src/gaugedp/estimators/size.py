@@ -18,7 +18,7 @@ _SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
 
 
 def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
-    """Return the promise with `share` of its ε and all of its δ: two shares that add up to 1 compose to `asked`.
+    """Return the guarantee with `share` of its ε and all of its δ: two shares that add up to 1 compose to `asked`.
 
     Basic composition, where one of the two is pure.
     """
@@ -60,9 +60,9 @@ class Count:
             found.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(found.side))
         return found
 
-    def with_rest(self, promise: Guarantee) -> Guarantee:
-        """Return the promise of the count and of the rest together, which holds a Gaussian count already."""
-        return promise if self.mechanism is None or self.side > 0 else self.mechanism.guarantee + promise
+    def with_rest(self, guarantee: Guarantee) -> Guarantee:
+        """Return the guarantee of the count and of the rest together, which holds a Gaussian count already."""
+        return guarantee if self.mechanism is None or self.side > 0 else self.mechanism.guarantee + guarantee
 
     def draw(self, n_rows: int, rng: Entropy) -> float:
         """Return the number of rows."""

@@ -15,7 +15,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds
 from gaugedp.estimators.size import Count, share_of
-from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_promise
+from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_guarantee
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
@@ -157,7 +157,7 @@ class SparseMean(PrivateEstimator):
     def _range(self, asked: Guarantee) -> PrivateRange | None:
         if not (isinstance(self.bounds, str) and self.bounds == "private"):
             return None
-        return PrivateRange(self.magnitudes, range_promise(asked))
+        return PrivateRange(self.magnitudes, range_guarantee(asked))
 
     def _public_bounds(self) -> tuple[float, float]:
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))
@@ -171,7 +171,7 @@ class SparseMean(PrivateEstimator):
     def _calibrated(self, shape: tuple[int, int], asked: Guarantee, bounds: tuple[float, float]) -> Peeling:
         """Return the selection for sums in units of half the width of the bounds.
 
-        The choice takes 0.3 of the promise where it would then still find a mean of a tenth of the bounds, else half.
+        The choice takes 0.3 of the guarantee where it would then still find a mean of a tenth of the bounds, else half.
         """
         low, high = bounds
         most = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)

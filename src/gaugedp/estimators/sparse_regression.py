@@ -23,7 +23,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
-_SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the promise: screening, equations, rounds
+_SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the guarantee: screening, equations, rounds
 _MOST, _FINE = 64.0, 2.0**-24  # coefficients are cut and rounded to these for predictions
 _ROUNDING = 2.0**-20  # what floats may add to how far a score moves
 _FAINT = 0.01  # noise of a round, relative to the target's range, below which rounds mend more than they cost
@@ -31,9 +31,9 @@ _FAINT = 0.01  # noise of a round, relative to the target's range, below which r
 
 @dataclass(frozen=True)
 class Budget:
-    """How the promise is shared: screening, normal equations (twice where there are rounds), and `rounds` rounds.
+    """How the guarantee is shared: screening, normal equations (twice where there are rounds), and `rounds` rounds.
 
-    Under (ε, δ) the shares are of ρ, under ε of ε; the promise of all together is the tight one of their composition.
+    Under (ε, δ) the shares are of ρ, under ε of ε; the guarantee of all together is the tight one of their composition.
     """
 
     asked: Guarantee
@@ -53,7 +53,7 @@ class Budget:
         return largest_parameter(self.composed, self.asked.epsilon_value, self.asked.delta_value)
 
     def composed(self, rho: float) -> Guarantee:
-        """Return the promise of all parts at ρ."""
+        """Return the guarantee of all parts at ρ."""
         screen, equations, rounds = (share * rho for share in self.shares)
         times = self.n_equations
         parts = [(_ranges(screen, self.k), self.k), (_gaussian(equations / times), times)]
@@ -63,7 +63,7 @@ class Budget:
         return compose(parts)
 
     def part(self, share: float) -> Guarantee:
-        """Return what a part with this share of the promise must keep."""
+        """Return what a part with this share of the guarantee must keep."""
         if isinstance(self.asked, PureDP):
             return PureDP(self.asked.value * share * (1 - 2.0**-40))
         return ZCDP(self.rho * share * (1 - 2.0**-40))
@@ -195,7 +195,7 @@ class Steps:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise of all parts together."""
+        """The guarantee of all parts together."""
         parts = [(self.screen.guarantee, 1), (self.moments.guarantee, self.n_equations)]
         return compose(parts + ([(self.round.guarantee, self.rounds)] if self.round else []))
 
@@ -258,12 +258,12 @@ def _gaussian(rho: float) -> Guarantee:
     return GaussianDP(math.sqrt(2 * rho))
 
 
-def _moments(k: int, weight: float, neighbours: str, promise: Guarantee) -> AdditiveNoise:
-    """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure promise."""
+def _moments(k: int, weight: float, neighbours: str, guarantee: Guarantee) -> AdditiveNoise:
+    """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure guarantee."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + _ROUNDING)
     body = LpBall(k * (k + 1) // 2 + k, 2, size)
-    if isinstance(promise, ZCDP):
-        return Gaussian.calibrate(body, GaussianDP(math.sqrt(2 * promise.rho)))
-    return KNorm.calibrate(body, promise)
+    if isinstance(guarantee, ZCDP):
+        return Gaussian.calibrate(body, GaussianDP(math.sqrt(2 * guarantee.rho)))
+    return KNorm.calibrate(body, guarantee)

@@ -110,7 +110,7 @@ class SpectralEstimator(PrivateEstimator):
         count = Count(asked, self.neighbours)
         solver, reason = self._solver(count.rest, shape, len(rows) if self.neighbours == "replace" else None)
         rest = _purely(count.rest) if solver == "exponential" else count.rest
-        guarantee = count.with_rest(_promise(rest))
+        guarantee = count.with_rest(_guarantee(rest))
 
         def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
             middle = _centre(rest, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, rest)
@@ -167,7 +167,7 @@ def _advised(asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, s
     spectrum: at most the number of rows. docs/theory/eigenvectors.md
     """
     if not isinstance(asked, ApproxDP):
-        return "exponential", "a pure promise is asked for"
+        return "exponential", "a pure guarantee is asked for"
     each = shape[1] * gaussian_mu(asked.epsilon_value, asked.delta_value) ** 2
     few = asked.epsilon_value / each if each > 0 else math.inf
     if n_rows is not None and n_rows <= few:
@@ -181,9 +181,9 @@ def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> Noisy
     rest = centre.rest
     if isinstance(rest, PureDP):
         return SphereExponential.calibrate(shape, rest, neighbours)
-    promise = _promise(rest)
-    assert isinstance(promise, GaussianDP)
-    left = GaussianDP(math.sqrt(promise.mu**2 - centre.side**2) * (1 - 2.0**-40))
+    guarantee = _guarantee(rest)
+    assert isinstance(guarantee, GaussianDP)
+    left = GaussianDP(math.sqrt(guarantee.mu**2 - centre.side**2) * (1 - 2.0**-40))
     return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, left, neighbours)
 
 
@@ -211,8 +211,8 @@ def _centre(asked: Guarantee, n_columns: int, n_rows: float, neighbours: str) ->
     return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
 
 
-def _promise(asked: Guarantee) -> Guarantee:
-    """Return the promise of all Gaussian releases together, or of all pure ones."""
+def _guarantee(asked: Guarantee) -> Guarantee:
+    """Return the guarantee of all Gaussian releases together, or of all pure ones."""
     if isinstance(asked, ApproxDP):
         return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
     return asked

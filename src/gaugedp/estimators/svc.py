@@ -21,7 +21,7 @@ _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is r
 class LinearSVC(LinearClassifier):
     """A linear classifier by the hinge loss; for more than two classes jointly (Crammer and Singer 2001).
 
-    epsilon, delta : the promise for one row; delta = 0 asks for pure ε-DP.
+    epsilon, delta : the guarantee for one row; delta = 0 asks for pure ε-DP.
     row_norm, bounds, missing_indicator, classes, fit_intercept, neighbours, random_state, ledger : as in
         `LogisticRegression`.
     solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
@@ -81,7 +81,7 @@ class LinearSVC(LinearClassifier):
         if len(self.classes) > 2:
             return "gradient", "more than two classes"
         if isinstance(asked, PureDP):
-            return "objective", "a pure promise: its noise is added once"
+            return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is not public: with few it does about as well, with many better"
         noise = faintness(asked, size, n_rows, replaced=True)

@@ -23,7 +23,7 @@ Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
 MODELS = ("logistic", "svc", "linear")
 _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
-_BELOW = 1 - 2.0**-30  # so that what a group of rows is promised is not above what was asked, rounded up
+_BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above what was asked, rounded up
 
 
 def is_classifier(model: str) -> bool:
@@ -36,7 +36,7 @@ def is_classifier(model: str) -> bool:
 class TableFit:
     """A fit of `model` to the rows of one unit's table, which keeps `asked`, and, where `score` is given, its score.
 
-    Rows of one unit are at most `group` steps of adding or removing a row, so each step gets a share of the promise:
+    Rows of one unit are at most `group` steps of adding or removing a row, so each step gets a share of the guarantee:
     ε/group, and the δ that grows to the δ asked for along `group` steps. Where the score is asked, every row is in the
     fit or held out, by coins that no row has a part in, so that a step changes one of the two, and both together keep
     the larger ε, and δ.
@@ -61,19 +61,19 @@ class TableFit:
     ) -> "TableFit":
         """Return the fit, after one to public rows alone: what cannot be fitted is refused before anything is paid."""
         made = cls(design, model, unit, asked, None if score is None else Score(score, group_size(unit)), radius)
-        _ = made.own_promise
+        _ = made.guarantee_of_parts
         return made
 
     @property
-    def promise(self) -> Guarantee:
-        """What the fit and the score promise together."""
+    def guarantee(self) -> Guarantee:
+        """What the fit and the score guarantee together."""
         if self.score is None or self.score.epsilon <= _epsilon(self.asked):
             return self.asked
         return ApproxDP(self.score.epsilon, _delta(self.asked)) if _delta(self.asked) else self.score.guarantee
 
     @cached_property
-    def own_promise(self) -> Guarantee:
-        """The promise of the parts one by one, which has a price in some ledgers where `promise` has none."""
+    def guarantee_of_parts(self) -> Guarantee:
+        """The guarantee of the parts one by one, which has a price in some ledgers where `guarantee` has none."""
         fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(group_size(self.unit))
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
@@ -123,7 +123,7 @@ class TableFit:
         return self._facts(estimator) | self._numbers(*_fitted(estimator))
 
     def _estimator(self) -> Any:
-        share = row_share(self.asked, group_size(self.unit), _epsilon(self.promise))
+        share = row_share(self.asked, group_size(self.unit), _epsilon(self.guarantee))
         given: dict[str, Any] = {
             "epsilon": _epsilon(share),
             "delta": _delta(share),
@@ -157,7 +157,7 @@ class TableFit:
             "target": self.design.target,
             "classes": None if self.design.classes is None else list(self.design.classes),
             "score": None,
-            "guarantee": self.promise.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
             "exactness": estimator.release_.exactness,
             "facts": {
                 "unit": self.unit.to_dict(),
@@ -188,7 +188,7 @@ def group_size(unit: PrivacyUnit) -> int:
 
 
 def row_share(asked: Guarantee, size: int, largest: float) -> Guarantee:
-    """Return what one step is promised, so that `size` steps keep `asked`, beside others of ε = `largest`/`size` each.
+    """Return the guarantee of one step, so that `size` steps keep `asked`, beside others of ε = `largest`/`size` each.
 
     (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and grows with ε.
     """
@@ -215,9 +215,9 @@ def _classifier(model: str) -> Any:
     return LogisticRegression
 
 
-def _epsilon(promise: Guarantee) -> float:
-    return promise.epsilon_value if isinstance(promise, ApproxDP) else promise.epsilon(0)
+def _epsilon(guarantee: Guarantee) -> float:
+    return guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
 
 
-def _delta(promise: Guarantee) -> float:
-    return promise.delta_value if isinstance(promise, ApproxDP) else 0.0
+def _delta(guarantee: Guarantee) -> float:
+    return guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0

@@ -93,13 +93,13 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         solver, reason = self._chosen()
         residual = self._residual(size, shape, solver)
         count, stream = Count(asked, self.neighbours), self._stream()
-        promise = _promise(count.rest, solver == "stochastic" and self.noise == "exponential")
+        fitted = _guarantee(count.rest, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
-        self._method(solver, promise, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
-        guarantee = count.with_rest(promise)
+        self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
+        guarantee = count.with_rest(fitted)
         paid = self._pay(guarantee, asked, rows.shape)
         n_rows = count.draw(len(rows), stream)
-        self.method_ = self._method(solver, promise, kind, residual, n_rows)
+        self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
         task = TraceTask(_designs(scaled, shape), residual.target(target), residual)
         self.coef_ = float(self.radius) * _solved(self.method_, task, n_rows, stream)
@@ -158,12 +158,12 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         least = 0.0 if shape is None else -1.0
         return Residual(float(self.radius) * size, (least, 1.0), (low, high), solver != "stochastic")
 
-    def _method(self, solver: str, promise: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
+    def _method(self, solver: str, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
         replaced = self.neighbours == "replace"
         scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.swing, replaced)
         if solver == "stochastic":
-            return StochasticFrankWolfe.calibrate(promise, scale, self.noise, 1.0)
-        return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(promise, scale)
+            return StochasticFrankWolfe.calibrate(guarantee, scale, self.noise, 1.0)
+        return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(guarantee, scale)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
     return RankOne.of(rows) if shape is None else Full.of(rows, shape)
 
 
-def _promise(asked: Guarantee, drawn: bool) -> Guarantee:
+def _guarantee(asked: Guarantee, drawn: bool) -> Guarantee:
     """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
     if not isinstance(asked, ApproxDP):
         return asked

@@ -62,6 +62,6 @@ class PrivateRange:
         return float(self.bounds[index])
 
 
-def range_promise(asked: Guarantee) -> PureDP:
-    """Return the part of the promise that the range takes."""
+def range_guarantee(asked: Guarantee) -> PureDP:
+    """Return the part of the guarantee that the range takes."""
     return PureDP(part(asked.to_dict()["epsilon"], RANGE_SHARE))

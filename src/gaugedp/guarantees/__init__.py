@@ -1,4 +1,4 @@
-"""Upper bounds on what leaks: promises, their composition, and budgets."""
+"""Upper bounds on what leaks: guarantees, their composition, and budgets."""
 
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP

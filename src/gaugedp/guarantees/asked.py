@@ -1,4 +1,4 @@
-"""From the numbers a person gives to the promise they ask for."""
+"""From the numbers a person gives to the guarantee they ask for."""
 
 from functools import lru_cache
 from typing import TypeVar
@@ -14,7 +14,7 @@ from gaugedp.guarantees.zcdp import ZCDP
 Kind = TypeVar("Kind", bound=Guarantee)
 
 
-def promise_asked(
+def guarantee_asked(
     epsilon: float | None = None, delta: float | None = None, rho: float | None = None, mu: float | None = None
 ) -> Guarantee:
     """Return PureDP for `epsilon` (`delta` 0 or none), ApproxDP for both, ZCDP for `rho`, GaussianDP for `mu`."""
@@ -22,7 +22,7 @@ def promise_asked(
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1 or (delta is not None and epsilon is None):
         raise InvalidRequest(
-            "The promise is not clear.", "Give epsilon, or epsilon and delta, or rho, or mu; one of them."
+            "The guarantee is not clear.", "Give epsilon, or epsilon and delta, or rho, or mu; one of them."
         )
     positive(**{named[0]: given[named[0]]})
     if rho is not None:
@@ -41,14 +41,14 @@ def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
     if isinstance(guarantee, kinds):
         return guarantee
     names = " or ".join(kind.__name__ for kind in kinds)
-    raise InvalidRequest(f"{purpose} cannot promise {guarantee!r}.", f"Give {names}.")
+    raise InvalidRequest(f"{purpose} cannot guarantee {guarantee!r}.", f"Give {names}.")
 
 
 def chargeable(own: Guarantee, asked: Guarantee) -> list[Guarantee]:
-    """Return what a ledger may charge for a mechanism of promise `own` that keeps `asked`, in order of preference.
+    """Return what a ledger may charge for a mechanism of guarantee `own` that keeps `asked`, in order of preference.
 
-    The mechanism's own promise first; last where its plain sum exceeds the (ε, δ) asked for. Refused where `asked` does
-    not follow from `own`: whatever is charged bounds what the mechanism tells.
+    Its own guarantee comes first; last where its plain sum exceeds the (ε, δ) asked for. Refused where `asked` does not
+    follow from `own`: whatever is charged bounds what the mechanism tells.
     """
     if not _follows(asked, own):
         raise InvalidRequest(f"{own!r} does not imply {asked!r}.", "Take the plan as it was made.")

@@ -1,4 +1,4 @@
-"""What a promise answers: its Rényi curve, its privacy profile, its price in a ledger's currency."""
+"""What a guarantee answers: its Rényi curve, its privacy profile, its price in a ledger's currency."""
 
 import math
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ class Guarantee(ABC):
     """
 
     currency: ClassVar[Currency | None] = None
-    pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the promise's own
+    pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
 
     @abstractmethod
     def renyi(self, order: float) -> float:
@@ -52,16 +52,16 @@ class Guarantee(ABC):
 
     @abstractmethod
     def group(self, size: int) -> "Guarantee":
-        """Return the promise to a group of `size` units."""
+        """Return the guarantee to a group of `size` units."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the promise as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
+        """Return the guarantee as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
 
     def follows_from(self, other: "Guarantee") -> bool:
-        """Whether all that keeps `other` keeps this promise too; False where no rule here shows it.
+        """Whether all that keeps `other` keeps this guarantee too; False where no rule here shows it.
 
-        A price is itself a promise in its currency, so the prices of both are compared.
+        A price is itself a guarantee in its currency, so the prices of both are compared.
         """
         if self == other or self.currency is None:
             return self == other
@@ -77,7 +77,7 @@ class Guarantee(ABC):
         return None
 
     def leaves(self) -> "Iterable[tuple[Guarantee, int]]":
-        """Return the single promises and how often each is made."""
+        """Return the single guarantees and how often each is made."""
         return ((self, 1),)
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:

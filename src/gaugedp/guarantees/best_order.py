@@ -20,7 +20,7 @@ class BestOrder(Guarantee):
     """(ε, δ)-DP, kept by adding up Rényi curves at m `orders` and going on while one of them is within its bound.
 
     The bound at order a converts to (ε, δ/m) (`capacity`); the δ/m add up over the order that is the last one standing
-    (docs/theory/budgets.md). Promises may be chosen after earlier answers were seen.
+    (docs/theory/budgets.md). Guarantees may be chosen after earlier answers were seen.
     """
 
     epsilon_value: float

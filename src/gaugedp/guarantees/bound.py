@@ -5,7 +5,7 @@ class Bound(float):
     """An upper bound: a float that also knows the `method` that found it and a number `low` that the truth reaches.
 
     `low` is certified by the same method; it is 0 where the method gives no lower end. What it bounds from below is the
-    least number true of the dominating pairs, which is the least provable from what the promises say.
+    least number true of the dominating pairs, which is the least provable from what the guarantees say.
     """
 
     method: str

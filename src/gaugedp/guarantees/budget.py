@@ -1,4 +1,4 @@
-"""Budget comparison: the one place that says whether a promise still fits."""
+"""Budget comparison: the one place that says whether a guarantee still fits."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -30,10 +30,10 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 
 
 class Budget:
-    """A budget and how promises are charged to it, in whole units.
+    """A budget and how guarantees are charged to it, in whole units.
 
-    Charges are rounded up and the capacity down, so the sum of the charges never exceeds the promise made by the
-    budget, also when each promise is chosen after seeing the earlier answers.
+    Charges are rounded up and the capacity down, so the sum of the charges never exceeds the guarantee made by the
+    budget, also when each guarantee is chosen after seeing the earlier answers.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -63,26 +63,26 @@ class Budget:
         """The charge of having spent nothing."""
         return (0,) * len(self.capacity)
 
-    def priced(self, promises: Sequence[Guarantee]) -> Guarantee | None:
-        """Return the first of `promises` that has a price in this budget's currency, None without one."""
-        return next((promise for promise in promises if self._charge(promise) is not None), None)
+    def priced(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
+        """Return the first of `guarantees` that has a price in this budget's currency, None without one."""
+        return next((guarantee for guarantee in guarantees if self._charge(guarantee) is not None), None)
 
-    def charge(self, *promises: Guarantee) -> tuple[int, ...]:
-        """Return the charge of the first of `promises` that has a price in this budget's currency."""
-        for promise in promises:
-            found = self._charge(promise)
+    def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
+        """Return the charge of the first of `guarantees` that has a price in this budget's currency."""
+        for guarantee in guarantees:
+            found = self._charge(guarantee)
             if found is not None:
                 return found
         raise LedgerRefused(
-            f"A budget of {self.total!r} cannot be charged for {promises[0]!r}.",
+            f"A budget of {self.total!r} cannot be charged for {guarantees[0]!r}.",
             f"{_ASK[self.currency]}, or use a ledger with a budget of that kind.",
         )
 
-    def _charge(self, promise: Guarantee) -> tuple[int, ...] | None:
+    def _charge(self, guarantee: Guarantee) -> tuple[int, ...] | None:
         if not self.orders:
-            price = promise.price(self.currency)
+            price = guarantee.price(self.currency)
             return None if price is None else tuple(math.ceil(number * UNITS) for number in price)
-        curve = [promise.renyi(order) for order in self.orders]
+        curve = [guarantee.renyi(order) for order in self.orders]
         if (min if self.currency == "best_order" else max)(curve) == math.inf:
             return None
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
@@ -92,14 +92,14 @@ class Budget:
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.currency == "best_order" else all(fits)
 
-    def promise(self, units: tuple[int, ...]) -> Guarantee:
-        """Return the promise that a sum of charges amounts to, in the budget's own kind, rounded up."""
-        return self._promise(units, up_decimal, math.inf)
+    def guarantee(self, units: tuple[int, ...]) -> Guarantee:
+        """Return the guarantee that a sum of charges amounts to, in the budget's own kind, rounded up."""
+        return self._guarantee(units, up_decimal, math.inf)
 
     def left(self, spent: tuple[int, ...]) -> Guarantee:
         """Return what is left after `spent`, rounded down."""
         units = tuple(max(0, c - s) for c, s in zip(self.capacity, spent, strict=True))
-        return self._promise(units, down_decimal, 0.0)
+        return self._guarantee(units, down_decimal, 0.0)
 
     def room(self, spent: tuple[int, ...]) -> Guarantee:
         """Return what is left, rounded down; of a best order at the orders that still have room, where any has."""
@@ -110,19 +110,19 @@ class Budget:
         return RenyiDP(orders, values)
 
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
-        """Return what was spent and what is left, as text: exact promises, or of a best order its ε in few digits.
+        """Return what was spent and what is left, as text: exact guarantees, or of a best order its ε in few digits.
 
         A best order has spent the ε that its sums convert to at its δ. `PureDP` of the ε that is left still fits,
-        as no Rényi divergence of it is larger; several smaller promises may fit that add up to more.
+        as no Rényi divergence of it is larger; several smaller guarantees may fit that add up to more.
         """
         if not isinstance(self.total, BestOrder):
-            return repr(self.promise(spent)), repr(self.left(spent))
+            return repr(self.guarantee(spent)), repr(self.left(spent))
         most, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
         used = digits_up(up_decimal(max(most - Fraction(room, UNITS), Fraction(0))))
         left = digits_down(down_decimal(max(most - Fraction(used), Fraction(0))))
         return f"epsilon {used if any(spent) else 0}", f"epsilon {left}"
 
-    def _promise(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
+    def _guarantee(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]
         if self.orders:
             known = [

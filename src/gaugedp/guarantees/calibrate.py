@@ -1,4 +1,4 @@
-"""The least noise that keeps a promise, rounded to the safe side."""
+"""The least noise that keeps a guarantee, rounded to the safe side."""
 
 import math
 from collections.abc import Callable
@@ -24,22 +24,22 @@ _PRECISION = 1e-10  # relative: how near to the least noise the search goes
 
 
 class Noise(float):
-    """A noise parameter: a float that also knows the `promise` of all releases with it, and its `slack`.
+    """A noise parameter: a float that also knows the `guarantee` of all releases with it, and its `slack`.
 
     `slack` bounds by which fraction less noise might do: at value/(1 + slack) the proof was seen to fail.
     """
 
-    promise: Guarantee
+    guarantee: Guarantee
     slack: float
 
-    def __new__(cls, value: float, promise: Guarantee, slack: float) -> "Noise":
+    def __new__(cls, value: float, guarantee: Guarantee, slack: float) -> "Noise":
         """Return the noise."""
         made = super().__new__(cls, value)
-        made.promise, made.slack = promise, slack
+        made.guarantee, made.slack = guarantee, slack
         return made
 
     def __getnewargs__(self) -> tuple[float, Guarantee, float]:  # type: ignore[override]
-        return float(self), self.promise, self.slack
+        return float(self), self.guarantee, self.slack
 
 
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
@@ -68,7 +68,7 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
         found = Noise(scale, count * LaplaceLoss(scale), 1e-15)
     else:
         found = _least(LaplaceLoss, epsilon, delta, count)
-    return found if sensitivity == 1 else Noise(up(found * sensitivity), found.promise, found.slack)
+    return found if sensitivity == 1 else Noise(up(found * sensitivity), found.guarantee, found.slack)
 
 
 def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int = 1, count: int = 1) -> Noise:
@@ -105,7 +105,7 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta: float) -> float:
     """Return the largest x, to one part in a million from below, for which `make`(x) is (`epsilon`, `delta`)-DP.
 
-    `make` must promise less the smaller x is: 1/noise, or ρ. For compositions that no closed form calibrates.
+    `make` must guarantee less the smaller x is: 1/noise, or ρ. For compositions that no closed form calibrates.
     """
     positive(epsilon=epsilon)
     between(0, 1, delta=delta)
@@ -118,11 +118,11 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
     while excess(low) > 0:
         low -= 2
         if low < -100:
-            raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+            raise InvalidRequest("No noise keeps this guarantee.", "Give a larger epsilon or delta.")
     while excess(high) <= 0:
         high += 2
         if high > 100:
-            raise InvalidRequest("Any noise keeps this promise.", "Give a smaller epsilon or delta.")
+            raise InvalidRequest("Any noise keeps this guarantee.", "Give a smaller epsilon or delta.")
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_COARSE / 4))
     while excess(root) > 0:
         root -= _COARSE / 2
@@ -150,11 +150,11 @@ def _least(
     @cache
     def excess(log_noise: float, remove: bool = True) -> float:
         """Return log of δ over the target; removals usually need more, so the search looks at them alone."""
-        promise = count * make(math.exp(log_noise))
-        closed = promise.exact_delta(epsilon)
+        guarantee = count * make(math.exp(log_noise))
+        closed = guarantee.exact_delta(epsilon)
         if closed is not None:
             return _log_ratio(closed, delta)
-        total = Total(promise.leaves(), remove)
+        total = Total(guarantee.leaves(), remove)
         if total.others:
             return _log_ratio(1.0, delta)
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))
@@ -184,13 +184,13 @@ def _around(excess: Callable[[float], float], start: float, least: float, most: 
     while excess(high) > 0:
         if high == most:
             raise InvalidRequest(
-                f"No noise up to {math.exp(most):.3g} keeps this promise.", "Give a larger epsilon or delta."
+                f"No noise up to {math.exp(most):.3g} keeps this guarantee.", "Give a larger epsilon or delta."
             )
         low, high, step = high, min(high + step, most), 2 * step
     while low == high or excess(low) <= 0:
         if low == least:
             raise InvalidRequest(
-                f"Any noise from {math.exp(least):.3g} on keeps this promise.", "Give a smaller epsilon or delta."
+                f"Any noise from {math.exp(least):.3g} on keeps this guarantee.", "Give a smaller epsilon or delta."
             )
         high, low, step = low, max(low - step, least), 2 * step
     return low, high

@@ -1,4 +1,4 @@
-"""Composition: the one function that puts promises together."""
+"""Composition: the one function that puts guarantees together."""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _MANY = 64  # parts, from which on their curves are taken together
 
 @dataclass(frozen=True, eq=True)
 class Composed(Guarantee):
-    """Several releases of the same rows: `parts` are pairs (promise, how often), in a canonical order.
+    """Several releases of the same rows: `parts` are pairs (guarantee, how often), in a canonical order.
 
     `epsilon` and `delta` try the rules in gaugedp.guarantees.accountant and return the least answer.
     """
@@ -59,7 +59,7 @@ class Composed(Guarantee):
         return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
-        """Return the composition of the parts' promises to a group of `size`, or that of the whole along a chain."""
+        """Return the composition of the parts' guarantees to a group of `size`, or that of the whole along a chain."""
         whole(minimum=1, size=size)
         parts = [(part.group(size), count) for part, count in self.parts]
         if all(isinstance(part, Grouped) for part, _ in parts):
@@ -75,7 +75,7 @@ class Composed(Guarantee):
 
 
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
-    """Return the promise of all `parts` (promise, how often) together.
+    """Return the guarantee of all `parts` (guarantee, how often) together.
 
     Nested compositions are flattened, equal parts are counted, a single part stays itself and nothing is PureDP(0),
     so that k * g == g + … + g. Adaptive choice of the later parts' data is covered; of their parameters, only
@@ -98,5 +98,5 @@ def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
 
 
 def _numbers(leaf: Guarantee) -> Iterable[Any]:
-    """Return the numbers of a promise; it says nothing where all are zero."""
+    """Return the numbers of a guarantee; it says nothing where all are zero."""
     return vars(leaf).values()

@@ -36,7 +36,7 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
 
     exponent = min(0.0, _minimum(at, knots))
     best = up(math.exp(exponent), relative=2.0**-48 * (8 - 4 * exponent))
-    return min(1.0, max(best, math.ulp(0.0)))  # an underflow is not a promise of pure privacy
+    return min(1.0, max(best, math.ulp(0.0)))  # an underflow is not a guarantee of pure privacy
 
 
 def _minimum(objective: Callable[[Array], Array], knots: Sequence[float]) -> float:

@@ -94,7 +94,7 @@ class DiscreteLaplaceLoss(Guarantee):
         return PureDP(up_decimal(self._pure)).price(currency)
 
     def group(self, size: int) -> "DiscreteLaplaceLoss":
-        """Return the promise at `size` times the sensitivity."""
+        """Return the guarantee at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
 
@@ -148,7 +148,7 @@ class DiscreteGaussianLoss(Guarantee):
         return (square / 2,) if currency == "zcdp" else None
 
     def group(self, size: int) -> "DiscreteGaussianLoss":
-        """Return the promise at `size` times the sensitivity."""
+        """Return the guarantee at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))
 

@@ -1,4 +1,4 @@
-"""Promises from and to the events of dp-accounting (the extra `events`)."""
+"""Guarantees from and to the events of dp-accounting (the extra `events`)."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from gaugedp.guarantees.zcdp import ZCDP
 
 
 def from_event(event: Any) -> Guarantee:
-    """Return the promise of a dp-accounting `event`.
+    """Return the guarantee of a dp-accounting `event`.
 
     Gaussian, Laplace, discrete Laplace, randomized response, Poisson-sampled Gaussian, zCDP, their compositions and
     nothing are known; InvalidRequest for others. Neighbours are those the event was written for: sampled ones differ by
@@ -30,26 +30,26 @@ def from_event(event: Any) -> Guarantee:
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
-        raise InvalidRequest(f"A {name} has no promise here.", f"Use one of: {', '.join(sorted(_READERS))}.")
+        raise InvalidRequest(f"A {name} has no guarantee here.", f"Use one of: {', '.join(sorted(_READERS))}.")
     return _READERS[name](event)
 
 
-def to_event(promise: Guarantee) -> Any:
-    """Return the dp-accounting event that says as much as `promise`, with noise rounded down.
+def to_event(guarantee: Guarantee) -> Any:
+    """Return the dp-accounting event that says as much as `guarantee`, with noise rounded down.
 
     ε-DP becomes randomized response. InvalidRequest where there is no such event: (ε, δ)-DP with δ > 0, Rényi curves,
     bounded range, discrete Gaussian and finite losses, groups.
     """
     events = _events()
-    if isinstance(promise, Composed):
-        return events.ComposedDpEvent([_repeated(events, to_event(part), count) for part, count in promise.parts])
-    if not any(vars(promise).values()):
+    if isinstance(guarantee, Composed):
+        return events.ComposedDpEvent([_repeated(events, to_event(part), count) for part, count in guarantee.parts])
+    if not any(vars(guarantee).values()):
         return events.NoOpDpEvent()
-    if type(promise) not in _WRITERS:
+    if type(guarantee) not in _WRITERS:
         raise InvalidRequest(
-            f"{promise!r} has no event.", "Export promises of Gaussian, Laplace or response kind, or zCDP."
+            f"{guarantee!r} has no event.", "Export guarantees of Gaussian, Laplace or response kind, or zCDP."
         )
-    return _WRITERS[type(promise)](events, promise)
+    return _WRITERS[type(guarantee)](events, guarantee)
 
 
 def _repeated(events: Any, event: Any, count: int) -> Any:
@@ -78,7 +78,7 @@ def _response(event: Any) -> Guarantee:
 def _told(events: Any, loss: float) -> Any:
     """Return randomized response between two, lying a little less than e^−ε allows."""
     if loss > 700:
-        raise InvalidRequest(f"PureDP({loss:g}) has no event.", "Export a promise of at most 700.")
+        raise InvalidRequest(f"PureDP({loss:g}) has no event.", "Export a guarantee of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 
@@ -91,7 +91,7 @@ def _sampled(event: Any) -> Guarantee:
 
 def _zcdp(event: Any) -> Guarantee:
     if event.xi:
-        raise InvalidRequest("zCDP with an offset xi has no promise here.", "Use xi = 0.")
+        raise InvalidRequest("zCDP with an offset xi has no guarantee here.", "Use xi = 0.")
     return ZCDP(event.rho)
 
 
@@ -110,15 +110,15 @@ _READERS: dict[str, Callable[[Any], Guarantee]] = {
 }
 
 _WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {
-    GaussianDP: lambda events, promise: events.GaussianDpEvent(down_decimal(1 / decimal(promise.mu))),
-    LaplaceLoss: lambda events, promise: events.LaplaceDpEvent(promise.scale),
-    PureDP: lambda events, promise: _told(events, promise.value),
-    RandomizedResponseLoss: lambda events, promise: _told(events, promise.value),
-    ZCDP: lambda events, promise: events.ZCDpEvent(promise.rho),
-    DiscreteLaplaceLoss: lambda events, promise: events.DiscreteLaplaceDpEvent(
-        up_decimal(1 / decimal(promise.scale)), promise.sensitivity
+    GaussianDP: lambda events, guarantee: events.GaussianDpEvent(down_decimal(1 / decimal(guarantee.mu))),
+    LaplaceLoss: lambda events, guarantee: events.LaplaceDpEvent(guarantee.scale),
+    PureDP: lambda events, guarantee: _told(events, guarantee.value),
+    RandomizedResponseLoss: lambda events, guarantee: _told(events, guarantee.value),
+    ZCDP: lambda events, guarantee: events.ZCDpEvent(guarantee.rho),
+    DiscreteLaplaceLoss: lambda events, guarantee: events.DiscreteLaplaceDpEvent(
+        up_decimal(1 / decimal(guarantee.scale)), guarantee.sensitivity
     ),
-    SubsampledGaussian: lambda events, promise: events.PoissonSampledDpEvent(
-        promise.rate, events.GaussianDpEvent(promise.noise_multiplier)
+    SubsampledGaussian: lambda events, guarantee: events.PoissonSampledDpEvent(
+        guarantee.rate, events.GaussianDpEvent(guarantee.noise_multiplier)
     ),
 }

@@ -1,4 +1,4 @@
-"""A budget in memory that is spent promise by promise."""
+"""A budget in memory that is spent guarantee by guarantee."""
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.base import Guarantee
@@ -8,9 +8,9 @@ from gaugedp.guarantees.printed import rounded_left, rounded_up
 
 
 class Filter:
-    """Releases may go on, each promise chosen after all earlier answers, while `admits` says so.
+    """Releases may go on, each guarantee chosen after all earlier answers, while `admits` says so.
 
-    What was spent then keeps the promise of the `budget` (docs/theory/budgets.md): sums of prices for PureDP, ApproxDP,
+    What was spent then keeps the `budget` (docs/theory/budgets.md): sums of prices for PureDP, ApproxDP,
     ZCDP and GaussianDP, sums of Rényi curves at every order for RenyiDP and at the best order for BestOrder.
     Not durable and not shared: a `Ledger` is both.
     """
@@ -18,7 +18,7 @@ class Filter:
     def __init__(self, budget: Guarantee) -> None:
         self._budget = Budget(budget)
         self._units = self._budget.nothing
-        self._promises: list[Guarantee] = []
+        self._guarantees: list[Guarantee] = []
 
     @property
     def budget(self) -> Guarantee:
@@ -28,7 +28,7 @@ class Filter:
     @property
     def spent(self) -> Guarantee:
         """Return what was charged, in the budget's own kind, rounded up."""
-        return self._budget.promise(self._units)
+        return self._budget.guarantee(self._units)
 
     @property
     def remaining(self) -> Guarantee:
@@ -37,8 +37,8 @@ class Filter:
 
     @property
     def total(self) -> Guarantee:
-        """Return all promises together: an odometer, whose `epsilon(delta)` is tight for promises fixed in advance."""
-        return compose((promise, 1) for promise in self._promises)
+        """Return the composition of all: an odometer, whose `epsilon(delta)` is tight for parts fixed in advance."""
+        return compose((guarantee, 1) for guarantee in self._guarantees)
 
     def admits(self, guarantee: Guarantee) -> bool:
         """Whether `guarantee` can be charged and still fits. Nothing is spent."""
@@ -58,5 +58,5 @@ class Filter:
                 "Ask for less.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))
-        self._promises.append(guarantee)
+        self._guarantees.append(guarantee)
         return self.remaining

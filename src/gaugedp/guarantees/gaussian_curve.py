@@ -29,7 +29,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return min(1.0, up(float(scipy.special.ndtr(-x)) - lost + 2.0**-50))
     height = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     delta = up(height * _mills_drop(x, mu), relative=2.0**-50 * (8 + 2 * x * x + 2 * abs(x) * epsilon / mu))
-    return min(1.0, max(delta, math.ulp(0.0)))  # an underflow is not a promise of pure privacy
+    return min(1.0, max(delta, math.ulp(0.0)))  # an underflow is not a guarantee of pure privacy
 
 
 def _mills_drop(x: float, width: float) -> float:

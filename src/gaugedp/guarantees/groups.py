@@ -25,7 +25,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
     "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1) with
     a_j = a/2^j, for a ≥ 2^c, a > 1, never more than 3^c (docs/theory/composition.md). A map g whose values on
-    neighbours are joined by a chain of c neighbours in its range is c-stable, and M∘g keeps what M promises to such
+    neighbours are joined by a chain of c neighbours in its range is c-stable, and M∘g keeps what M guarantees to such
     chains.
     """
     check_order(order)
@@ -43,23 +43,23 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """What `promise` says to groups of `size` units, by the sharp factor at each order."""
+    """What `guarantee` says to groups of `size` units, by the sharp factor at each order."""
 
-    promise: Guarantee
+    guarantee: Guarantee
     size: int
 
     def __post_init__(self) -> None:
         whole(minimum=2, size=self.size)
 
     def renyi(self, order: float) -> float:
-        """Return the factor times the promise's curve at order·2^c, or the value at infinity where that is less."""
+        """Return the factor times the guarantee's curve at order·2^c, or the value at infinity where that is less."""
         check_order(order)
-        last = up(self.size * self.promise.renyi(math.inf))
+        last = up(self.size * self.guarantee.renyi(math.inf))
         steps = doublings(self.size)
         raised = order * 2.0**steps
         if math.isinf(raised):
             return last
-        return min(last, up(group_factor(raised, steps) * self.promise.renyi(raised)))
+        return min(last, up(group_factor(raised, steps) * self.guarantee.renyi(raised)))
 
     def pair(self, remove: bool) -> None:  # noqa: ARG002
         """Return nothing: the curve alone names no pair."""
@@ -68,10 +68,10 @@ class Grouped(Guarantee):
     def chain_delta(self, epsilon: float) -> float:
         """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
         most = epsilon / self.size
-        price = self.promise.price("approx")
+        price = self.guarantee.price("approx")
         own = [] if price is None else [up_decimal(min(price[0], Fraction(2) ** 1000))]
         tried = [0.0, most, *(each for each in (*own, *_TRIED) if each < most)]
-        return min(1.0, *(up(float(self.promise.delta(each)) * self._factor(each)) for each in tried))
+        return min(1.0, *(up(float(self.guarantee.delta(each)) * self._factor(each)) for each in tried))
 
     def chain_epsilon(self, delta: float) -> float:
         """Return an ε with `chain_delta` at most `delta`, infinity where none is found."""
@@ -79,12 +79,12 @@ class Grouped(Guarantee):
         for _ in range(_ROUNDS):
             if not math.isfinite(each) or each <= last * (1 + 1e-9):
                 break
-            last, each = each, float(self.promise.epsilon(delta / self._factor(each)))
+            last, each = each, float(self.guarantee.epsilon(delta / self._factor(each)))
         each *= 1 + 1e-6
         for _ in range(_ROUNDS):
             if not each * self.size < _LARGEST:
                 return math.inf
-            if up(float(self.promise.delta(each)) * self._factor(each)) <= delta:
+            if up(float(self.guarantee.delta(each)) * self._factor(each)) <= delta:
                 return up(each * self.size)
             each = max(each * (1 + 1e-3), 1e-9)
         return math.inf
@@ -99,23 +99,23 @@ class Grouped(Guarantee):
         return up(math.expm1(total) / math.expm1(each), relative=2.0**-40)
 
     def price(self, currency: Currency) -> Price | None:
-        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the promise has such a price; None for δ > 0."""
-        price = self.promise.price(currency)
+        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the guarantee has such a price; None for δ > 0."""
+        price = self.guarantee.price(currency)
         if price is None or (currency == "approx" and price[1] > 0):
             return None
         factor = self.size if currency in {"pure", "approx"} else self.size**2
         return tuple(factor * number for number in price)
 
     def group(self, size: int) -> "Grouped":
-        """Return the promise to groups of groups."""
+        """Return the guarantee to groups of groups."""
         whole(minimum=1, size=size)
-        return Grouped(self.promise, self.size * int(size))
+        return Grouped(self.guarantee, self.size * int(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "Grouped", "promise": …, "size": k}."""
-        return {"kind": "Grouped", "promise": self.promise.to_dict(), "size": self.size}
+        """Return {"kind": "Grouped", "guarantee": …, "size": k}."""
+        return {"kind": "Grouped", "guarantee": self.guarantee.to_dict(), "size": self.size}
 
     def __repr__(self) -> str:
-        shown = repr(self.promise)
+        shown = repr(self.guarantee)
         is_sum = " * " in shown or " + " in shown
         return f"({shown}).group({self.size})" if is_sum else f"{shown}.group({self.size})"

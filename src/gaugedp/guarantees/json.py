@@ -1,4 +1,4 @@
-"""Promises as JSON, and back."""
+"""Guarantees as JSON, and back."""
 
 import json
 import math
@@ -36,14 +36,15 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Guarantee]] = {
     "DiscreteLaplaceLoss": lambda facts: DiscreteLaplaceLoss(facts["scale"], facts["sensitivity"]),
     "DiscreteGaussianLoss": lambda facts: DiscreteGaussianLoss(facts["noise_std"], facts["sensitivity"]),
     "SubsampledGaussian": lambda facts: SubsampledGaussian(facts["rate"], facts["noise_multiplier"]),
-    "Grouped": lambda facts: Grouped(from_dict(facts["promise"]), facts["size"]),
+    # ledgers of 0.1 name it "promise"
+    "Grouped": lambda facts: Grouped(from_dict(facts.get("guarantee") or facts["promise"]), facts["size"]),
     "BestOrder": lambda facts: BestOrder(facts["epsilon"], facts["delta"], facts["orders"]),
     "Composed": lambda facts: compose((from_dict(part), _count(count)) for part, count in facts["parts"]),
 }
 
 
 def from_dict(facts: Mapping[str, Any]) -> Guarantee:
-    """Return the promise that `to_dict` described."""
+    """Return the guarantee that `to_dict` described."""
     try:
         return _KINDS[facts["kind"]](facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
@@ -60,13 +61,13 @@ def _count(value: object) -> int:
     return value
 
 
-def to_json(promise: Guarantee) -> str:
-    """Return the promise as JSON text, keys sorted."""
-    return json.dumps(promise.to_dict(), sort_keys=True)
+def to_json(guarantee: Guarantee) -> str:
+    """Return the guarantee as JSON text, keys sorted."""
+    return json.dumps(guarantee.to_dict(), sort_keys=True)
 
 
 def from_json(text: str) -> Guarantee:
-    """Return the promise in a JSON text."""
+    """Return the guarantee in a JSON text."""
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ class LaplaceLoss(Guarantee):
         return PureDP(self.shift).price(currency)
 
     def group(self, size: int) -> "LaplaceLoss":
-        """Return the promise at `size` times the sensitivity: the scale divided by `size`."""
+        """Return the guarantee at `size` times the sensitivity: the scale divided by `size`."""
         whole(minimum=1, size=size)
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
 

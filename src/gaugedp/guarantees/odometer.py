@@ -17,7 +17,7 @@ class Odometer:
     """All releases so far, for a display after each: `epsilon` updates one contour by the new releases alone.
 
     The contour keeps its order while releases are added; when its bracket widens it is drawn anew from all of them.
-    The numbers are those of the composed promise, certified as those are; they hold for promises fixed in advance.
+    The numbers are those of the composed guarantee, certified as those are; they hold for guarantees fixed in advance.
     """
 
     def __init__(self) -> None:
@@ -25,16 +25,16 @@ class Odometer:
         self._new: dict[Guarantee, int] = {}
         self._contours: tuple[float, list[Contour]] | None = None
 
-    def add(self, promise: Guarantee, count: int = 1) -> None:
-        """Add `count` releases with this promise."""
+    def add(self, guarantee: Guarantee, count: int = 1) -> None:
+        """Add `count` releases with this guarantee."""
         whole(minimum=0, count=count)
-        for leaf, times in (promise * int(count)).leaves():
+        for leaf, times in (guarantee * int(count)).leaves():
             self._parts[leaf] = self._parts.get(leaf, 0) + times
             self._new[leaf] = self._new.get(leaf, 0) + times
 
     @property
     def total(self) -> Guarantee:
-        """Return the promise of all releases together."""
+        """Return the guarantee of all releases together."""
         return compose(self._parts.items())
 
     def epsilon(self, delta: float) -> Bound:

@@ -1,27 +1,27 @@
-"""Promises as people read them. `repr` is exact; here every number has few digits, on a stated side."""
+"""Guarantees as people read them. `repr` is exact; here every number has few digits, on a stated side."""
 
 import re
 from itertools import chain, repeat
 
 from gaugedp._numbers import digits_down, digits_up
 
-# Of these kinds, a promise with a larger number says less. Of noise (LaplaceLoss and the like) it says more.
+# Of these kinds, a guarantee with a larger number says less. Of noise (LaplaceLoss and the like) it says more.
 _KINDS = r"PureDP|ApproxDP|ZCDP|GaussianDP|RenyiDP|BestOrder|ExponentialLoss"
-_PROMISE = re.compile(rf"\b(?:{_KINDS})\([^()]*\)")
+_GUARANTEE = re.compile(rf"\b(?:{_KINDS})\([^()]*\)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NOTHING = 1e-6  # of a budget: what is less than this is left over by rounding
 
 
-def rounded_up(promise: object) -> str:
-    """Return a promise, or a text with promises, for what is claimed or spent: no number below the exact one."""
-    return _PROMISE.sub(lambda one: _NUMBER.sub(lambda number: digits_up(number[0]), one[0]), str(promise))
+def rounded_up(guarantee: object) -> str:
+    """Return a guarantee, or a text with guarantees, for what is claimed or spent: no number below the exact one."""
+    return _GUARANTEE.sub(lambda one: _NUMBER.sub(lambda number: digits_up(number[0]), one[0]), str(guarantee))
 
 
 def rounded_left(left: object, budget: object) -> str:
-    """Return the promise that is left of a budget: no number above the exact one, and 0 below a millionth of it all."""
+    """Return what is left of a budget: no number above the exact one, and 0 below a millionth of it all."""
     whole = chain(_NUMBER.findall(str(budget)), repeat("0"))
 
     def rounded(number: re.Match[str]) -> str:
         return "0" if float(number[0]) < _NOTHING * float(next(whole)) else digits_down(number[0])
 
-    return _PROMISE.sub(lambda one: _NUMBER.sub(rounded, one[0]), str(left))
+    return _GUARANTEE.sub(lambda one: _NUMBER.sub(rounded, one[0]), str(left))

@@ -65,7 +65,7 @@ class RenyiDP(Guarantee):
         return all(other.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
 
     def price(self, currency: Currency) -> Price | None:
-        """Return the price of the pure promise at order ∞; None without one."""
+        """Return the price of the pure guarantee at order ∞; None without one."""
         return PureDP(self.values[-1]).price(currency) if math.isinf(self.orders[-1]) else None
 
     def group(self, size: int) -> "RenyiDP":

@@ -83,13 +83,13 @@ class Ledger:
 
     @property
     def budget(self) -> Guarantee:
-        """The promise that all releases together keep."""
+        """The guarantee that all releases together keep."""
         return self._read(Books.account).budget
 
     @property
     def spent(self) -> Guarantee:
         """What was reserved so far, in the budget's own kind."""
-        return self._total.promise(self._read(lambda books: books.spent(self._total)))
+        return self._total.guarantee(self._read(lambda books: books.spent(self._total)))
 
     @property
     def remaining(self) -> Guarantee:
@@ -98,18 +98,18 @@ class Ledger:
 
     @property
     def balance(self) -> dict[str, str]:
-        """`budget`, `spent` and `remaining` as text: exact promises, or of a best order its ε in few digits."""
+        """`budget`, `spent` and `remaining` as text: exact guarantees, or of a best order its ε in few digits."""
         spent, left = self._total.in_words(self._read(lambda books: books.spent(self._total)))
         return {"budget": repr(self.budget), "spent": spent, "remaining": left}
 
     @property
     def total(self) -> Guarantee:
-        """All promises charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
+        """All guarantees charged so far, composed: an odometer, whose `epsilon(delta)` is tight.
 
-        That holds for promises fixed in advance; where they were chosen after answers were seen, it is a display, and
+        That holds for guarantees fixed in advance; where they were chosen after answers were seen, it is a display, and
         `spent` bounds the loss.
         """
-        return compose((entry.promise, 1) for entry in self.entries() if entry.promise is not None)
+        return compose((entry.guarantee, 1) for entry in self.entries() if entry.guarantee is not None)
 
     @property
     def table(self) -> str | None:
@@ -126,16 +126,16 @@ class Ledger:
         """The hash that stands for all entries so far: print it with a release, and `verify(tip)` later."""
         return self._read(lambda books: books.transaction.head().tip)
 
-    def affords(self, *promises: Guarantee) -> bool:
-        """Whether a reservation of the first of `promises` that has a price here would fit now."""
-        _check_promises(promises)
-        if self._total.priced(promises) is None:
+    def affords(self, *guarantees: Guarantee) -> bool:
+        """Whether a reservation of the first of `guarantees` that has a price here would fit now."""
+        _check_guarantees(guarantees)
+        if self._total.priced(guarantees) is None:
             return False
-        return self._total.admits(self._read(lambda books: books.spent(self._total)), self._total.charge(*promises))
+        return self._total.admits(self._read(lambda books: books.spent(self._total)), self._total.charge(*guarantees))
 
     def reserve(
         self,
-        promises: Sequence[Guarantee],
+        guarantees: Sequence[Guarantee],
         *,
         table: str,
         unit: PrivacyUnit,
@@ -143,19 +143,19 @@ class Ledger:
         key: str | None = None,
         resume: bool = False,
     ) -> Reservation | Stored:
-        """Pay for one release before looking: charge the first of `promises` that has a price here.
+        """Pay for one release before looking: charge the first of `guarantees` that has a price here.
 
         On return the charge is durable and final. `request` says what is asked, never what was seen. A `key`
-        that was settled for the same request and promise returns the stored release at no cost. With `resume`,
+        that was settled for the same request and guarantee returns the stored release at no cost. With `resume`,
         one that was reserved for them and never settled returns its reservation, at no cost: it can still be
         settled, once. Refused, with nothing spent: what does not fit the budget; another table or unit; a key
         of another request, or, without `resume`, one that was reserved and never settled.
         """
-        _check_promises(promises)
+        _check_guarantees(guarantees)
         if table is None or unit is None:
             raise InvalidRequest("The table or the unit is missing.", "Give both: a ledger accounts for one of each.")
         check_names(table, unit)
-        act = self._reserving(promises, request, urandom(16).hex() if key is None else key)
+        act = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
         asked = Account(self._total.total, table, unit)
         return self._write(lambda books: books.reserve(act, asked, resume))
 
@@ -186,10 +186,10 @@ class Ledger:
         """
         return self._read(lambda books: verify(books.transaction, tip))
 
-    def _reserving(self, promises: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> Act:
+    def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> Act:
         check_text("The key", key)
-        charge = units_text(self._total.charge(*promises))
-        priced = self._total.priced(promises) or promises[0]
+        charge = units_text(self._total.charge(*guarantees))
+        priced = self._total.priced(guarantees) or guarantees[0]
         return Act("reserve", key, canonical(priced.to_dict()), charge, request_text(request))
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
@@ -241,6 +241,6 @@ def _open_store(path: str, timeout: float, opening: Act | None) -> Store:
     return SqliteStore.open(path, timeout, opening)
 
 
-def _check_promises(promises: Sequence[Guarantee]) -> None:
-    if not isinstance(promises, Sequence) or not promises or not all(isinstance(p, Guarantee) for p in promises):
-        raise InvalidRequest("The promises are not a list of guarantees.", "Give them like [gd.PureDP(0.5)].")
+def _check_guarantees(guarantees: Sequence[Guarantee]) -> None:
+    if not isinstance(guarantees, Sequence) or not guarantees or not all(isinstance(p, Guarantee) for p in guarantees):
+        raise InvalidRequest("The guarantees are not a list of guarantees.", "Give them like [gd.PureDP(0.5)].")

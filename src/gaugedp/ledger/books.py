@@ -86,7 +86,7 @@ class Books:
 
         Without a settlement, return the reservation itself, to `resume` it: paid once, it can be settled once.
         """
-        if (earlier.act.request, earlier.act.promise) != (act.request, act.promise):
+        if (earlier.act.request, earlier.act.guarantee) != (act.request, act.guarantee):
             self._check_link(earlier)
             raise _other_request(earlier.act, self.name)
         settled = self.transaction.find("settle", str(act.key))
@@ -154,15 +154,15 @@ class Books:
 
 
 def _reservation(row: Row) -> Reservation:
-    return Reservation(str(row.act.key), from_dict(json.loads(str(row.act.promise))), row.number, row.tip)
+    return Reservation(str(row.act.key), from_dict(json.loads(str(row.act.guarantee))), row.number, row.tip)
 
 
 def _words(budget: Budget, charge: Units, act: Act) -> str:
-    """Return the charge in the budget's own kind, or the promise where no such number exists (δ ≥ 1)."""
+    """Return the charge in the budget's own kind, or the guarantee where no such number exists (δ ≥ 1)."""
     try:
-        return repr(budget.promise(charge))
+        return repr(budget.guarantee(charge))
     except (InvalidRequest, OverflowError):
-        return repr(from_dict(json.loads(str(act.promise))))
+        return repr(from_dict(json.loads(str(act.guarantee))))
 
 
 def _other_request(earlier: Act, name: str) -> LedgerRefused:

@@ -20,7 +20,7 @@ class Act:
 
     kind: str
     key: str | None = None
-    promise: str | None = None
+    guarantee: str | None = None
     charge: str = ""
     request: str | None = None
     released: bytes | None = field(default=None, repr=False)
@@ -94,7 +94,7 @@ def link(previous: str, row: Row) -> str:
     """Return the tip of `row` after the tip `previous`: SHA-256 of all it says (a release by its SHA-256)."""
     act = row.act
     released = None if act.released is None else sha256(act.released).hexdigest()
-    said = [act.kind, act.key, act.promise, act.charge, act.request, released]
+    said = [act.kind, act.key, act.guarantee, act.charge, act.request, released]
     return sha256(canonical([previous, row.number, *said, row.spent, row.time]).encode()).hexdigest()
 
 

@@ -11,10 +11,10 @@ from gaugedp.ledger.chain import Row, Units, units
 
 @dataclass(frozen=True)
 class Reservation:
-    """Paid: entry `number` of the ledger charges `promise` under `key`, for ever. To be settled once."""
+    """Paid: entry `number` of the ledger charges `guarantee` under `key`, for ever. To be settled once."""
 
     key: str
-    promise: Guarantee
+    guarantee: Guarantee
     number: int
     tip: str
 
@@ -31,13 +31,13 @@ class Stored:
 class Entry:
     """One line of the ledger. `charge` is in the budget's whole units, `time` is ISO 8601 in UTC.
 
-    `kind` is "open", "bind", "reserve" or "settle"; `key`, `promise` and `request` may be None.
+    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None.
     """
 
     number: int
     kind: str
     key: str | None
-    promise: Guarantee | None
+    guarantee: Guarantee | None
     charge: Units
     request: Mapping[str, Any] | None
     time: str
@@ -47,6 +47,6 @@ class Entry:
 def entry(row: Row) -> Entry:
     """Return the line of a stored `row`, without its release."""
     act = row.act
-    promise = None if act.promise is None else from_dict(json.loads(act.promise))
+    guarantee = None if act.guarantee is None else from_dict(json.loads(act.guarantee))
     request = None if act.request is None else json.loads(act.request)
-    return Entry(row.number, act.kind, act.key, promise, units(act.charge), request, row.time, row.tip)
+    return Entry(row.number, act.kind, act.key, guarantee, units(act.charge), request, row.time, row.tip)

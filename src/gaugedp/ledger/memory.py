@@ -27,7 +27,7 @@ class MemoryStore:
         self._owner = os.getpid()
 
     def run(self, act: Callable[["MemoryTransaction"], T], *, write: bool = True) -> T:
-        """Return `act(transaction)` as `Store.run` promises, except that nothing outlives the process."""
+        """Return `act(transaction)` as `Store.run` guarantees, except that nothing outlives the process."""
         if os.getpid() != self._owner:
             raise LedgerRefused(
                 "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget."

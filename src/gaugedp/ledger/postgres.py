@@ -56,7 +56,7 @@ class PostgresStore:
         return self._is_durable
 
     def run(self, act: Callable[["PostgresTransaction"], T], *, write: bool = True) -> T:
-        """Return `act(transaction)` as `Store.run` promises."""
+        """Return `act(transaction)` as `Store.run` guarantees."""
         return self._patiently(lambda: self._attempt(act, write))
 
     def _attempt(self, act: Callable[["PostgresTransaction"], T], write: bool) -> T:

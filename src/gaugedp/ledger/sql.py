@@ -70,7 +70,7 @@ def altered(name: str) -> LedgerRefused:
 def _cells(row: Row) -> tuple[object, ...]:
     """Return the cells of `row` in the order of _INSERT and _SELECT."""
     act = row.act
-    said = (act.kind, act.key, act.promise, act.charge, act.request, act.released)
+    said = (act.kind, act.key, act.guarantee, act.charge, act.request, act.released)
     return (row.number, *said, row.spent, row.time, row.tip)
 
 
@@ -79,8 +79,8 @@ def _row(stored: tuple[Any, ...]) -> Row:
     number, *said, spent, time, tip = stored
     *words, released = said
     blob = released if released is None or isinstance(released, bytes) else repr(released).encode()
-    kind, key, promise, charge, request = map(_word, words)
-    return Row(number, Act(kind, key, promise, str(charge), request, blob), *map(str, (spent, time, tip)))
+    kind, key, guarantee, charge, request = map(_word, words)
+    return Row(number, Act(kind, key, guarantee, str(charge), request, blob), *map(str, (spent, time, tip)))
 
 
 def _word(cell: object) -> Any:

@@ -52,7 +52,7 @@ class SqliteStore:
         return repr(self._shown)
 
     def run(self, act: Callable[["SqliteTransaction"], T], *, write: bool = True) -> T:
-        """Return `act(transaction)` as `Store.run` promises."""
+        """Return `act(transaction)` as `Store.run` guarantees."""
         return self._patiently(lambda: self._attempt(self._uri("rw"), act, write))
 
     def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:

@@ -40,7 +40,7 @@ _TOO_LARGE = "its noise would not fit 64-bit numbers"
 
 
 def candidates(body: Body, asked: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
-    """Yield every mechanism that keeps the promise `asked`, for a body and relative widths of the noise."""
+    """Yield every mechanism that keeps the guarantee `asked`, for a body and relative widths of the noise."""
     pure = pure_within(asked)
     yield Laplace.calibrate(body, pure, weights)
     if _has_table_of_its_own(body, pure):
@@ -148,15 +148,15 @@ def _size(body: Polytope) -> tuple[int, int]:
 def _strategies(body: Body, asked: Guarantee, pure: PureDP, weights: np.ndarray | None) -> Iterator[Mechanism]:
     """Yield the matrix mechanism where strategies are found in seconds: the better of the pure and the Gaussian one."""
     found: list[Mechanism] = []
-    for promise in dict.fromkeys((pure, asked)):
+    for guarantee in dict.fromkeys((pure, asked)):
         with contextlib.suppress(InvalidRequest):
-            found.append(Matrix.calibrate(body, promise, weights))
+            found.append(Matrix.calibrate(body, guarantee, weights))
     if found:
         yield min(found, key=lambda mechanism: mechanism.error(2, weights))
 
 
 def pure_within(asked: Guarantee) -> PureDP:
-    """Return the largest pure promise, rounded down, that implies `asked`.
+    """Return the largest pure guarantee, rounded down, that implies `asked`.
 
     ε for (ε, δ); √(2ρ) for ρ-zCDP (Bun and Steinke 2016, proposition 1.4); log(Φ(μ/2)/Φ(−μ/2)) for μ-GDP, whose
     trade-off curve then passes through the vertex of the pure one.
@@ -170,7 +170,7 @@ def pure_within(asked: Guarantee) -> PureDP:
             return PureDP(_gap(mu) * (1 - (2.0**-40 if mu < 50 else 1e-8)))  # more than its price is rounded up by
         case PureDP():
             return asked
-    raise TypeError(f"{asked!r} is not a single promise")
+    raise TypeError(f"{asked!r} is not a single guarantee")
 
 
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:

@@ -27,12 +27,12 @@ class Cube(ShapedNoise):
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
         """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which it needs ε; `weights` (d,) are half sides."""
-        epsilon, promise = pure_or_approx(guarantee, walks=False)
+        epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         step, radius = lattice_radius(body, np.inf, weights)
         box: Body = LpBall(body.ambient_dim, np.inf)
         if weights is not None:
             box = LinearImage(box, np.diag(np.asarray(weights, dtype=float)))
-        return cls(body, promise, box, gauge_noise(box), epsilon, float(radius * step) * (1 + 2.0**-40), step)
+        return cls(body, satisfied, box, gauge_noise(box), epsilon, float(radius * step) * (1 + 2.0**-40), step)
 
     def covers(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""

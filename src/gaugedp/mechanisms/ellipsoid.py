@@ -29,7 +29,7 @@ class EllipsoidNoise(ShapedNoise):
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
         """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which it needs ε; errors are over `weights`."""
-        epsilon, promise = pure_or_approx(guarantee, walks=False)
+        epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
@@ -37,7 +37,7 @@ class EllipsoidNoise(ShapedNoise):
         found = factorise(body, weights)
         shape = Ellipsoid(found.left)
         step, stretch = lattice_of(body, shape, found.radius)
-        return cls(body, promise, shape, gauge_noise(shape), epsilon, stretch, step)
+        return cls(body, satisfied, shape, gauge_noise(shape), epsilon, stretch, step)
 
     def describe(self) -> str:
         """Return rank and rate."""

@@ -83,4 +83,4 @@ def _with_delta(epsilon: float, delta: float) -> float:
         low, high = (middle, high) if kept else (low, middle)
     if low > 0:
         return low
-    raise InvalidRequest("No exponential mechanism keeps so small a promise.", "Give a larger epsilon or delta.")
+    raise InvalidRequest("No exponential mechanism keeps so small a guarantee.", "Give a larger epsilon or delta.")

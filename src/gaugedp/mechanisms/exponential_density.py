@@ -166,7 +166,7 @@ def _epsilon(guarantee: Guarantee) -> float:
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
         return guarantee.epsilon_value
     raise InvalidRequest(
-        f"The exponential mechanism cannot promise {guarantee!r}.",
+        f"The exponential mechanism cannot guarantee {guarantee!r}.",
         "Give PureDP, ExponentialLoss or ApproxDP with epsilon above 0.",
     )
 

@@ -37,9 +37,14 @@ class Gaussian(IndependentNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Gaussian":
         """Return the mechanism for ApproxDP, GaussianDP or ZCDP; its own guarantee is the sharper curve."""
         step, radius = lattice_radius(body, cls.p, weights)
-        promise = _sharpen(guarantee)
+        satisfied = _sharpen(guarantee)
         return cls(
-            body, promise, weights, step, radius, laws_for(body, weights, radius, lambda width: _law(promise, width))
+            body,
+            satisfied,
+            weights,
+            step,
+            radius,
+            laws_for(body, weights, radius, lambda width: _law(satisfied, width)),
         )
 
     def recalibrated(self, guarantee: Guarantee) -> "Gaussian":
@@ -63,7 +68,7 @@ def _sharpen(guarantee: Guarantee) -> GaussianDP | ZCDP:
     raise InvalidRequest(f"Gaussian noise cannot be made for {guarantee!r}.", "Give delta, rho or mu above 0.")
 
 
-def _law(promise: GaussianDP | ZCDP, width: Fraction) -> Law:
-    if isinstance(promise, ZCDP):
-        return DiscreteGaussian(width**2 / (2 * decimal(promise.rho)))
-    return RoundedGaussian(width / decimal(promise.mu))
+def _law(guarantee: GaussianDP | ZCDP, width: Fraction) -> Law:
+    if isinstance(guarantee, ZCDP):
+        return DiscreteGaussian(width**2 / (2 * decimal(guarantee.rho)))
+    return RoundedGaussian(width / decimal(guarantee.mu))

@@ -15,7 +15,7 @@ class KNorm(ShapedNoise):
 
     Drawn directly for balls and ellipsoids and for polytopes with as many generators as their rank; from the list of
     all facets for polytopes of rank at most 8; else by a walk over the facets. Then the mechanism is "mixing", and
-    what it promises is `guarantee` = ApproxDP(ε, δ), also where PureDP(ε) was asked for: δ is an allowance for how far
+    its `guarantee` is ApproxDP(ε, δ), also where PureDP(ε) was asked for: δ is an allowance for how far
     the walk is from the law. That the walk is within it is measured by a rule, not proved (docs/theory/knorm.md).
     """
 
@@ -25,12 +25,12 @@ class KNorm(ShapedNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
         """Return the mechanism for PureDP(ε), or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9.
 
-        Asked for PureDP(ε) where a walk is needed, it promises ApproxDP(ε, 1e−9), and says so in `describe`.
+        Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
         """
         noise = gauge_noise(body)
-        epsilon, promise = pure_or_approx(guarantee, noise.walks)
+        epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
         step, stretch = lattice_of(body, body, 1.0)
-        return cls(body, promise, body, noise, epsilon, stretch, step)
+        return cls(body, satisfied, body, noise, epsilon, stretch, step)
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the price of the walk where there is one."""

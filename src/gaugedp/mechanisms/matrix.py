@@ -69,23 +69,23 @@ class Matrix(AdditiveNoise):
         `weights` w (d,): the strategy makes E‖noise/w‖₂² small. Refused: other bodies, and those too large to be
         written out that have no structure (see `best_strategy`).
         """
-        promise, rate = _sharpen(guarantee)
+        satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"A strategy needs generators, which {body!r} has not.", "Use Laplace or Gaussian.")
-        p = 1 if isinstance(promise, PureDP) else 2
+        p = 1 if isinstance(satisfied, PureDP) else 2
         fine, _ = lattice_radius(body, p, weights)  # refuses a body that is a point
         strategy = best_strategy(body, p, weights)
         step = fine if is_integer(body) else _step(strategy, fine)
-        return cls(body, promise, strategy, step, _scale(body, strategy, step, rate))
+        return cls(body, satisfied, strategy, step, _scale(body, strategy, step, rate))
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
         """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""
-        promise, rate = _sharpen(guarantee)
-        if isinstance(promise, PureDP) == self._is_normal:
+        satisfied, rate = _sharpen(guarantee)
+        if isinstance(satisfied, PureDP) == self._is_normal:
             raise InvalidRequest(
                 f"The strategy is not for {guarantee!r}.", "Calibrate the mechanism anew, or keep the kind of noise."
             )
-        return replace(self, guarantee=promise, scale=_scale(self.body, self.strategy, self.step, rate))
+        return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
     def lattice_step(self) -> Fraction:
@@ -105,7 +105,7 @@ class Matrix(AdditiveNoise):
 
     @property
     def floor(self) -> float:
-        """A number below which √E‖noise/weights‖² of no normal noise with this promise is; 0 where none is known.
+        """A number below which √E‖noise/weights‖² of no normal noise with this guarantee is; 0 where none is known.
 
         The weights are those of the calibration (docs/theory/matrix.md, theorem 2); for Laplace noise it is 0.
         """
@@ -232,7 +232,7 @@ def _equal(one: Generators, other: Generators) -> bool:
 
 
 def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
-    """Return the promise that the noise keeps, and ε or μ."""
+    """Return the guarantee that the noise keeps, and ε or μ."""
     match guarantee:
         case PureDP(value=epsilon) if epsilon > 0:
             return guarantee, epsilon

@@ -96,7 +96,7 @@ class NIM(ShapedNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
         """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ) and a polytope, of `depth` levels (the best if None).
 
-        Asked for PureDP(ε) where a walk is needed, it promises ApproxDP(ε, 1e−9), and says so in `describe`.
+        Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
         """
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm.")
@@ -105,9 +105,9 @@ class NIM(ShapedNoise):
         levels = _levels(body, depth)
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
         found = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
-        epsilon, promise = pure_or_approx(guarantee, found.walks)
+        epsilon, satisfied = pure_or_approx(guarantee, found.walks)
         step, stretch = lattice_of(body, body, _SPLITS)
-        return cls(body, promise, body, found, epsilon, stretch, step)
+        return cls(body, satisfied, body, found, epsilon, stretch, step)
 
     @property
     def depth(self) -> int:

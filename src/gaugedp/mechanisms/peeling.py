@@ -57,7 +57,7 @@ class Peeling(Selection):
     ) -> "Peeling":
         """Return the mechanism for ApproxDP, ZCDP or PureDP; for "laplace" ApproxDP alone.
 
-        `share` is the part of the promise that the choice takes, in zCDP (in ε under PureDP); at 1 there are no values,
+        `share` is the part of the budget that the choice takes, in zCDP (in ε under PureDP); at 1 there are no values,
         and an output is the row of indices.
         """
         whole(minimum=1, k=k)
@@ -171,7 +171,7 @@ def _calibrated(body: Body, guarantee: Guarantee, k: int, share: float) -> Peeli
     each_range, mu = _parts(_rho(guarantee, k, share), k, share)
     law = RoundedGaussian(_value_radius(body, step, width, k, 2) / decimal(mu)) if mu else None
     return Peeling(
-        body, _promise(each_range, mu, k), decimal(each_range), step, width, monotone, k, "gumbel", law, share
+        body, _guarantee(each_range, mu, k), decimal(each_range), step, width, monotone, k, "gumbel", law, share
     )
 
 
@@ -180,7 +180,7 @@ def _parts(rho: float, k: int, share: float) -> tuple[float, float]:
     return math.sqrt(8 * share * rho / k), math.sqrt(2 * (1 - share) * rho)
 
 
-def _promise(each_range: float, mu: float, k: int) -> Guarantee:
+def _guarantee(each_range: float, mu: float, k: int) -> Guarantee:
     return compose([(ExponentialLoss(each_range), k), (GaussianDP(mu), 1)])
 
 
@@ -190,7 +190,7 @@ def _rho(guarantee: Guarantee, k: int, share: float) -> float:
         return guarantee.rho * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         epsilon, delta = guarantee.epsilon_value, guarantee.delta_value
-        return largest_parameter(lambda rho: _promise(*_parts(rho, k, share), k), epsilon, delta)
+        return largest_parameter(lambda rho: _guarantee(*_parts(rho, k, share), k), epsilon, delta)
     raise InvalidRequest(
         f"Peeling cannot be made for {guarantee!r}.", "Give ApproxDP with delta above 0, ZCDP or PureDP."
     )

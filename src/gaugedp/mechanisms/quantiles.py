@@ -74,9 +74,9 @@ class RankExponential(Mechanism):
         if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in asked):
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
         epsilon = _epsilon(guarantee, len(asked))
-        made = cls(body, _promise(epsilon, len(asked)), asked, level, first, epsilon)
+        made = cls(body, _guarantee(epsilon, len(asked)), asked, level, first, epsilon)
         if any(made.shift(quantile) * quantile.denominator > _LARGEST_SHIFT for quantile in asked):
-            raise InvalidRequest(f"{guarantee!r} is too small a promise for quantiles.", "Give a larger one.")
+            raise InvalidRequest(f"{guarantee!r} is too small a guarantee for quantiles.", "Give a larger one.")
         return made
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
@@ -251,7 +251,7 @@ def _shape(body: Polytope) -> tuple[int, int]:
     return math.prod(cells), values
 
 
-def _promise(epsilon: float, count: int) -> Guarantee:
+def _guarantee(epsilon: float, count: int) -> Guarantee:
     return count * ExponentialLoss(2 * epsilon) + 2 * count * ExponentialLoss(epsilon)
 
 
@@ -264,7 +264,9 @@ def _epsilon(asked: Guarantee, count: int) -> float:
             return _tight(epsilon, delta, count)
         case PureDP() | ApproxDP() | GaussianDP() if pure_within(asked).value > 0:
             return _rounded(decimal(pure_within(asked).value) / (4 * count))
-    raise InvalidRequest(f"Quantiles cannot be drawn for {asked!r}.", "Give a promise with epsilon, rho or mu above 0.")
+    raise InvalidRequest(
+        f"Quantiles cannot be drawn for {asked!r}.", "Give a guarantee with epsilon, rho or mu above 0."
+    )
 
 
 @cache
@@ -275,7 +277,7 @@ def _tight(epsilon: float, delta: float, count: int) -> float:
     tried = max(best, _rounded(Fraction(root * math.sqrt(4 / (3 * count)))))
     points: list[tuple[float, float]] = []
     for _ in range(_ROUNDS):
-        spent = float(_promise(tried, count).epsilon(delta))
+        spent = float(_guarantee(tried, count).epsilon(delta))
         if spent <= epsilon:
             best = max(best, tried)
         if epsilon * (1 - _NEAR) <= spent <= epsilon:

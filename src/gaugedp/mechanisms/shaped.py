@@ -64,8 +64,8 @@ class ShapedNoise(AdditiveNoise, ABC):
 
     def recalibrated(self, guarantee: Guarantee) -> "ShapedNoise":
         """Return the same noise at the ε of PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
-        epsilon, promise = pure_or_approx(guarantee, self.noise.walks)
-        return replace(self, guarantee=promise, epsilon=epsilon)
+        epsilon, satisfied = pure_or_approx(guarantee, self.noise.walks)
+        return replace(self, guarantee=satisfied, epsilon=epsilon)
 
     @property
     def lattice_step(self) -> Fraction:
@@ -81,7 +81,7 @@ class ShapedNoise(AdditiveNoise, ABC):
 
     @property
     def price_of_walk(self) -> str:
-        """What a walk takes of the promise, in words; empty without a walk."""
+        """What a walk takes of the guarantee, in words; empty without a walk."""
         if not isinstance(self.guarantee, ApproxDP):
             return ""
         return f"not pure: its allowance is δ = {self.guarantee.delta_value:.3g}"
@@ -160,7 +160,7 @@ class ShapedNoise(AdditiveNoise, ABC):
 
 
 def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]:
-    """Return ε and what noise of a body promises: PureDP, or ApproxDP with the allowance of a walk."""
+    """Return ε and what noise of a body guarantees: PureDP, or ApproxDP with the allowance of a walk."""
     if walks and getattr(guarantee, "epsilon_value", getattr(guarantee, "value", 0)) > _LARGEST_WALKED_EPSILON:
         raise InvalidRequest(f"No walk is made for {guarantee!r}.", "Ask for an epsilon of at most 100.")
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:

@@ -20,7 +20,7 @@ SUM_BITS = 22
 _LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
 _MEAN_ERROR = 0.03  # what the noise of the mean should not pass
 _RATINGS_GUESS = 10  # of a user, to plan totals by
-_FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the promise: item means, users' spread, and what these decide about
+_FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and what these decide about
 _USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, _REST)
 _FEASIBLE = 25.0  # of N·μ over n·√(rank·steps): what factors need to stand out
 _FEWEST = 1.5  # factors that should stand out, for any to be tried
@@ -32,7 +32,7 @@ _SLACK = 2.0**-30  # what floats may add
 
 @dataclass(frozen=True)
 class Terms:
-    """What is promised, to whom: (ε, δ) or ε for a "rating" or a "user", and whether units are replaced.
+    """What is guaranteed, to whom: (ε, δ) or ε for a "rating" or a "user", and whether units are replaced.
 
     `max_rows` is what a user's ratings together may weigh; it has no part where the unit is a rating.
     """
@@ -55,7 +55,7 @@ class Terms:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise of all releases together."""
+        """The guarantee of all releases together."""
         return self.asked if self.is_pure else GaussianDP(self.mu)
 
     @property
@@ -156,7 +156,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Completion:
-    """Fit a table of ratings with a share of the promise for item means, and the rest where it helps most.
+    """Fit a table of ratings with a share of the guarantee for item means, and the rest where it helps most.
 
     1. Noisy sums, weights and totals of ratings by items (40 %) give shrunk item means.
     2. A noisy sum of products of users' residuals (3 %) tells how users' offsets vary.
@@ -181,14 +181,14 @@ class Completion:
         return replace(self._rest(ratings, start, rng), spread=spread)
 
     def _rest(self, ratings: Ratings, start: Start, rng: Entropy) -> Completed:
-        """Return the model after the rest of the promise went where it helps most."""
+        """Return the model after the rest of the guarantee went where it helps most."""
         rank = self._tried(start, ratings.shape)
         if rank:
             return self._with_factors(ratings, start, rank, rng)
         share = self._user_share(start, ratings.shape)
         if share < _REST:
             start = start.with_more(self._items(ratings, _REST - share, rng))
-        found = replace(_with_items(start, ratings.shape), reason=f"{share:.0%} of the promise went to users' means")
+        found = replace(_with_items(start, ratings.shape), reason=f"{share:.0%} of the guarantee went to users' means")
         return self._with_users(ratings, found, share, rng) if share else found
 
     def _items(self, ratings: Ratings, share: float, rng: Entropy) -> Start:
@@ -206,7 +206,7 @@ class Completion:
         return Spread(noisy / start.weight, std / start.weight)
 
     def item_noise(self, shape: tuple[int, int], share: float) -> AdditiveNoise:
-        """Return the noise of `item_sums` for a share of the promise."""
+        """Return the noise of `item_sums` for a share of the guarantee."""
         terms, power = self.terms, 1 if self.terms.is_pure else 2
         square = (terms.most or 1.0) * (2 + 3 * terms.totals_factor(shape[0], share) ** power)
         return terms.noise(2 * shape[1] + 3, square, share)
@@ -232,8 +232,8 @@ class Completion:
         single = ratings.once()
         length = _CUT * math.sqrt(start.variance * (rest.most or start.density))
         length = length if rest.unit == "user" else max(length, 1.0)
-        promise = GaussianDP(rest.mu * math.sqrt(self._factor_share) * (1 - 2.0**-40))
-        method = ItemFactors.calibrate(ratings.shape, rank, length, rest.unit, (promise, rest.replaced))
+        guarantee = GaussianDP(rest.mu * math.sqrt(self._factor_share) * (1 - 2.0**-40))
+        method = ItemFactors.calibrate(ratings.shape, rank, length, rest.unit, (guarantee, rest.replaced))
         factors, ridge = method.solve((single.users, single.items, single.residuals(found)), start.sizes, rng)
         found = replace(
             found, factors=factors, ridge=ridge, reason=f"{factors.shape[1]} of {rank} factors stand out of the noise"
@@ -243,7 +243,7 @@ class Completion:
         return self._with_users(ratings, found, _REST / 2, rng)
 
     def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
-        """Return the share of the promise for users' means with which predictions should be best."""
+        """Return the share of the guarantee for users' means with which predictions should be best."""
         if self.terms.unit == "user":
             return 0.0
         spread = start.groups.means(start.mean, start.noise_in_means)[1]

@@ -104,10 +104,10 @@ class NoisyMoments:
     noise: SymmetricNoise
 
     @classmethod
-    def calibrate(cls, shape: tuple[int, int], promise: GaussianDP, neighbours: str = "replace") -> "NoisyMoments":
+    def calibrate(cls, shape: tuple[int, int], guarantee: GaussianDP, neighbours: str = "replace") -> "NoisyMoments":
         """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
-        return cls(shape[1], SymmetricNoise.calibrate(shape[0], moved_frobenius(shape[0], neighbours), promise))
+        return cls(shape[1], SymmetricNoise.calibrate(shape[0], moved_frobenius(shape[0], neighbours), guarantee))
 
     exactness = "exact"
 

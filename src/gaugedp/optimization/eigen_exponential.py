@@ -42,11 +42,11 @@ class SphereExponential:
     exactness = "idealized"
 
     @classmethod
-    def calibrate(cls, shape: tuple[int, int], promise: PureDP, neighbours: str = "replace") -> "SphereExponential":
+    def calibrate(cls, shape: tuple[int, int], guarantee: PureDP, neighbours: str = "replace") -> "SphereExponential":
         """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
-        epsilon = of_kind(promise, PureDP, purpose="Directions by the exponential mechanism").value
+        epsilon = of_kind(guarantee, PureDP, purpose="Directions by the exponential mechanism").value
         each = epsilon * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
         width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
         ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))
@@ -55,7 +55,7 @@ class SphereExponential:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise of all directions and values together."""
+        """The guarantee of all directions and values together."""
         return compose([(self.each, self.shape[1]), (self.noise.guarantee, 1)])
 
     def describe(self) -> str:

@@ -37,28 +37,28 @@ class Oja:
 
     @classmethod
     def calibrate(
-        cls, shape: tuple[int, int], promise: GaussianDP, neighbours: str = "replace", steps: int | None = None
+        cls, shape: tuple[int, int], guarantee: GaussianDP, neighbours: str = "replace", steps: int | None = None
     ) -> "Oja":
         """Return the mechanism for `shape` = (columns, components); steps by the number of columns where None."""
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
         n_steps = 4 * (4 + math.ceil(2 * math.log2(shape[0]))) if steps is None else steps
         whole(minimum=1, steps=n_steps)
-        mu = of_kind(promise, GaussianDP, purpose="Noisy products").mu
+        mu = of_kind(guarantee, GaussianDP, purpose="Noisy products").mu
         return cls(shape, n_steps, _noise(shape, mu / math.sqrt(n_steps), neighbours))
 
     @classmethod
     def printed(cls, n_columns: int, steps: int, epsilon: float, delta: float) -> "Oja":
         """Return algorithm 3 of the source with its own noise and step, for rows that are replaced: to compare with.
 
-        Its promise is what that noise really keeps, many times less than (ε, δ).
+        Its guarantee is what that noise really keeps, many times less than (ε, δ).
         """
         std, pace = printed_oja(n_columns, steps, epsilon, delta)
         return cls((n_columns, 1), steps, _noise((n_columns, 1), _moved((n_columns, 1), "replace") / std), pace)
 
     @property
     def guarantee(self) -> GaussianDP:
-        """The promise of all steps together."""
+        """The guarantee of all steps together."""
         assert isinstance(self.noise.guarantee, GaussianDP)
         return GaussianDP(self.noise.guarantee.mu * math.sqrt(self.steps) * (1 + 2.0**-45))
 

@@ -27,7 +27,7 @@ _FARTHEST = 2.0**60
 
 @dataclass(frozen=True)
 class FrankWolfe:
-    """The choice of a vertex, made `steps` times, and the promise of all of them together."""
+    """The choice of a vertex, made `steps` times, and the guarantee of all of them together."""
 
     selection: Exponential
     steps: int
@@ -48,8 +48,8 @@ class FrankWolfe:
         """Return the calibration for PureDP(ε) or ApproxDP(ε, δ), all of it from public numbers.
 
         Hypothesis: features in [−1, 1]. A score is ∓Σ_i φ′_i·x_ij, which one row moves by at most 2·`lipschitz` where
-        rows are replaced, `lipschitz` where they are added or removed; the promise never uses `n_rows`, which sets the
-        number of steps where `steps` is None (a public guess will do where the number of rows is private).
+        rows are replaced, `lipschitz` where they are added or removed; the guarantee never uses `n_rows`, which sets
+        the number of steps where `steps` is None (a public guess will do where the number of rows is private).
         """
         whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
         positive(radius=radius)
@@ -81,7 +81,7 @@ class FrankWolfe:
         return min(bound, 2 * radius * loss.lipschitz)
 
 
-def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, promise, randomness
+def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomness
     features: np.ndarray,
     targets: np.ndarray,
     loss: Loss,
@@ -93,7 +93,7 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, promise, randomness
     """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
-    have the promise `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
+    satisfy `calibration.guarantee`: all T vertices together do, and the weights are made of them. Features are
     rounded to multiples of 2^−12 and clipped, one that is not a number counts as 0; the sums of products are exact.
     """
     stream = system_rng() if rng is None else rng
@@ -143,7 +143,9 @@ def _each(guarantee: Guarantee, steps: int) -> float:
         return largest_parameter(
             lambda each: compose([(ExponentialLoss(each), steps)]), guarantee.epsilon_value, guarantee.delta_value
         )
-    raise InvalidRequest(f"Frank-Wolfe cannot promise {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0.")
+    raise InvalidRequest(
+        f"Frank-Wolfe cannot guarantee {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+    )
 
 
 def _shape(n_rows: int, n_columns: int, neighbours: str) -> float:

@@ -115,7 +115,7 @@ class Gibbs:
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
             `convexity`·r has been added, and minimises those.
 
-        A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the promise is the same.
+        A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
         """
         if not isinstance(geometry, Geometry):
             raise InvalidRequest(
@@ -132,9 +132,11 @@ class Gibbs:
         if convexity is not None:
             positive(convexity=convexity)
         problem = Problem(geometry, loss.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity)
-        rate, strength, tau, promise = problem.solve(guarantee, purpose, in_ball)
+        rate, strength, tau, satisfied = problem.solve(guarantee, purpose, in_ball)
         smooth, bias = smoothed(loss, geometry.ambient_dim / (2 * rate * n_rows))
-        return cls(geometry, smooth, n_rows, promise, rate, strength, row_norm, neighbours, purpose, in_ball, bias, tau)
+        return cls(
+            geometry, smooth, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, in_ball, bias, tau
+        )
 
     @property
     def lattice_step(self) -> Fraction:
@@ -262,18 +264,18 @@ class Problem:
     convexity: float | None
 
     def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, ApproxDP]:
-        """Return κ, λ, τ and the promise."""
+        """Return κ, λ, τ and the guarantee."""
         if isinstance(guarantee, PureDP) and guarantee.value > 0:
             epsilon, share = guarantee.value, ALLOWANCE
             rate, strength = self._pure(epsilon, in_ball)
-            promise = ApproxDP(epsilon, ALLOWANCE)
+            satisfied = ApproxDP(epsilon, ALLOWANCE)
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
             epsilon, share = guarantee.epsilon_value, guarantee.delta_value * _SAMPLER_SHARE
             rate, strength = self._approximate(gaussian_mu(epsilon, guarantee.delta_value - share), purpose)
-            promise = guarantee
+            satisfied = guarantee
         else:
-            raise InvalidRequest(f"The Gibbs sampler cannot promise {guarantee!r}.", "Give ApproxDP or PureDP.")
-        return rate, strength, share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING, promise
+            raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Give ApproxDP or PureDP.")
+        return rate, strength, share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING, satisfied
 
     def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
         outer = self.geometry.row_reach * self.geometry.outer.radius

@@ -49,19 +49,19 @@ class Path:
     radius: float
 
     @classmethod
-    def plan(cls, promise: GaussianDP | PureDP, size: int, moved: float, scale: Scale) -> "Path":
+    def plan(cls, guarantee: GaussianDP | PureDP, size: int, moved: float, scale: Scale) -> "Path":
         """Return the path for sums of `size` numbers that one row moves by `moved`.
 
         All together the noise of the steps should not carry w further than about the radius: the fainter the noise, the
         longer the path; shorter with a kink, over which w jumps. Public numbers decide.
         """
-        if isinstance(promise, GaussianDP):
-            free = scale.radius * scale.n_rows * promise.mu / (moved * math.sqrt(size))
+        if isinstance(guarantee, GaussianDP):
+            free = scale.radius * scale.n_rows * guarantee.mu / (moved * math.sqrt(size))
             total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
             longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
             n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
             return cls(n_steps, min(total / n_steps, longest), scale.radius)
-        total = scale.radius * scale.n_rows * promise.value / (moved * size)
+        total = scale.radius * scale.n_rows * guarantee.value / (moved * size)
         n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
         return cls(n_steps, min(total / n_steps**1.5, _LONGEST_STEP), scale.radius)
 
@@ -75,7 +75,7 @@ class NoisyDescent:
     """w ← Π(w − η·(Σ clipped gradients + noise)/n), and the mean of the later half of the steps.
 
     w has shape (K, d), rows have ℓ₂ norm at most 1 and a row's slopes (K numbers) at most `cap`; Π is the projection
-    on the ball. Noise is Gaussian, or K-norm noise of the ball for a pure promise, on a lattice.
+    on the ball. Noise is Gaussian, or K-norm noise of the ball for a pure guarantee, on a lattice.
 
     Theorem. Each step's sum is exact and moves by at most 2·cap where a row is replaced (cap where it is added), so T
     steps of μ/√T-GDP are μ-GDP, and T steps of ε/T-DP are ε-DP. docs/theory/gradient.md
@@ -88,20 +88,20 @@ class NoisyDescent:
     guarantee: Guarantee
 
     @classmethod
-    def calibrate(cls, promise: Guarantee, shape: tuple[int, int], cap: float, scale: Scale) -> "NoisyDescent":
+    def calibrate(cls, guarantee: Guarantee, shape: tuple[int, int], cap: float, scale: Scale) -> "NoisyDescent":
         """Return the mechanism for GaussianDP or PureDP and weights of `shape`."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
         size, moved = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
-        if not isinstance(promise, GaussianDP | PureDP):
-            raise InvalidRequest(f"{promise!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
-        path = Path.plan(promise, size, moved, scale)
+        if not isinstance(guarantee, GaussianDP | PureDP):
+            raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
+        path = Path.plan(guarantee, size, moved, scale)
         ball = LpBall(size, 2, moved)
-        if isinstance(promise, GaussianDP):
-            each = promise.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
-            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(each)), promise)
-        each = promise.value / path.n_steps * (1 - 2.0**-40)
-        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(each)), promise)
+        if isinstance(guarantee, GaussianDP):
+            each = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
+            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(each)), guarantee)
+        each = guarantee.value / path.n_steps * (1 - 2.0**-40)
+        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(each)), guarantee)
 
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""

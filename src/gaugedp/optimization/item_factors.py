@@ -46,10 +46,10 @@ class ItemFactors:
 
     @classmethod
     def calibrate(
-        cls, shape: tuple[int, int], rank: int, length: float, unit: str, promise: tuple[GaussianDP, bool]
+        cls, shape: tuple[int, int], rank: int, length: float, unit: str, guarantee: tuple[GaussianDP, bool]
     ) -> "ItemFactors":
-        """Return the method for a promise and whether units are replaced."""
-        wanted, replaced = promise
+        """Return the method for a guarantee and whether units are replaced."""
+        wanted, replaced = guarantee
         once = 1.0 if unit == "user" else min(_entry_moves(shape[1], rank, length), 2.0)
         moved = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
         each = GaussianDP(wanted.mu / math.sqrt(ITERATIONS) * (1 - 2.0**-40))

@@ -92,7 +92,7 @@ class LeastSquares:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise of all releases together."""
+        """The guarantee of all releases together."""
         parts = [(self.gradient.guarantee, self.steps)]
         return compose(parts if self.moments is None else [(self.moments.guarantee, 1), *parts])
 
@@ -203,7 +203,7 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
-    """Return noise for a ball that keeps a share of the promise: of μ² for (ε, δ), of ε for pure ε."""
+    """Return noise for a ball that keeps a share of the guarantee: of μ² for (ε, δ), of ε for pure ε."""
     if isinstance(asked, ApproxDP):
         mu = gaussian_mu(asked.epsilon_value, asked.delta_value) * math.sqrt(share)
         return Gaussian.calibrate(body, GaussianDP(mu * (1 - 2.0**-40)))

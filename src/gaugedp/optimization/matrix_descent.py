@@ -66,19 +66,19 @@ class MatrixDescent(FullBatch):
     length: float
 
     @classmethod
-    def calibrate(cls, promise: Guarantee, scale: TraceScale) -> "MatrixDescent":
+    def calibrate(cls, guarantee: Guarantee, scale: TraceScale) -> "MatrixDescent":
         """Return the method for GaussianDP or PureDP.
 
-        With free = n/(the largest eigenvalue of the noise of one step with the whole promise), noise carries X by
+        With free = n/(the largest eigenvalue of the noise of one step with the whole guarantee), noise carries X by
         path·T^{p − ½}/free, p = ½ for Gaussian and 1 for pure noise: path² = 4·free·T^{½ − p}, and no step is longer
         than 1/β.
         """
-        power, free = _power(promise), scale.n_rows / _edge(promise, scale)
+        power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         n_steps = math.ceil((2 * scale.smoothness * math.sqrt(free)) ** (2 / (1.5 + power)))
         n_steps = max(1, min(n_steps, _MOST_STEPS))
         path = 2 * math.sqrt(free / n_steps ** (power - 0.5))
         length = min(path / n_steps, 1 / scale.smoothness)
-        return cls(scale.region, n_steps, _noise(promise, scale, n_steps), promise, length)
+        return cls(scale.region, n_steps, _noise(guarantee, scale, n_steps), guarantee, length)
 
     def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the mean of the later half of the steps."""
@@ -97,17 +97,17 @@ class MatrixFrankWolfe(FullBatch):
     """X ← X + 2/(t + 2)·(V − X), V the extreme point that the noisy gradient points to (Analyze-Gauss' oracle)."""
 
     @classmethod
-    def calibrate(cls, promise: Guarantee, scale: TraceScale) -> "MatrixFrankWolfe":
+    def calibrate(cls, guarantee: Guarantee, scale: TraceScale) -> "MatrixFrankWolfe":
         """Return the method for GaussianDP or PureDP.
 
         The number of steps T minimises β·swing²/(2T + 4) + 2·T^p/free: a quarter of Jaggi's bound (2013, theorem 1),
         which is reached on few problems, and what the noise adds (p and free as for descent).
         """
-        power, free = _power(promise), scale.n_rows / _edge(promise, scale)
+        power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         counts = np.arange(1, _MOST_STEPS + 1)
         bounds = scale.smoothness * scale.swing**2 / (2 * counts + 4) + 2 * counts**power / free
         n_steps = int(counts[bounds.argmin()])
-        return cls(scale.region, n_steps, _noise(promise, scale, n_steps), promise)
+        return cls(scale.region, n_steps, _noise(guarantee, scale, n_steps), guarantee)
 
     def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the last point."""
@@ -119,27 +119,27 @@ class MatrixFrankWolfe(FullBatch):
         return point
 
 
-def _noise(promise: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
+def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
     """Return the noise of one of the steps."""
     ball = LpBall(scale.region.n_coordinates, 2, scale.factor * _ROUNDING)
-    if isinstance(promise, GaussianDP):
-        return Gaussian.calibrate(ball, GaussianDP(promise.mu / math.sqrt(n_steps) * (1 - 2.0**-40)))
-    assert isinstance(promise, PureDP)
-    return KNorm.calibrate(ball, PureDP(promise.value / n_steps * (1 - 2.0**-40)))
+    if isinstance(guarantee, GaussianDP):
+        return Gaussian.calibrate(ball, GaussianDP(guarantee.mu / math.sqrt(n_steps) * (1 - 2.0**-40)))
+    assert isinstance(guarantee, PureDP)
+    return KNorm.calibrate(ball, PureDP(guarantee.value / n_steps * (1 - 2.0**-40)))
 
 
-def _power(promise: Guarantee) -> float:
-    """Return p: noise of a step grows as T^p with the number T of steps that share the promise."""
-    if isinstance(promise, GaussianDP) and promise.mu > 0:
+def _power(guarantee: Guarantee) -> float:
+    """Return p: noise of a step grows as T^p with the number T of steps that share the guarantee."""
+    if isinstance(guarantee, GaussianDP) and guarantee.mu > 0:
         return 0.5
-    if isinstance(promise, PureDP) and promise.value > 0:
+    if isinstance(guarantee, PureDP) and guarantee.value > 0:
         return 1.0
-    raise InvalidRequest(f"{promise!r} cannot be shared by steps.", "Give GaussianDP or PureDP above 0.")
+    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP above 0.")
 
 
-def _edge(promise: Guarantee, scale: TraceScale) -> float:
-    """Return about the largest eigenvalue of the noise of a single step that has the whole promise."""
-    if isinstance(promise, GaussianDP):
-        return scale.factor / promise.mu * scale.region.edge
-    assert isinstance(promise, PureDP)
-    return scale.factor / promise.value * math.sqrt(scale.region.n_coordinates) * scale.region.edge
+def _edge(guarantee: Guarantee, scale: TraceScale) -> float:
+    """Return about the largest eigenvalue of the noise of a single step that has the whole guarantee."""
+    if isinstance(guarantee, GaussianDP):
+        return scale.factor / guarantee.mu * scale.region.edge
+    assert isinstance(guarantee, PureDP)
+    return scale.factor / guarantee.value * math.sqrt(scale.region.n_coordinates) * scale.region.edge

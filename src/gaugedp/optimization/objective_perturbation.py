@@ -189,10 +189,10 @@ def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> li
 class ObjectivePerturbation:
     """The minimum of Σφ + λ‖w‖²/2 + ⟨b, w⟩, w within `distance` of it plus output noise, on a lattice.
 
-    b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure promise (σ is `noise`, λ `strength`).
+    b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure guarantee (σ is `noise`, λ `strength`).
 
     Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
-    releases of `problem.side`-GDP beside it; ε-DP for a pure promise (Chaudhuri, Monteleoni and Sarwate 2011, theorem
+    releases of `problem.side`-GDP beside it; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011, theorem
     9, corrected). docs/theory/objective_perturbation.md
     """
 
@@ -284,7 +284,7 @@ def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
 
 
 def least_noise(problem: Problem, asked: ApproxDP | PureDP) -> float:
-    """Return the least σ, to one part in a million from above, that keeps the promise with the output noise."""
+    """Return the least σ, to one part in a million from above, that keeps the guarantee with the output noise."""
 
     def keeps(noise: float) -> bool:
         strength = strength_of(problem, asked, noise)
@@ -298,7 +298,7 @@ def least_noise(problem: Problem, asked: ApproxDP | PureDP) -> float:
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):
-        raise InvalidRequest("No noise keeps this promise.", "Give a larger epsilon or delta.")
+        raise InvalidRequest("No noise keeps this guarantee.", "Give a larger epsilon or delta.")
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (low, middle) if keeps(math.exp(middle)) else (middle, high)

@@ -68,7 +68,7 @@ class Spread:
 class Completed:
     """A released model in units where ratings are in [−1, 1]: value ≈ mean + items_i + users_u + ⟨scores_u, factors_i⟩.
 
-    All numbers are releases or functions of them; `reason` says what was done with the promise, and why.
+    All numbers are releases or functions of them; `reason` says what was done with the guarantee, and why.
     """
 
     mean: float

@@ -82,7 +82,7 @@ class StochasticFrankWolfe:
     Theorem. A row adds to D_0 a matrix of norm at most 1/n_0, or to one g_t one of at most η·`growth` over its number
     of rows: 1 + swing·β for any loss with |φ′| ≤ 1 and β-Lipschitz φ′, 1 for the squared loss, whose φ′ is affine in X.
     With Δ_0 and Δ these numbers, doubled where rows are replaced, all V_t together, and so X, keep what the oracle
-    promises for them. The weights of A are cut to these bounds, so that the promise holds for any slope.
+    guarantees for them. The weights of A are cut to these bounds, so that the guarantee holds for any slope.
     docs/theory/stochastic_frank_wolfe.md
     """
 
@@ -95,7 +95,7 @@ class StochasticFrankWolfe:
 
     @classmethod
     def calibrate(
-        cls, promise: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
+        cls, guarantee: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
         """Return the method with the oracle of the name `noise`; `growth` by the scale's smoothness where None."""
         most = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
@@ -104,7 +104,7 @@ class StochasticFrankWolfe:
         positive(growth=steepness)
         moved = _moved(schedule, steepness, scale.factor)
         running = Running(scale.region, 1 + schedule.n_later, 1 - schedule.rate, moved)
-        return cls(schedule, steepness, scale.replaced, oracle(noise, promise, running))
+        return cls(schedule, steepness, scale.replaced, oracle(noise, guarantee, running))
 
     @property
     def guarantee(self) -> Guarantee:

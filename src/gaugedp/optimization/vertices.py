@@ -169,20 +169,20 @@ class SphereDraws(Oracle):
         return drawn
 
 
-def oracle(name: str, promise: Guarantee, running: Running) -> Oracle:
+def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
     """Return the oracle of a name: GaussianDP for noise, PureDP or ZCDP for "exponential"."""
     one_of(ORACLES, noise=name)
     if name == "exponential":
-        if isinstance(promise, PureDP | ZCDP) and promise != type(promise)(0.0):
-            return SphereDraws(running, promise)
-        raise InvalidRequest(f"Draws cannot promise {promise!r}.", "Give PureDP or ZCDP above 0.")
-    if not (isinstance(promise, GaussianDP) and promise.mu > 0):
-        raise InvalidRequest(f"A stream cannot promise {promise!r}.", "Give GaussianDP: epsilon and delta above 0.")
+        if isinstance(guarantee, PureDP | ZCDP) and guarantee != type(guarantee)(0.0):
+            return SphereDraws(running, guarantee)
+        raise InvalidRequest(f"Draws cannot guarantee {guarantee!r}.", "Give PureDP or ZCDP above 0.")
+    if not (isinstance(guarantee, GaussianDP) and guarantee.mu > 0):
+        raise InvalidRequest(f"A stream cannot guarantee {guarantee!r}.", "Give GaussianDP: epsilon and delta above 0.")
     if name == "oja":
-        return NoisyProducts(running, promise)
+        return NoisyProducts(running, guarantee)
     noise = stream(name, running.n_steps, running.decay)
     noise.check(running.region.n_coordinates)
-    return NoisyGradients(running, noise, promise)
+    return NoisyGradients(running, noise, guarantee)
 
 
 def _on_lattice(numbers: np.ndarray, std: float) -> np.ndarray:

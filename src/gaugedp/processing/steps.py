@@ -68,7 +68,7 @@ def process(
 ) -> np.ndarray:
     """Return the released values (n_rows,), processed by steps that `check` returned; the units stay.
 
-    Theorem. Every step is a function of the released values and of public facts, so the promise stays what it was
+    Theorem. Every step is a function of the released values and of public facts, so the guarantee stays what it was
     (post-processing). Only "consistent" needs the question, and the deviations of the noise.
     """
     if isinstance(query, Workload) and jointly(steps, query):

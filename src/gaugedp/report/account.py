@@ -5,7 +5,7 @@ from typing import Any
 
 from gaugedp.guarantees.printed import rounded_left
 from gaugedp.report.markup import Html, join, tag
-from gaugedp.report.words import amount, promise_in
+from gaugedp.report.words import amount, guarantee_in
 
 
 def account(facts: Mapping[str, Any]) -> Html:
@@ -43,7 +43,7 @@ def _bar(facts: Mapping[str, Any]) -> Html:
 
 def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the shares of the budget that were spent before and now, in the budget's currency (the ε of (ε, δ))."""
-    read = [promise_in(facts[name]) for name in ("budget", "spent", "charged")]
+    read = [guarantee_in(facts[name]) for name in ("budget", "spent", "charged")]
     currency = read[0].currency if read[0] is not None else None
     if currency is None or None in read:
         return None

@@ -23,7 +23,7 @@ _FIRST_CELLS = 6
 _NO_NUMBER = "–"
 _MEANING = (
     "The expected error is the typical length of the noise over all released numbers; one row of a sum counts like one "
-    "row of a count. Every mechanism here keeps the promise of the chosen ε and δ. "
+    "row of a count. Every mechanism here keeps the guarantee of the chosen ε and δ. "
 )
 _MEANING_IN_ROWS = "The expected error is the length, over all quantiles, of how far ranks are off in rows, at most. "
 _COMPUTED = (

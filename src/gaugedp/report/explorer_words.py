@@ -14,15 +14,15 @@ Start = tuple[float, float]
 _BELIEFS, _BELIEF = (0.01, 0.1, 0.5, 0.9), 0.1
 _MISTAKEN = 0.01  # share of wrong hits in the sentence about a search
 _DELTA = (
-    "A promise with δ does not rule out that each unit is shown in the clear with probability δ. Choose δ far below 1 "
-    "over the number of units."
+    "A guarantee with δ does not rule out that each unit is shown in the clear with probability δ. Choose δ far below "
+    "1 over the number of units."
 )
 
 
 def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str, str]:
     """Return the numbers of the sentences by name, each rounded to the careful side.
 
-    For an (ε, δ) promise between two neighbours: an even guess is right with probability at most (e^ε + δ)/(1 + e^ε);
+    For an (ε, δ) guarantee between two neighbours: an even guess is right with probability at most (e^ε + δ)/(1 + e^ε);
     a set of probability a on one side has at most min(e^ε·a + δ, 1 − e^−ε·(1 − a − δ)) on the other; at δ = 0 a
     belief p ends between p/(p + (1 − p)·e^ε) and e^ε·p/(1 − p + e^ε·p); with δ the odds for what is true grow more
     than 2·e^ε times with probability at most 2δ. The proofs are in docs/how-to/explore.md.
@@ -44,7 +44,7 @@ def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str
 
 
 def protected(unit: Mapping[str, Any], start: Start) -> Html:
-    """Return what the promise at `start` says, in a list."""
+    """Return what the guarantee at `start` says, in a list."""
     said = sentences(*start)
     slack = with_delta([", ", say(said, "delta", "δ = ")], start)
     return tag(
@@ -94,7 +94,7 @@ def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) 
     yield join([before, say(said, "guess"), after])
     yield join([*_belief(unit), *_ends(said, start)])
     yield join(_search(unit, said))
-    yield join(["Two such releases about the same table keep together this promise: ", say(said, "twice"), "."])
+    yield join(["Two such releases about the same table keep together this guarantee: ", say(said, "twice"), "."])
     yield with_delta([_DELTA], start)
 
 

@@ -81,9 +81,9 @@ def factor_up(epsilon: float) -> str:
     return _three_digits_up(math.exp(epsilon))
 
 
-def epsilon_at(promise: Guarantee, delta: float) -> str:
+def epsilon_at(guarantee: Guarantee, delta: float) -> str:
     """Return ε at δ to three digits, rounded up."""
-    value = promise.epsilon(delta)
+    value = guarantee.epsilon(delta)
     return _three_digits_up(value) if 0 < value < math.inf else short(value)
 
 

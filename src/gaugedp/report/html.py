@@ -35,7 +35,7 @@ _CANDIDATES = (
     "expected error",
     "widest 95\u00a0% bar",
     "all at once",
-    "promise",
+    "guarantee",
     "exactness",
     "noise",
 )
@@ -105,21 +105,21 @@ def _warnings(facts: Mapping[str, Any]) -> Html:
 
 def _three_facts(release: "Release") -> Html:
     facts, unit = release.facts, release.facts["unit"]
-    promise = release.guarantee
+    guarantee = release.guarantee
     asked = from_dict(facts["asked"])
-    exactly = words.in_detail(promise)
-    sharper = f"Asked for was {words.symbol(asked)}; the mechanism keeps it with this promise."
+    exactly = words.in_detail(guarantee)
+    sharper = f"Asked for was {words.symbol(asked)}; the mechanism keeps it with this guarantee."
     return tag(
         "section",
         tag("h2", "In short"),
         tag(
             "div",
             _fact(
-                "Promised",
-                _symbol(promise, asked),
-                tag("p", words.promised(promise, unit)),
-                tag("p", words.best_guess(promise, unit)),
-                tag("p", sharper, class_="small") if asked != promise else "",
+                "Guaranteed",
+                _symbol(guarantee, asked),
+                tag("p", words.guaranteed(guarantee, unit)),
+                tag("p", words.best_guess(guarantee, unit)),
+                tag("p", sharper, class_="small") if asked != guarantee else "",
                 tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
             ),
             _spent(facts),
@@ -129,10 +129,10 @@ def _three_facts(release: "Release") -> Html:
     )
 
 
-def _symbol(promise: Guarantee, asked: Guarantee) -> str:
-    """Return the promise as a formula; the one that was asked for before one that has no formula."""
-    formula = words.symbol(promise)
-    return formula if formula != rounded_up(promise) else f"{words.symbol(asked)} (in detail: {formula})"
+def _symbol(guarantee: Guarantee, asked: Guarantee) -> str:
+    """Return the guarantee as a formula; the one that was asked for before one that has no formula."""
+    formula = words.symbol(guarantee)
+    return formula if formula != rounded_up(guarantee) else f"{words.symbol(asked)} (in detail: {formula})"
 
 
 def _spent(facts: Mapping[str, Any]) -> Html:
@@ -154,7 +154,7 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         return tag("section", tag("h2", "Mechanisms compared"), tag("p", text))
     largest = max(offer["error"] for offer in offers)
     explained = (
-        "All of them keep the promise, and all were weighed before any row was read. The expected error is the "
+        "All of them keep the guarantee, and all were weighed before any row was read. The expected error is the "
         "typical length of the noise over all released numbers; one row of a sum counts like one row of a count. "
         "Bars are for the answer with the most noise, and ± is half their length."
     )
@@ -165,7 +165,8 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         tag("h2", "Mechanisms compared"),
         tag("p", f"Chosen: {chosen['name']}. Reason: {facts['reason']}."),
         tag(
-            "p", (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and promise.")
+            "p",
+            (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee."),
         ),
         table("Candidates", _CANDIDATES, (_offer(offer, largest) for offer in offers), class_="offers"),
         tag("p", explained, class_="small"),
@@ -178,8 +179,8 @@ def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
     name = join([offer["mechanism"], *[tag("span", "chosen", class_="badge")] * bool(offer["chosen"])], " ")
     widths = [f"± {short(offer[key])}" for key in ("interval_95", "simultaneous_95")]
     error = join([short(offer["error"]), tag("span", bar, class_="track", aria_hidden="true")])
-    promise = words.amount(offer["guarantee"])
-    return [name, error, *widths, promise, offer["exactness"], offer["noise"]]
+    guarantee = words.amount(offer["guarantee"])
+    return [name, error, *widths, guarantee, offer["exactness"], offer["noise"]]
 
 
 def _protected(facts: Mapping[str, Any]) -> Html:
@@ -253,7 +254,7 @@ def _python(facts: Mapping[str, Any]) -> str:
     with_matrix = "matrix(" in facts["query"]
     question = _quoted(facts["query"])
     asked = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
-    promise = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
+    guarantee = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
     steps = facts.get("processing", {}).get("steps")
     lines = [
         "import gaugedp as gd",
@@ -269,7 +270,7 @@ def _python(facts: Mapping[str, Any]) -> str:
         "    ledger=ledger,",
         *([f"    key={_quoted(_key(facts))},"] if _key(facts) else []),
         *([f"    processing={tuple(steps)!r},"] if steps else []),
-        f"    {promise}",
+        f"    {guarantee}",
         ")",
     ]
     return "\n".join(lines)
@@ -277,12 +278,12 @@ def _python(facts: Mapping[str, Any]) -> str:
 
 def _budget(facts: Mapping[str, Any]) -> str:
     budget = facts.get("account", {}).get("budget", "")
-    return f", budget=gd.{budget}" if words.promise_in(budget) else ""
+    return f", budget=gd.{budget}" if words.guarantee_in(budget) else ""
 
 
-def _asked(promise: Guarantee) -> dict[str, str]:
+def _asked(guarantee: Guarantee) -> dict[str, str]:
     """Return the numbers that a person gives, as they are written."""
-    numbers = {name: value for name, value in promise.to_dict().items() if isinstance(value, float)}
+    numbers = {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
     return {name: repr(value).removesuffix(".0") for name, value in numbers.items()}
 
 

@@ -1,4 +1,4 @@
-"""Promises, units and exactness in sentences."""
+"""Guarantees, units and exactness in sentences."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
 from gaugedp.report.markup import Html, escape, join, tag
 
-_DELTA = 1e-6  # where a promise without ε is also told as one
+_DELTA = 1e-6  # where a guarantee without ε is also told as one
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
 _KINDS: dict[str, Callable[..., Guarantee]] = {
     "PureDP": PureDP,
@@ -20,11 +20,11 @@ _KINDS: dict[str, Callable[..., Guarantee]] = {
 }
 _EXACTNESS = {
     "exact": "Whole numbers decide every draw of the noise. No rounding enters before the numbers are released, "
-    "so the promise holds for the program and not only for its formula.",
+    "so the guarantee holds for the program and not only for its formula.",
     "idealized": "The proof is about real numbers; the program computes with floating point, which is close to them "
     "but not the same.",
-    "mixing": "The draw comes from a random walk, which only comes near the stated law. The promise has a δ that is an "
-    "allowance for the distance. For K-norm noise, that the walk stays within it is measured by a rule, not proved.",
+    "mixing": "The draw comes from a random walk, which only comes near the stated law. The guarantee has a δ that is "
+    "an allowance for the distance. For K-norm noise, that the walk stays within it is measured by a rule, not proved.",
 }
 
 
@@ -33,9 +33,9 @@ def exactness(kind: str) -> str:
     return _EXACTNESS.get(kind, kind)
 
 
-def symbol(promise: Guarantee) -> str:
-    """Return the promise as a formula."""
-    match promise:
+def symbol(guarantee: Guarantee) -> str:
+    """Return the guarantee as a formula."""
+    match guarantee:
         case PureDP(value=epsilon):
             return f"ε = {at_most(epsilon)}"
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
@@ -44,15 +44,15 @@ def symbol(promise: Guarantee) -> str:
             return f"ρ = {at_most(rho)}"
         case GaussianDP(mu=mu):
             return f"μ = {at_most(mu)}"
-        case Composed() | ExponentialLoss() if plain(promise) is not None:
-            return symbol(plain(promise) or promise)
-    return rounded_up(promise)
+        case Composed() | ExponentialLoss() if plain(guarantee) is not None:
+            return symbol(plain(guarantee) or guarantee)
+    return rounded_up(guarantee)
 
 
-def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
-    """Return what the promise says about two tables that differ by one unit."""
+def guaranteed(guarantee: Guarantee, unit: Mapping[str, Any]) -> Html:
+    """Return what the guarantee says about two tables that differ by one unit."""
     change = f"if {difference(unit)}"
-    match promise:
+    match guarantee:
         case PureDP(value=epsilon):
             start = f"Whatever the data: {change}, no output becomes more than "
             return join([start, _power(epsilon), " times likelier."])
@@ -62,32 +62,32 @@ def promised(promise: Guarantee, unit: Mapping[str, Any]) -> Html:
         case GaussianDP(mu=mu):
             return escape(
                 f"Whatever the data: noticing {_whether(unit)} is no easier than telling a draw of a normal law from "
-                f"a draw of one that is shifted by {at_most(mu)} standard deviations.{_as_epsilon(promise)}"
+                f"a draw of one that is shifted by {at_most(mu)} standard deviations.{_as_epsilon(guarantee)}"
             )
         case ZCDP():
             return escape(
                 f"Whatever the data: {change}, the outputs stay close in the sense of concentrated differential "
-                f"privacy.{_as_epsilon(promise)}"
+                f"privacy.{_as_epsilon(guarantee)}"
             )
-    simpler = plain(promise)
+    simpler = plain(guarantee)
     if simpler is None:
-        return escape(f"{rounded_up(promise)}.{_as_epsilon(promise)}")
-    return promised(simpler, unit)
+        return escape(f"{rounded_up(guarantee)}.{_as_epsilon(guarantee)}")
+    return guaranteed(simpler, unit)
 
 
-def in_detail(promise: Guarantee) -> str:
-    """Return what is known beyond the sentence of `promised`; nothing where that says it all."""
-    is_simpler = isinstance(promise, Composed | ExponentialLoss) and plain(promise) is not None
-    return f"More exactly, it is {rounded_up(promise)}.{_as_epsilon(promise)}" if is_simpler else ""
+def in_detail(guarantee: Guarantee) -> str:
+    """Return what is known beyond the sentence of `guaranteed`; nothing where that says it all."""
+    is_simpler = isinstance(guarantee, Composed | ExponentialLoss) and plain(guarantee) is not None
+    return f"More exactly, it is {rounded_up(guarantee)}.{_as_epsilon(guarantee)}" if is_simpler else ""
 
 
 def _power(epsilon: float) -> Html:
     return join(["e", tag("sup", at_most(epsilon)), f" ≈ {factor_up(epsilon)}"])
 
 
-def best_guess(promise: Guarantee, unit: Mapping[str, Any]) -> str:
-    """Return the promise as a bet: (1 + δ(0))/2 bounds how often the best test between two neighbours is right."""
-    share = percent_up((1 + promise.delta(0.0)) / 2)
+def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:
+    """Return the guarantee as a bet: (1 + δ(0))/2 bounds how often the best test between two neighbours is right."""
+    share = percent_up((1 + guarantee.delta(0.0)) / 2)
     return (
         f"Somebody who knows everything else and starts with even odds can guess {_whether(unit)}, and "
         f"be right at most {share} of the time. A coin reaches 50\u00a0%."
@@ -114,8 +114,8 @@ def neighbours(unit: Mapping[str, Any]) -> str:
     return f"The protected unit is all rows with the same {unit['column']}; at most {rows} are used. {words}"
 
 
-def promise_in(text: str) -> Guarantee | None:
-    """Return the promise whose repr this is (to the digits that it shows), or None."""
+def guarantee_in(text: str) -> Guarantee | None:
+    """Return the guarantee whose repr this is (to the digits that it shows), or None."""
     found = [_REPR.fullmatch(part) for part in text.split(" + ")]
     try:
         parts = [int(one[1] or 1) * _single(one) for one in found if one is not None]
@@ -128,17 +128,17 @@ def _single(found: re.Match[str]) -> Guarantee:
     return _KINDS[found[2]](*(float(number) for number in found.groups()[2:] if number is not None))
 
 
-def plain(promise: Guarantee) -> PureDP | None:
-    """Return the pure promise that a composition of the exponential mechanism's makes, None for what has none."""
-    if any(not isinstance(part, ExponentialLoss) for part, _ in promise.leaves()):
+def plain(guarantee: Guarantee) -> PureDP | None:
+    """Return the pure guarantee that a composition of the exponential mechanism's makes, None for what has none."""
+    if any(not isinstance(part, ExponentialLoss) for part, _ in guarantee.leaves()):
         return None
-    return PureDP(float(promise.epsilon(0.0)))
+    return PureDP(float(guarantee.epsilon(0.0)))
 
 
 def amount(text: str) -> str:
-    """Return the repr of a promise as a formula, or else as a text; numbers of many digits are rounded up."""
-    promise = promise_in(text)
-    return rounded_up(text).replace("epsilon ", "ε = ") if promise is None else symbol(promise)
+    """Return the repr of a guarantee as a formula, or else as a text; numbers of many digits are rounded up."""
+    guarantee = guarantee_in(text)
+    return rounded_up(text).replace("epsilon ", "ε = ") if guarantee is None else symbol(guarantee)
 
 
 def _whether(unit: Mapping[str, Any]) -> str:
@@ -150,5 +150,5 @@ def _is_row(unit: Mapping[str, Any]) -> bool:
     return unit.get("column") is None
 
 
-def _as_epsilon(promise: Guarantee) -> str:
-    return f" At δ = {at_most(_DELTA)} this is ε = {epsilon_at(promise, _DELTA)}."
+def _as_epsilon(guarantee: Guarantee) -> str:
+    return f" At δ = {at_most(_DELTA)} this is ε = {epsilon_at(guarantee, _DELTA)}."

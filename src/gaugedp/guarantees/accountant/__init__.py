@@ -1,1 +1,1 @@
-"""From promises to (ε, δ): the rules, and the tight accountant."""
+"""From guarantees to (ε, δ): the rules, and the tight accountant."""

@@ -1,4 +1,4 @@
-"""The four rules of composition, and the least of them. The one place where (ε, δ) is read off a promise."""
+"""The four rules of composition, and the least of them. The one place where (ε, δ) is read off a guarantee."""
 
 import math
 from collections.abc import Callable
@@ -14,46 +14,46 @@ from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
 
 _MOST = 10**150
-_FEW = 32  # different promises, up to which each may be asked by itself
+_FEW = 32  # different guarantees, up to which each may be asked by itself
 
 
-def least_epsilon(promise: Guarantee, delta: float, method: Method | None) -> Bound:
+def least_epsilon(guarantee: Guarantee, delta: float, method: Method | None) -> Bound:
     """Return the ε of the `method`, or the least of all."""
     if delta == 1:
         return Bound(0.0, method or "basic")
-    if _uncountable(promise):
-        return _basic_epsilon(promise, delta)
+    if _uncountable(guarantee):
+        return _basic_epsilon(guarantee, delta)
     if method is not None:
-        return _EPSILONS[method](promise, delta)
-    if promise.exact_epsilon(delta) is not None:
-        return _tight_epsilon(promise, delta)
-    return _least(promise, lambda rule: _EPSILONS[rule](promise, delta))
+        return _EPSILONS[method](guarantee, delta)
+    if guarantee.exact_epsilon(delta) is not None:
+        return _tight_epsilon(guarantee, delta)
+    return _least(guarantee, lambda rule: _EPSILONS[rule](guarantee, delta))
 
 
-def least_delta(promise: Guarantee, epsilon: float, method: Method | None) -> Bound:
+def least_delta(guarantee: Guarantee, epsilon: float, method: Method | None) -> Bound:
     """Return the δ of the `method`, or the least of all."""
-    if _uncountable(promise):
-        return _basic_delta(promise, epsilon)
+    if _uncountable(guarantee):
+        return _basic_delta(guarantee, epsilon)
     if method is not None:
-        return _DELTAS[method](promise, epsilon)
-    if promise.exact_delta(epsilon) is not None:
-        return _tight_delta(promise, epsilon)
-    return _least(promise, lambda rule: _DELTAS[rule](promise, epsilon))
+        return _DELTAS[method](guarantee, epsilon)
+    if guarantee.exact_delta(epsilon) is not None:
+        return _tight_delta(guarantee, epsilon)
+    return _least(guarantee, lambda rule: _DELTAS[rule](guarantee, epsilon))
 
 
-def _uncountable(promise: Guarantee) -> bool:
+def _uncountable(guarantee: Guarantee) -> bool:
     """Whether there are more releases than floats can count: the plain sum is all there is."""
-    return any(count > _MOST for _, count in promise.leaves())
+    return any(count > _MOST for _, count in guarantee.leaves())
 
 
-def _least(promise: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
+def _least(guarantee: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
-    exact = all(part.pair_has_curve for part, _ in promise.leaves())  # else the Rényi curve may say less
+    exact = all(part.pair_has_curve for part, _ in guarantee.leaves())  # else the Rényi curve may say less
     if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-9):
         return tight
     others = [rule("rdp")]
-    if promise.price("approx") is not None or len(tuple(promise.leaves())) <= _FEW:
+    if guarantee.price("approx") is not None or len(tuple(guarantee.leaves())) <= _FEW:
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
 
@@ -61,22 +61,22 @@ def _least(promise: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
 # -- tight -----------------------------------------------------------------------------------------
 
 
-def _totals(promise: Guarantee) -> list[Total]:
+def _totals(guarantee: Guarantee) -> list[Total]:
     """Return the total in both directions, once where they are the same."""
-    removed = Total(promise.leaves(), remove=True)
-    return [removed] if removed.symmetric else [removed, Total(promise.leaves(), remove=False)]
+    removed = Total(guarantee.leaves(), remove=True)
+    return [removed] if removed.symmetric else [removed, Total(guarantee.leaves(), remove=False)]
 
 
-def _tight_epsilon(promise: Guarantee, delta: float) -> Bound:
-    closed = promise.exact_epsilon(delta)
+def _tight_epsilon(guarantee: Guarantee, delta: float) -> Bound:
+    closed = guarantee.exact_epsilon(delta)
     if closed is not None:
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
-    totals = _totals(promise)
+    totals = _totals(guarantee)
     if any(total.others for total in totals):
-        return _rdp_epsilon(promise, delta)
+        return _rdp_epsilon(guarantee, delta)
     if delta == 0:
         most = max(math.inf if total.impossible > 0 else total.largest for total in totals)
-        return Bound(min(promise.renyi(math.inf), most), "tight")
+        return Bound(min(guarantee.renyi(math.inf), most), "tight")
     found = _conditional_epsilon(totals[0], delta)
     for total in totals[1:]:
         if total.impossible > 0 or total.largest > found.high:  # else this direction never needs more
@@ -100,15 +100,15 @@ def _left(total: Total, delta: float) -> float:
     return down(spare / (1 - total.impossible)) if spare >= 0 and total.impossible < 1 else -1.0
 
 
-def _tight_delta(promise: Guarantee, epsilon: float) -> Bound:
-    closed = promise.exact_delta(epsilon)
+def _tight_delta(guarantee: Guarantee, epsilon: float) -> Bound:
+    closed = guarantee.exact_delta(epsilon)
     if closed is not None:
-        largest = promise.renyi(math.inf)
+        largest = guarantee.renyi(math.inf)
         lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
-    totals = _totals(promise)
+    totals = _totals(guarantee)
     if any(total.others for total in totals):
-        return _rdp_delta(promise, epsilon)
+        return _rdp_delta(guarantee, epsilon)
     found = [
         _with_impossible(total, tight_delta(total, epsilon) if epsilon < total.largest else Found(0.0, 0.0))
         for total in totals
@@ -127,23 +127,23 @@ def _with_impossible(total: Total, found: Found) -> Found:
 # -- Rényi -----------------------------------------------------------------------------------------
 
 
-def _curves(promise: Guarantee) -> list[Total]:
-    parts = list(promise.leaves())
+def _curves(guarantee: Guarantee) -> list[Total]:
+    parts = list(guarantee.leaves())
     removed = Total(parts, remove=True, curves=True)
     return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=True)]
 
 
-def _rdp_epsilon(promise: Guarantee, delta: float) -> Bound:
+def _rdp_epsilon(guarantee: Guarantee, delta: float) -> Bound:
     found = []
-    for total in _curves(promise):
+    for total in _curves(guarantee):
         left = _left(total, delta)
         found.append(renyi_to_epsilon(total.log_moment_up, left, total.knots) if left > 0 else math.inf)
     return Bound(max(found), "rdp")
 
 
-def _rdp_delta(promise: Guarantee, epsilon: float) -> Bound:
+def _rdp_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     found = []
-    for total in _curves(promise):
+    for total in _curves(guarantee):
         high = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
         found.append(_with_impossible(total, Found(high, 0.0)).high)
     return Bound(max(found), "rdp")
@@ -152,10 +152,10 @@ def _rdp_delta(promise: Guarantee, epsilon: float) -> Bound:
 # -- basic and advanced ----------------------------------------------------------------------------
 
 
-def _split(promise: Guarantee) -> tuple[list[tuple[Price, int]], list[tuple[Guarantee, int]]]:
+def _split(guarantee: Guarantee) -> tuple[list[tuple[Price, int]], list[tuple[Guarantee, int]]]:
     """Return the parts that are (ε, δ) by themselves, and the others."""
     priced, others = [], []
-    for part, count in promise.leaves():
+    for part, count in guarantee.leaves():
         price = part.price("approx")
         if price is None:
             others.append((part, count))
@@ -170,14 +170,14 @@ def _sums(priced: list[tuple[Price, int]]) -> tuple[Fraction, Fraction]:
     return sum((loss for loss, _ in pairs), Fraction(0)), sum((spent for _, spent in pairs), Fraction(0))
 
 
-def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
+def _basic_epsilon(guarantee: Guarantee, delta: float) -> Bound:
     """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly. Groups: along a chain."""
-    if isinstance(promise, Grouped):
-        return Bound(promise.chain_epsilon(delta), "basic")
-    priced, others = _split(promise)
+    if isinstance(guarantee, Grouped):
+        return Bound(guarantee.chain_epsilon(delta), "basic")
+    priced, others = _split(guarantee)
     epsilon, spent = _sums(priced)
     left = down(decimal(delta) - spent)
-    if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(promise))):
+    if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(guarantee))):
         return Bound(math.inf, "basic")
     if not others:
         return Bound(up_decimal(epsilon), "basic")
@@ -186,14 +186,14 @@ def _basic_epsilon(promise: Guarantee, delta: float) -> Bound:
     return Bound(up(up_decimal(epsilon) + rest), "basic")
 
 
-def _basic_delta(promise: Guarantee, epsilon: float) -> Bound:
+def _basic_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the rest evenly. Groups: along a chain."""
-    if isinstance(promise, Grouped):
-        return Bound(promise.chain_delta(epsilon), "basic")
-    priced, others = _split(promise)
+    if isinstance(guarantee, Grouped):
+        return Bound(guarantee.chain_delta(epsilon), "basic")
+    priced, others = _split(guarantee)
     loss, delta = _sums(priced)
     left = down(decimal(epsilon) - min(loss, LARGEST))
-    if left < 0 or delta >= 1 or (others and _uncountable(promise)):
+    if left < 0 or delta >= 1 or (others and _uncountable(guarantee)):
         return Bound(1.0, "basic")
     if not others:
         return Bound(above(delta), "basic")
@@ -211,9 +211,9 @@ def _moments(priced: list[tuple[Price, int]]) -> tuple[float, float, Fraction]:
     return max(drift, least), max(square, least), _sums(priced)[1]
 
 
-def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
+def _advanced_epsilon(guarantee: Guarantee, delta: float) -> Bound:
     """Σε·tanh(ε/2) + √(2·log(1/δ′)·Σε²) at δ′ = δ − Σδ (docs/theory/composition.md); infinity without such parts."""
-    priced, others = _split(promise)
+    priced, others = _split(guarantee)
     if others:
         return Bound(math.inf, "advanced")
     drift, square, spent = _moments(priced)
@@ -224,9 +224,9 @@ def _advanced_epsilon(promise: Guarantee, delta: float) -> Bound:
     return Bound(up(drift + math.sqrt(2 * slack) * math.sqrt(square)), "advanced")
 
 
-def _advanced_delta(promise: Guarantee, epsilon: float) -> Bound:
+def _advanced_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     """exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
-    priced, others = _split(promise)
+    priced, others = _split(guarantee)
     if others:
         return Bound(1.0, "advanced")
     drift, square, deltas = _moments(priced)

@@ -20,9 +20,9 @@ Parts = Iterable[tuple[Guarantee, int]]
 class Total:
     """The sum of the privacy losses of `parts`, each seen in the direction `remove` (or add).
 
-    `families` hold the dominating pairs; `others` are promises of which only a Rényi curve is known.
+    `families` hold the dominating pairs; `others` are guarantees of which only a Rényi curve is known.
     `impossible` is the probability that a loss is infinite, exact or rounded up; everything else speaks of the law
-    given that none is. With `curves` only pairs that have the promise's own Rényi curve are taken.
+    given that none is. With `curves` only pairs that have the guarantee's own Rényi curve are taken.
     """
 
     def __init__(self, parts: Parts, remove: bool = True, curves: bool = False) -> None:

@@ -14,7 +14,7 @@ from gaugedp.guarantees.rounding import up_decimal
 
 Array = NDArray[Any]
 UNIT = 2.0**-53
-LARGEST_LOSS = 1e6  # a promise that allows more is left to the plain rules
+LARGEST_LOSS = 1e6  # a guarantee that allows more is left to the plain rules
 _CHUNK = 2**19  # numbers held at a time
 
 

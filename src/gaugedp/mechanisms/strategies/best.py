@@ -30,7 +30,7 @@ _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
 def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> Strategy:
     """Return the strategy of least Δ·‖W⁻¹L‖_F for normal (p = 2) or Laplace (p = 1) noise.
 
-    It does not depend on the promise, so the last few are kept: a plan for a wanted error asks for it again and again.
+    It does not depend on the guarantee, so the last few are cached: a plan for a wanted error asks for it repeatedly.
     """
     wanted = (body, p, None if weights is None else np.asarray(weights, dtype=float).tobytes())
     for known, strategy in list(_recent):

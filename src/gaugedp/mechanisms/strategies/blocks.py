@@ -1,6 +1,6 @@
 """Questions that are written out and too large for a search: noise on sums of neighbouring cells, carried over to them.
 
-Which noise serves best depends on how the cells are ordered; that it keeps the promise does not.
+Which noise serves best depends on how the cells are ordered; that it keeps the guarantee does not.
 """
 
 import numpy as np
