@@ -10,7 +10,7 @@ from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, BestOrder, Budget, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.budget import UNITS
-from tests.guarantees.examples import LEAVES
+from tests.guarantees.zoo import LEAVES
 from tests.steady import given
 
 TOTALS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)]

@@ -24,7 +24,7 @@ from gaugedp.guarantees import (
     compose,
 )
 from tests.guarantees import oracles
-from tests.guarantees.examples import LEAVES
+from tests.guarantees.zoo import LEAVES
 from tests.steady import given
 
 ORDERS = [1, 2, 8, 32]

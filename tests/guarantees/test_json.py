@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, from_dict, from_json, to_json
-from tests.guarantees.examples import ANY
+from tests.guarantees.zoo import ANY
 from tests.steady import given
 
 PURE = {"kind": "PureDP", "epsilon": 1}
