@@ -13,8 +13,8 @@ from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, GaussianDP, Guarantee, PureDP, compose
 from tests.guarantees import finite, oracles
-from tests.guarantees.zoo import ANY, LEAVES
 from tests.guarantees.signed import assert_upper
+from tests.guarantees.zoo import ANY, LEAVES
 from tests.steady import given
 
 COUNTS = st.integers(0, 6)

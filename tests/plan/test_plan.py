@@ -356,7 +356,7 @@ def test_where_no_bound_is_known_it_says_so() -> None:
 @pytest.mark.parametrize(("text", "room"), [("prefix(a)", 1e-3), ("a; b; a*b", 0.02), ("sum(v); a", 0.5)])
 def test_normal_noise_is_compared_with_the_best_of_its_kind(text: str, room: float, guarantee) -> None:
     found = planned(text, **guarantee)
-    weights = found.query.reach if text == "sum(v); a" else np.ones(found.query.n_rows)
+    weights = found.query.reach if text == "sum(v); a" else np.ones(found.query.n_released)
     floor = next(one.mechanism for one in found.candidates if one.mechanism.name == "Matrix").floor
     own = math.sqrt(float((found.mechanism.variances / weights**2).sum()))
     assert floor * (1 - 1e-9) <= own <= floor * (1 + room)

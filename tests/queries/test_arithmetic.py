@@ -61,7 +61,7 @@ def test_the_answer_is_the_sum_of_what_the_rows_add(query, data) -> None:
     chosen = data.draw(st.lists(st.sampled_from(rows), max_size=6))
     together = query.evaluate(StubTable(query.domain, chosen), KEY)
     apart = [query.evaluate(StubTable(query.domain, [row]), KEY).astype(object) for row in chosen]
-    assert together.tolist() == sum(apart, np.zeros(query.n_rows, dtype=object)).tolist()
+    assert together.tolist() == sum(apart, np.zeros(query.n_released, dtype=object)).tolist()
     assert all(isinstance(number, int) for number in together.tolist())
 
 

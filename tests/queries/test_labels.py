@@ -52,7 +52,7 @@ def test_the_labels_of_every_kind_of_term() -> None:
 @given(stacks())
 def test_there_is_a_label_a_step_and_a_reach_for_everything(query) -> None:
     assert len(query.labels) == query.n_answers == sum(one.n_answers for one in query.estimates)
-    assert len(query.steps) == len(query.reach) == query.n_rows == sum(one.n_rows for one in query.estimates)
+    assert len(query.steps) == len(query.reach) == query.n_released == sum(one.n_released for one in query.estimates)
     assert (query.reach > 0).all()
     assert query.text == "; ".join(dict.fromkeys(term for term, _ in query.labels))
 

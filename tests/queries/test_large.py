@@ -59,7 +59,7 @@ def test_the_joint_table_of_many_attributes_is_never_made() -> None:
     found = gd.plan(query, gd.PrivacyUnit(), epsilon=1, delta=1e-6)
     assert [one.mechanism.name for one in found.candidates] == ["Laplace", "Gaussian", "Matrix"]
     with pytest.raises(InvalidRequest, match="The joint table has"):
-        body.support(np.ones(query.n_rows))
+        body.support(np.ones(query.n_released))
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_a_stack_is_cut_into_its_terms() -> None:
     values = np.array([5.0, 6, 10, -12, 5, 6, 11])
     assert [len(part) for part in split(query.estimates, values)] == [2, 4, 1]
     assert all_answers(query.estimates, values).tolist() == [5, 6, 5, 1, 11]
-    assert query.n_rows == 7
+    assert query.n_released == 7
     assert query.n_answers == 5
 
 

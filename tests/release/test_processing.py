@@ -65,8 +65,8 @@ def columns(query: Workload) -> np.ndarray:
 def noisy(query: Workload, seed: int, size: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Draws around 0 and their deviations, one for each piece."""
     rng = np.random.default_rng(seed)
-    deviations = np.concatenate([np.full(piece.cells.n_rows, rng.uniform(1, 5)) for piece in query.pieces])
-    return rng.standard_normal((size, query.n_rows)) * deviations, deviations
+    deviations = np.concatenate([np.full(piece.cells.n_released, rng.uniform(1, 5)) for piece in query.pieces])
+    return rng.standard_normal((size, query.n_released)) * deviations, deviations
 
 
 # -- least squares ---------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def level_by_level(query: Workload, values: np.ndarray, deviations: np.ndarray) 
     For questions that ask for the total, and for no sums.
     """
     F, wanted = columns(query), consistent(query, values, deviations)
-    levels = np.concatenate([np.full(piece.cells.n_rows, len(piece.attributes)) for piece in query.pieces])
+    levels = np.concatenate([np.full(piece.cells.n_released, len(piece.attributes)) for piece in query.pieces])
     for level in sorted(set(levels)):
         weights = np.where(levels == level, 1 / deviations, 1e3) * (levels <= level)
         table = scipy.optimize.nnls(F * weights[:, None], wanted * weights, maxiter=10**5)[0]

@@ -30,7 +30,7 @@ def answerable(query: Query, undone: str) -> None:
 
 
 def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return the point of the range of F nearest to `values`, F the linear map of the question; shape (n_rows,).
+    """Return the point of the range of F nearest to `values`, F the linear map of the question; shape (n_released,).
 
     Minimised is Σ ((values − F·x)/deviations)² over real tables x, one number for each joint cell (and choice of the
     bounded columns' ends). Where the noise is independent with these deviations, no linear unbiased estimate of any
@@ -42,7 +42,7 @@ def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> n
     """
     deviations = _above_zero(deviations)
     if _marginals_only(query):
-        sizes = [piece.cells.n_rows for piece in query.pieces]
+        sizes = [piece.cells.n_released for piece in query.pieces]
         squares = np.split(deviations**2, np.cumsum(sizes)[:-1])
         tables = [piece.attributes for piece in query.pieces]
         return combined(query.domain, tables, values, np.array([part.mean() for part in squares]))

@@ -32,7 +32,7 @@ def solvable(query: Query | None) -> bool:
 
 
 def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    """Return answers F·x of a table x ≥ 0 near to `values`, F the linear map of the question; shape (n_rows,).
+    """Return answers F·x of a table x ≥ 0 near to `values`, F the linear map of the question; shape (n_released,).
 
     Level by level: of the consistent answers, first the total (asked for or not), then the tables of one attribute, of
     two, and so on, are moved to the nearest ones, by squares over variances, that a table x ≥ 0 with the tables of
@@ -75,7 +75,7 @@ def _tables(query: Workload, wanted: np.ndarray, deviations: np.ndarray) -> Iter
     totals = dict[tuple[str | None, bool], _Table]()
     start = 0
     for piece in query.pieces:
-        stop, step = start + piece.cells.n_rows, float(piece.step)
+        stop, step = start + piece.cells.n_released, float(piece.step)
         values = wanted[start:stop] / step
         deviation = float(deviations[start:stop].max()) / (step * piece.reach)
         yield _Table(piece, values, deviation)
@@ -146,4 +146,4 @@ def _half_squares(
 
 
 def _counting(query: Workload) -> np.ndarray:
-    return np.concatenate([np.full(piece.cells.n_rows, piece.counts) for piece in query.pieces])
+    return np.concatenate([np.full(piece.cells.n_released, piece.counts) for piece in query.pieces])

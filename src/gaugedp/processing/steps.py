@@ -66,7 +66,7 @@ def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCH
 def process(
     steps: tuple[str, ...], values: np.ndarray, are_counts: np.ndarray, query: Query | None, deviations: np.ndarray
 ) -> np.ndarray:
-    """Return the released values (n_rows,), processed by steps that `check` returned; the units stay.
+    """Return the released values (n_released,), processed by steps that `check` returned; the units stay.
 
     Theorem. Every step is a function of the released values and of public facts, so the guarantee stays what it was
     (post-processing). Only "consistent" needs the question, and the deviations of the noise.
@@ -83,18 +83,18 @@ def process(
 
 
 def counts(query: Query) -> np.ndarray:
-    """Return which released values are answers that count rows, each row as 0 or 1; shape (n_rows,), dtype bool.
+    """Return which released values are answers that count rows, each row as 0 or 1; shape (n_released,), dtype bool.
 
     Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
     """
     if not isinstance(query, Workload):
-        return np.zeros(query.n_rows, dtype=bool)
+        return np.zeros(query.n_released, dtype=bool)
     return np.concatenate([_counts(term) for term in query.terms])
 
 
 def _counts(term: Term) -> np.ndarray:
     if term.estimate.ratio is not None:
-        return np.zeros(term.estimate.n_rows, dtype=bool)
+        return np.zeros(term.estimate.n_released, dtype=bool)
     return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
 
 
@@ -102,4 +102,4 @@ def _rows_are_counts(piece: Piece) -> np.ndarray:
     if isinstance(piece.cells, MatrixMap) and piece.counts:
         entries = piece.cells.matrix * np.array([float(step) for step in piece.cells.steps])[:, None]
         return np.asarray(((entries == 0) | (entries == 1)).all(axis=1))
-    return np.full(piece.cells.n_rows, piece.counts)
+    return np.full(piece.cells.n_released, piece.counts)

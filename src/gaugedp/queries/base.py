@@ -31,7 +31,7 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """The number of integers that are released."""
 
     @property
@@ -47,12 +47,12 @@ class Query(ABC):
     @property
     @abstractmethod
     def steps(self) -> list[Fraction]:
-        """What one unit of each released integer is worth, shape (n_rows,)."""
+        """What one unit of each released integer is worth, shape (n_released,)."""
 
     @property
     @abstractmethod
     def reach(self) -> np.ndarray:
-        """How far one row can move each released integer: the scale on which errors are compared, shape (n_rows,)."""
+        """How far a row can move each released integer, the scale on which errors are compared: shape (n_released,)."""
 
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:

@@ -75,7 +75,7 @@ def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
         high=facts.high_steps,
         step=facts.step,
     )
-    return Workload(domain, (Term(f"sum({written(column)}){_by(names)}", (piece,), Estimate(piece.cells.n_rows)),))
+    return Workload(domain, (Term(f"sum({written(column)}){_by(names)}", (piece,), Estimate(piece.cells.n_released)),))
 
 
 def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
@@ -90,7 +90,7 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     may_miss = facts.missing is None
     centred = Piece(names, cells, column, may_miss, centred=True, low=-span, high=span, step=facts.step / 2)
     counts = Piece(names, cells, column, may_miss)
-    estimate = Estimate(cells.n_rows, (float((facts.low + facts.high) / 2), float((facts.high - facts.low) / 2)))
+    estimate = Estimate(cells.n_released, (float((facts.low + facts.high) / 2), float((facts.high - facts.low) / 2)))
     return Workload(domain, (Term(f"mean({written(column)}){_by(names)}", (centred, counts), estimate),))
 
 
@@ -124,4 +124,4 @@ def _marginal(domain: Domain, names: tuple[str, ...]) -> Term:
 
 
 def _counts(text: str, names: tuple[str, ...], cells: CellMap) -> Term:
-    return Term(text, (Piece(names, cells),), Estimate(cells.n_rows))
+    return Term(text, (Piece(names, cells),), Estimate(cells.n_released))

@@ -34,7 +34,7 @@ class WorkloadColumns:
     @property
     def ambient_dim(self) -> int:
         """The number of released integers."""
-        return sum(piece.cells.n_rows for piece in self.pieces)
+        return sum(piece.cells.n_released for piece in self.pieces)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -119,8 +119,8 @@ class WorkloadColumns:
         """Yield each piece with the part of ⟨direction, v⟩ that a row of weight 1 in each cell adds, a table."""
         start = 0
         for piece in self.pieces:
-            cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_rows], dtype=float))
-            start += piece.cells.n_rows
+            cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_released], dtype=float))
+            start += piece.cells.n_released
             yield piece, self._spread(cells, piece.attributes)
 
     def column(self, index: int) -> np.ndarray:
@@ -164,7 +164,7 @@ class WorkloadColumns:
         """Yield (reach/least weight)^p with each piece; the least weight of a piece errs on the safe side."""
         start = 0
         for piece in self.pieces:
-            stop = start + piece.cells.n_rows
+            stop = start + piece.cells.n_released
             least = 1.0 if weights is None else float(np.min(weights[start:stop]))
             yield _raise(piece.reach / least, p), piece
             start = stop

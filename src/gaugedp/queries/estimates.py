@@ -25,14 +25,14 @@ class Estimate:
     ends: float | None = None
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """The number of released values."""
         return self.n_answers * (3 if self.ends else 2 if self.ratio else 1)
 
     @property
     def n_widths(self) -> int:
         """The number of widths that a plan knows: one for each released value that is not an end."""
-        return self.n_answers if self.ends else self.n_rows
+        return self.n_answers if self.ends else self.n_released
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers, shape (n_answers,)."""
@@ -101,7 +101,7 @@ def all_answers(estimates: Sequence[Estimate], values: np.ndarray) -> np.ndarray
 
 def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]:
     """Cut what was released for all terms into the parts of each term."""
-    return np.split(values, np.cumsum([one.n_rows for one in estimates])[:-1])
+    return np.split(values, np.cumsum([one.n_released for one in estimates])[:-1])
 
 
 def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.ndarray) -> list[np.ndarray]:
@@ -111,7 +111,7 @@ def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.n
 
 def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
     """Return (where it starts among the released values, n_answers, half_range) for each mean."""
-    starts = np.cumsum([0, *(one.n_rows for one in estimates)])[:-1].tolist()
+    starts = np.cumsum([0, *(one.n_released for one in estimates)])[:-1].tolist()
     return [
         (start, one.n_answers, one.ratio[1])
         for start, one in zip(starts, estimates, strict=True)

@@ -54,8 +54,8 @@ class Workload(Query):
             raise InvalidRequest("The question is empty.", "Ask for at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
-        if self.n_rows > MAX_ANSWERS:
-            raise InvalidRequest(f"The question has {self.n_rows:,} answers.", f"Ask for at most {MAX_ANSWERS:,}.")
+        if self.n_released > MAX_ANSWERS:
+            raise InvalidRequest(f"The question has {self.n_released:,} answers.", f"Ask for at most {MAX_ANSWERS:,}.")
 
     @property
     def text(self) -> str:  # type: ignore[override]
@@ -63,9 +63,9 @@ class Workload(Query):
         return "; ".join(term.text for term in self.terms)
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """The number of released integers."""
-        return sum(term.estimate.n_rows for term in self.terms)
+        return sum(term.estimate.n_released for term in self.terms)
 
     @property
     def n_answers(self) -> int:
@@ -155,7 +155,7 @@ class Workload(Query):
         columns = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in piece.attributes]
         large = isinstance(piece.cells, MatrixMap)
         cells = [] if large else [", ".join(cell) or "all" for cell in product(*columns)]
-        return [piece.cells.row_label(row, cells) for row in range(piece.cells.n_rows)]
+        return [piece.cells.row_label(row, cells) for row in range(piece.cells.n_released)]
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "..."

@@ -21,7 +21,7 @@ _FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, 
 
 
 class CellMap(ABC):
-    """An integer matrix of shape (n_rows, n_cells), each row times its step. `injective` maps lose nothing."""
+    """An integer matrix of shape (n_released, n_cells), each row times its step. `injective` maps lose nothing."""
 
     n_cells: int
     injective = True
@@ -29,20 +29,20 @@ class CellMap(ABC):
     @property
     def steps(self) -> Sequence[Fraction]:
         """What one unit of each row is worth."""
-        return [Fraction(1)] * self.n_rows
+        return [Fraction(1)] * self.n_released
 
     @property
     @abstractmethod
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """The number of answers."""
 
     @abstractmethod
     def apply(self, cells: np.ndarray) -> np.ndarray:
-        """Return the map of `cells` (…, n_cells), in steps, shape (…, n_rows); integers stay exact integers."""
+        """Return the map of `cells` (…, n_cells), in steps, shape (…, n_released); integers stay exact integers."""
 
     @abstractmethod
     def adjoint(self, rows: np.ndarray) -> np.ndarray:
-        """Return the transposed map of `rows` (n_rows,)."""
+        """Return the transposed map of `rows` (n_released,)."""
 
     @abstractmethod
     def powers(self, p: float) -> np.ndarray:
@@ -50,7 +50,7 @@ class CellMap(ABC):
 
     @abstractmethod
     def row_squares(self) -> np.ndarray:
-        """Return Σ_cell entry² for each row, shape (n_rows,)."""
+        """Return Σ_cell entry² for each row, shape (n_released,)."""
 
     @abstractmethod
     def largest_difference_power(self, p: float) -> float:
@@ -68,7 +68,7 @@ class Identity(CellMap):
     n_cells: int
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """A row for each cell."""
         return self.n_cells
 
@@ -105,7 +105,7 @@ class Prefix(CellMap):
     n_cells: int
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """A row for each cell."""
         return self.n_cells
 
@@ -141,7 +141,7 @@ class Ranges(CellMap):
     n_cells: int
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """n(n + 1)/2."""
         return self.n_cells * (self.n_cells + 1) // 2
 
@@ -227,7 +227,7 @@ class MatrixMap(CellMap):
         return self._steps
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """The number of rows of the matrix."""
         return self.matrix.shape[0]
 

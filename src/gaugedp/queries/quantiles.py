@@ -68,7 +68,7 @@ class Quantiles(Query):
         return self.domain.n_cells(self.by) * len(self.quantiles)
 
     @property
-    def n_rows(self) -> int:
+    def n_released(self) -> int:
         """Three for each answer: with its two ends."""
         return 3 * self.n_answers
 
@@ -92,12 +92,12 @@ class Quantiles(Query):
     @property
     def steps(self) -> list[Fraction]:
         """The column's step."""
-        return [self.domain.column(self.column).step] * self.n_rows
+        return [self.domain.column(self.column).step] * self.n_released
 
     @property
     def reach(self) -> np.ndarray:
         """1 for each: errors are ranks, and one row is one rank."""
-        return np.ones(self.n_rows)
+        return np.ones(self.n_released)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""
