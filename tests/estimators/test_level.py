@@ -53,8 +53,8 @@ def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
     mu = moved / math.sqrt(level.noise.variances[0])
     assert 0.999 * level.side < mu <= level.side
     asked = Level.plan(GUARANTEES[1], replaced)
-    assert asked.noise.guarantee.value + asked.rest.value == pytest.approx(0.5, rel=1e-12)
-    assert asked.noise.guarantee.value + asked.rest.value <= 0.5
+    assert asked.noise.guarantee.epsilon_value + asked.rest.epsilon_value == pytest.approx(0.5, rel=1e-12)
+    assert asked.noise.guarantee.epsilon_value + asked.rest.epsilon_value <= 0.5
 
 
 @pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])

@@ -84,7 +84,7 @@ def test_groups_multiply_decimals(seed: int) -> None:
     rng = random.Random(seed)
     size, value = rng.randint(2, 40), rng.randint(1, 9999) / 1000
     exact = size * decimal(value)
-    for grown in (gd.PureDP(value).group(size).value, gd.GaussianDP(value).group(size).mu):
+    for grown in (gd.PureDP(value).group(size).epsilon_value, gd.GaussianDP(value).group(size).mu):
         assert decimal(grown) == exact
     assert decimal(gd.ApproxDP(value, 0).group(size).epsilon_value) == exact
     assert decimal(gd.ZCDP(value).group(size).rho) == size * exact

@@ -118,8 +118,8 @@ def test_without_delta_the_loss_itself_is_needed() -> None:
 @given(EPSILONS, st.integers(1, 10**6))
 def test_group_is_a_multiple_and_never_below_it(loss: float, size: int) -> None:
     grown = PureDP(loss).group(size)
-    assert decimal(grown.value) >= size * decimal(loss)
-    assert grown.value == pytest.approx(size * loss)
+    assert decimal(grown.epsilon_value) >= size * decimal(loss)
+    assert grown.epsilon_value == pytest.approx(size * loss)
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "2", None])

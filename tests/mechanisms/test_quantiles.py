@@ -251,7 +251,7 @@ def test_what_is_asked_is_kept_and_nearly_used(guarantee, count) -> None:
     epsilon = mechanism.epsilon
     assert mechanism.guarantee == count * ExponentialLoss(2 * epsilon) + 2 * count * ExponentialLoss(epsilon)
     match guarantee:
-        case gd.PureDP(value=asked):
+        case gd.PureDP(epsilon_value=asked):
             spent, most = float(mechanism.guarantee.epsilon(0.0)), asked
         case gd.ApproxDP(epsilon_value=asked, delta_value=delta):
             spent, most = float(mechanism.guarantee.epsilon(delta)), asked

@@ -109,7 +109,7 @@ class Own(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body, guarantee, scale=1.0):
-        like = gd.Laplace.calibrate(body, gd.PureDP(guarantee.value / scale))
+        like = gd.Laplace.calibrate(body, gd.PureDP(guarantee.epsilon_value / scale))
         return cls(body, guarantee, None, like.step, like.radius, like.runs)
 
     def describe(self) -> str:
@@ -158,7 +158,7 @@ class Narrower(gd.Laplace):
 
     @classmethod
     def calibrate(cls, body, guarantee):
-        return super().calibrate(body, gd.PureDP(1.25 * guarantee.value), None)
+        return super().calibrate(body, gd.PureDP(1.25 * guarantee.epsilon_value), None)
 
 
 def test_a_subclass_is_compared_with_the_law_of_its_parent() -> None:

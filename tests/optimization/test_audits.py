@@ -43,7 +43,7 @@ def violated(told: Told, claim: Guarantee, runs: int) -> bool:
 
 def half(noise: AdditiveNoise) -> AdditiveNoise:
     """The noise for twice the guarantee."""
-    parameter = noise.guarantee.mu if isinstance(noise, Gaussian) else noise.guarantee.value
+    parameter = noise.guarantee.mu if isinstance(noise, Gaussian) else noise.guarantee.epsilon_value
     made = type(noise).calibrate(noise.body, type(noise.guarantee)(2 * parameter))
     assert np.sqrt(made.variances.max()) == pytest.approx(np.sqrt(noise.variances.max()) / 2, rel=1e-3)
     return made
@@ -105,7 +105,7 @@ def test_least_squares(solver: str, asked: Guarantee) -> None:
     """Of preconditioned steps with a pure guarantee, the first three."""
     made, claim = LeastSquares.calibrate((4, 1), asked, 0.05, "replace", solver), asked
     if made.moments is not None and isinstance(asked, gd.PureDP):
-        made, claim = replace(made, steps=3), gd.PureDP(3 * made.gradient.guarantee.value)
+        made, claim = replace(made, steps=3), gd.PureDP(3 * made.gradient.guarantee.epsilon_value)
     assert not violated(squares(made), claim, 2500)
     assert violated(squares(halved(made, "gradient")), claim, 2500)
 
@@ -153,7 +153,7 @@ def vertices(made: FrankWolfe) -> Told:
 @pytest.mark.parametrize("claim", [gd.PureDP(2.0), gd.ApproxDP(1.0, 0.05)], ids=repr)
 def test_frank_wolfe(claim: Guarantee) -> None:
     made = FrankWolfe.calibrate(33, 2, Huber(1.0), 1.0, claim, steps=1 if isinstance(claim, gd.PureDP) else 2)
-    loud = ExponentialLoss(2 * made.selection.guarantee.value)
+    loud = ExponentialLoss(2 * made.selection.guarantee.epsilon_value)
     assert not violated(vertices(made), claim, 5000)
     assert violated(vertices(replace(made, selection=Exponential.calibrate(made.selection.body, loud))), claim, 5000)
 
@@ -213,7 +213,7 @@ def strengthened(made: ObjectivePerturbation, times: int) -> tuple[ObjectivePert
     """The same noise with more strength, and the claim for it."""
     strength = times * made.strength
     if isinstance(made.guarantee, gd.PureDP):
-        spent = pure_epsilon(made.problem, strength, made.noise) + made.output.guarantee.value
+        spent = pure_epsilon(made.problem, strength, made.noise) + made.output.guarantee.epsilon_value
         return replace(made, strength=strength), gd.PureDP(spent)
     beside = replace(made.problem, side=made.output.guarantee.mu)
     return replace(made, strength=strength), gd.ApproxDP(1.0, profile(beside, strength, made.noise, 1.0))

@@ -205,7 +205,7 @@ class Bill:
 def test_all_noise_together_is_what_is_guaranteed(unit: str, asked, forced: bool, replaced: bool, monkeypatch) -> None:
     bill, terms = Bill(monkeypatch), Terms(asked, unit, replaced)
     Completion(terms, is_forced=forced).fit(table(some_rows(np.random.default_rng(5), 30)), gd.research_rng(5))
-    total = sum(one.mu**2 if isinstance(one, GaussianDP) else one.value for one in bill.spent)
+    total = sum(one.mu**2 if isinstance(one, GaussianDP) else one.epsilon_value for one in bill.spent)
     most = terms.mu**2 if asked is APPROX else 1.0
     assert len(bill.spent) >= (ITERATIONS + 1 if forced else 2)
     assert most * (1 - 1e-6) <= total <= most

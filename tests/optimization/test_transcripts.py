@@ -66,7 +66,7 @@ def test_directions_from_the_sphere(neighbours: str) -> None:
     method = SphereExponential.calibrate((100, 1), gd.PureDP(2.0), neighbours)
     rest, both = np.repeat(axes(100, 0), 1000, axis=0), axes(100, 0, 1)
     tables = np.vstack([rest, both[:1]]), np.vstack([rest, both[1:]]) if neighbours == "replace" else rest
-    check_draws(directions(method), tables, method.each.value, 300)
+    check_draws(directions(method), tables, method.each.epsilon_value, 300)
 
 
 def directions(method: SphereExponential):
@@ -169,7 +169,7 @@ def test_draws_in_a_pass(region, guarantee, replaced: bool, monkeypatch: pytest.
     method = StochasticFrankWolfe.calibrate(guarantee, scale, "exponential", 1.0)
     straight(monkeypatch, 1)
     is_pure = isinstance(guarantee, gd.PureDP)
-    claim, power = (guarantee.value, 1) if is_pure else (math.sqrt(8 * guarantee.rho), 2)
+    claim, power = (guarantee.epsilon_value, 1) if is_pure else (math.sqrt(8 * guarantee.rho), 2)
     check_draws(method.solve, pass_tables(region, replaced, 1), claim, 30, power)
 
 

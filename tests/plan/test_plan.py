@@ -272,7 +272,7 @@ SIZES = st.floats(1e-9, 50)
 def test_the_pure_guarantee_within_zcdp_costs_no_more(rho: float) -> None:
     inside = pure_within(gd.ZCDP(rho))
     assert inside.price("zcdp") <= gd.ZCDP(rho).price("zcdp")
-    assert inside.value == pytest.approx(math.sqrt(2 * rho), rel=1e-9)
+    assert inside.epsilon_value == pytest.approx(math.sqrt(2 * rho), rel=1e-9)
     for order in (1.001, 2, 30):
         assert inside.renyi(order) <= gd.ZCDP(rho).renyi(order)
 
@@ -288,14 +288,14 @@ def largest_pure(mu: float) -> mpmath.mpf:
 @given(st.floats(1e-3, 20))
 def test_the_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     inside = pure_within(gd.GaussianDP(mu))
-    assert largest_pure(mu) * (1 - 1e-9) <= inside.value <= largest_pure(mu)
+    assert largest_pure(mu) * (1 - 1e-9) <= inside.epsilon_value <= largest_pure(mu)
     assert inside.price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
 
 
 @pytest.mark.parametrize("mu", [1e-5, 1.1e-7, 3e-10])
 def test_a_tiny_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
-    assert largest_pure(mu) * (1 - 1e-9) <= pure_within(gd.GaussianDP(mu)).value <= largest_pure(mu)
+    assert largest_pure(mu) * (1 - 1e-9) <= pure_within(gd.GaussianDP(mu)).epsilon_value <= largest_pure(mu)
 
 
 @pytest.mark.parametrize("mu", [30.0, 49.0, 50.0, 90.0, 1e3, 1e5])
@@ -316,7 +316,7 @@ def test_the_gaussian_price_of_a_pure_guarantee_is_above_it_and_near(exponent: f
 @pytest.mark.parametrize("mu", [0.01, 0.5, 2.0, 6.0])
 def test_the_pure_curve_lies_below_the_gaussian_one(mu: float) -> None:
     inside, asked = pure_within(gd.GaussianDP(mu)), gd.GaussianDP(mu)
-    for epsilon in np.linspace(0, 1.2 * inside.value, 50):
+    for epsilon in np.linspace(0, 1.2 * inside.epsilon_value, 50):
         assert inside.delta(float(epsilon)) <= asked.delta(float(epsilon)) * (1 + 1e-9) + 1e-15
 
 

@@ -124,7 +124,7 @@ def _delta(guarantee: Guarantee) -> float:
 
 def _epsilon(guarantee: Guarantee) -> float:
     if isinstance(guarantee, PureDP):
-        return guarantee.value
+        return guarantee.epsilon_value
     return guarantee.epsilon_value if isinstance(guarantee, ApproxDP | BestOrder) else float(guarantee.epsilon(_DELTA))
 
 

@@ -171,11 +171,11 @@ class Centre:
                 return cls(None, asked)
             return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
         assert isinstance(asked, PureDP)
-        fine = moved * (n_columns + 1) / (n_rows * asked.value)
-        spent = asked.value * min(_SHARE, fine / _FAINT)
-        if fine * asked.value / spent > _WORST:
+        fine = moved * (n_columns + 1) / (n_rows * asked.epsilon_value)
+        spent = asked.epsilon_value * min(_SHARE, fine / _FAINT)
+        if fine * asked.epsilon_value / spent > _WORST:
             return cls(None, asked)
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
         """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.

@@ -55,8 +55,8 @@ class Level:
                 return cls(None, asked)
             return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
         assert isinstance(asked, PureDP)
-        spent = _SHARE * asked.value
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
+        spent = _SHARE * asked.epsilon_value
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy

@@ -101,7 +101,7 @@ def faintness(asked: Guarantee, size: int, n_rows: float, replaced: bool) -> flo
     if isinstance(asked, ApproxDP):
         return moved * math.sqrt(size) / (gaussian_mu(asked.epsilon_value, asked.delta_value) * n_rows)
     assert isinstance(asked, PureDP)
-    return moved * size / (asked.value * n_rows)
+    return moved * size / (asked.epsilon_value * n_rows)
 
 
 class LinearClassifier(ClassifierMixin, PrivateEstimator):

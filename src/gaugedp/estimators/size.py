@@ -25,7 +25,7 @@ def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
     if isinstance(asked, ApproxDP):
         return ApproxDP(part(asked.epsilon_value, share), asked.delta_value)
     assert isinstance(asked, PureDP)
-    return PureDP(part(asked.value, share))
+    return PureDP(part(asked.epsilon_value, share))
 
 
 def part(epsilon: float, share: Fraction) -> float:

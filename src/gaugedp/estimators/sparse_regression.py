@@ -65,7 +65,7 @@ class Budget:
     def part(self, share: float) -> Guarantee:
         """Return what a part with this share of the guarantee must keep."""
         if isinstance(self.asked, PureDP):
-            return PureDP(self.asked.value * share * (1 - 2.0**-40))
+            return PureDP(self.asked.epsilon_value * share * (1 - 2.0**-40))
         return ZCDP(self.rho * share * (1 - 2.0**-40))
 
 

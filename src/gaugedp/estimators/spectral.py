@@ -204,11 +204,11 @@ def _centre(asked: Guarantee, n_columns: int, n_rows: float, neighbours: str) ->
             return Centre(None, asked)
         return Centre(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
     assert isinstance(asked, PureDP)
-    ratio = moved**2 * size / (asked.value * n_rows * _SPREAD)
-    spent = asked.value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
+    ratio = moved**2 * size / (asked.epsilon_value * n_rows * _SPREAD)
+    spent = asked.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
     if moved * size / (n_rows * spent) > _WORST:
         return Centre(None, asked)
-    return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.value - spent) * (1 - 2.0**-50)))
+    return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
 
 
 def _guarantee(asked: Guarantee) -> Guarantee:
@@ -241,4 +241,4 @@ def _faintness(asked: Guarantee, n_columns: int, n_rows: float) -> float:
     if isinstance(asked, ApproxDP):
         return 2 * math.sqrt(n_columns) / (gaussian_mu(asked.epsilon_value, asked.delta_value) * n_rows)
     assert isinstance(asked, PureDP)
-    return n_columns / (asked.value * n_rows)
+    return n_columns / (asked.epsilon_value * n_rows)

@@ -19,18 +19,18 @@ _DIGITS = 30  # that stay, beside those that a small ε and an order near 1 canc
 
 @dataclass(frozen=True, eq=True)
 class ExponentialLoss(Guarantee):
-    """ε-bounded range, ε = `value`: the losses of any two outputs differ by at most ε (Dong, Durfee and Rogers 2020).
+    """ε-bounded range, ε = `epsilon_value`: losses of any two outputs differ by at most ε (Dong, Durfee, Rogers 2020).
 
     The exponential mechanism with weights e^{ε·score/(2Δ)} has it, Δ the sensitivity of the score, and so has the one
     with e^{ε·score/Δ} where all scores move the same way. It is ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
     """
 
-    value: float
+    epsilon_value: float
     pair_has_curve = False
 
     def __post_init__(self) -> None:
-        positive(epsilon=self.value)
-        object.__setattr__(self, "value", float(self.value))
+        positive(epsilon=self.epsilon_value)
+        object.__setattr__(self, "value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return the largest over t in [0, ε] of the divergence of the pair with the losses t and t − ε.
@@ -39,7 +39,7 @@ class ExponentialLoss(Guarantee):
         (docs/theory/accountant.md); at order 1 the limit l(ε/2) + (ε/2)·coth(ε/2) − 1.
         """
         check_order(order)
-        loss, largest = self.value, above(decimal(self.value))
+        loss, largest = self.epsilon_value, above(decimal(self.epsilon_value))
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
         if math.isinf(order) or loss < _SMALL or order > 1 / _SMALL:
             return min(largest, parabola)
@@ -50,40 +50,44 @@ class ExponentialLoss(Guarantee):
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return the pair with the profile of all mechanisms of range ε."""
-        return Pair(BoundedRangeLosses, (self.value,)) if self.value <= LARGEST_LOSS else None
+        return Pair(BoundedRangeLosses, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
-        if epsilon >= self.value:
+        if epsilon >= self.epsilon_value:
             return 0.0
-        gap = self.value - epsilon + 2.0**-52 * self.value  # so that both may be read as decimals
+        gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
         root = math.expm1(-gap / 2)
-        return min(1.0, up(root * (root / -math.expm1(-self.value))))
+        return min(1.0, up(root * (root / -math.expm1(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
         """Return ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
-        root = math.sqrt(-delta * math.expm1(-self.value))
+        root = math.sqrt(-delta * math.expm1(-self.epsilon_value))
         if root >= 1:
             return 0.0
-        near_1 = (1 + delta * math.expm1(-self.value)) / (1 + root)  # 1 − root, without cancelling
+        near_1 = (1 + delta * math.expm1(-self.epsilon_value)) / (1 + root)  # 1 − root, without cancelling
         lost = 2 * (math.log1p(-root) if root < 0.5 else math.log(near_1))
-        return min(self.value, max(0.0, up(self.value + lost) + 2.0**-48 * (self.value - lost)))
+        return min(self.epsilon_value, max(0.0, up(self.epsilon_value + lost) + 2.0**-48 * (self.epsilon_value - lost)))
 
     def price(self, currency: Currency) -> Price | None:
         """Return ε²/8 in "zcdp", else what ε-DP costs."""
-        return (decimal(self.value) ** 2 / 8,) if currency == "zcdp" else PureDP(self.value).price(currency)
+        return (
+            (decimal(self.epsilon_value) ** 2 / 8,)
+            if currency == "zcdp"
+            else PureDP(self.epsilon_value).price(currency)
+        )
 
     def group(self, size: int) -> "ExponentialLoss":
         """Return the range at `size` times the sensitivity."""
         whole(minimum=1, size=size)
-        return ExponentialLoss(up_decimal(size * decimal(self.value)))
+        return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "ExponentialLoss", "epsilon": ε}."""
-        return {"kind": "ExponentialLoss", "epsilon": self.value}
+        return {"kind": "ExponentialLoss", "epsilon": self.epsilon_value}
 
     def __repr__(self) -> str:
-        return f"ExponentialLoss({exact(self.value)})"
+        return f"ExponentialLoss({exact(self.epsilon_value)})"
 
 
 def _digits(order: float, loss: float) -> int:

@@ -112,8 +112,8 @@ _READERS: dict[str, Callable[[Any], Guarantee]] = {
 _WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {
     GaussianDP: lambda events, guarantee: events.GaussianDpEvent(down_decimal(1 / decimal(guarantee.mu))),
     LaplaceLoss: lambda events, guarantee: events.LaplaceDpEvent(guarantee.scale),
-    PureDP: lambda events, guarantee: _told(events, guarantee.value),
-    RandomizedResponseLoss: lambda events, guarantee: _told(events, guarantee.value),
+    PureDP: lambda events, guarantee: _told(events, guarantee.epsilon_value),
+    RandomizedResponseLoss: lambda events, guarantee: _told(events, guarantee.epsilon_value),
     ZCDP: lambda events, guarantee: events.ZCDpEvent(guarantee.rho),
     DiscreteLaplaceLoss: lambda events, guarantee: events.DiscreteLaplaceDpEvent(
         up_decimal(1 / decimal(guarantee.scale)), guarantee.sensitivity

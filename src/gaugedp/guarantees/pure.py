@@ -25,17 +25,17 @@ class PureDP(Guarantee):
     (Kairouz, Oh and Viswanath 2015).
     """
 
-    value: float
+    epsilon_value: float
     currency: ClassVar[Currency | None] = "pure"
 
     def __post_init__(self) -> None:
-        non_negative(epsilon=self.value)
-        object.__setattr__(self, "value", float(self.value))
+        non_negative(epsilon=self.epsilon_value)
+        object.__setattr__(self, "value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p; ε·tanh(ε/2) at 1."""
         check_order(order)
-        loss, largest = self.value, above(decimal(self.value))
+        loss, largest = self.epsilon_value, above(decimal(self.epsilon_value))
         if order == 1:
             return min(largest, up(loss * math.tanh(loss / 2)) or math.ulp(0.0)) if loss else 0.0
         if math.isinf(order):
@@ -50,26 +50,30 @@ class PureDP(Guarantee):
 
     def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return randomized response."""
-        return Pair(ResponseLosses, (self.value,)) if self.value <= LARGEST_LOSS else None
+        return Pair(ResponseLosses, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
-        if epsilon >= self.value:
+        if epsilon >= self.epsilon_value:
             return 0.0
-        gap = self.value - epsilon + 2.0**-52 * self.value  # so that both may be read as decimals
-        return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.value))))
+        gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
+        return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
         """Return the least ε at `delta`: log(e^ε − delta·(1 + e^ε)), or 0."""
         if delta == 0:
-            return self.value
-        taken = delta * math.exp(-self.value)
+            return self.epsilon_value
+        taken = delta * math.exp(-self.epsilon_value)
         ratio = (1 - delta) - taken + 2.0**-50 * taken  # 1 − δ·(1 + e^−ε), rounded up
-        return 0.0 if ratio <= 0 else min(self.value, max(0.0, up(self.value + math.log(ratio) + 2.0**-49)))
+        return (
+            0.0
+            if ratio <= 0
+            else min(self.epsilon_value, max(0.0, up(self.epsilon_value + math.log(ratio) + 2.0**-49)))
+        )
 
     def price(self, currency: Currency) -> Price | None:
         """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
-        exact = decimal(self.value)
+        exact = decimal(self.epsilon_value)
         match currency:
             case "pure":
                 return (exact,)
@@ -78,20 +82,20 @@ class PureDP(Guarantee):
             case "zcdp":
                 return (exact**2 / 2,)
             case "gaussian":
-                return (_gaussian_square(self.value),)
+                return (_gaussian_square(self.epsilon_value),)
         return None
 
     def group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""
         whole(minimum=1, size=size)
-        return PureDP(up_decimal(size * decimal(self.value)))
+        return PureDP(up_decimal(size * decimal(self.epsilon_value)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "PureDP", "epsilon": ε}."""
-        return {"kind": "PureDP", "epsilon": self.value}
+        return {"kind": "PureDP", "epsilon": self.epsilon_value}
 
     def __repr__(self) -> str:
-        return f"PureDP({exact(self.value)})"
+        return f"PureDP({exact(self.epsilon_value)})"
 
 
 def _gaussian_square(epsilon: float) -> Fraction:

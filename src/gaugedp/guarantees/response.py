@@ -11,44 +11,44 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RandomizedResponseLoss(Guarantee):
-    """Randomized response: a yes or no, told truly with probability e^ε/(1 + e^ε), ε = `value`.
+    """Randomized response: a yes or no, told truly with probability e^ε/(1 + e^ε), ε = `epsilon_value`.
 
     It has the largest curves of all ε-DP mechanisms (Kairouz, Oh and Viswanath 2015), so they are those of PureDP.
     """
 
-    value: float
+    epsilon_value: float
 
     def __post_init__(self) -> None:
-        non_negative(epsilon=self.value)
-        object.__setattr__(self, "value", float(self.value))
+        non_negative(epsilon=self.epsilon_value)
+        object.__setattr__(self, "value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return the curve of `PureDP`."""
-        return PureDP(self.value).renyi(order)
+        return PureDP(self.epsilon_value).renyi(order)
 
     def pair(self, remove: bool) -> Pair | None:
         """Return the pair of `PureDP`."""
-        return PureDP(self.value).pair(remove)
+        return PureDP(self.epsilon_value).pair(remove)
 
     def exact_delta(self, epsilon: float) -> float:
         """Return the profile of `PureDP`."""
-        return PureDP(self.value).exact_delta(epsilon)
+        return PureDP(self.epsilon_value).exact_delta(epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
         """Return its inverse."""
-        return PureDP(self.value).exact_epsilon(delta)
+        return PureDP(self.epsilon_value).exact_epsilon(delta)
 
     def price(self, currency: Currency) -> Price | None:
         """Return what ε-DP costs."""
-        return PureDP(self.value).price(currency)
+        return PureDP(self.epsilon_value).price(currency)
 
     def group(self, size: int) -> PureDP:
         """Return (size·ε)-DP, whether one bit is told of the group or one of each unit."""
-        return PureDP(self.value).group(size)
+        return PureDP(self.epsilon_value).group(size)
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "RandomizedResponseLoss", "epsilon": ε}."""
-        return {"kind": "RandomizedResponseLoss", "epsilon": self.value}
+        return {"kind": "RandomizedResponseLoss", "epsilon": self.epsilon_value}
 
     def __repr__(self) -> str:
-        return f"RandomizedResponseLoss({self.value:.12g})"
+        return f"RandomizedResponseLoss({self.epsilon_value:.12g})"

@@ -93,7 +93,7 @@ def _why_no_table(body: Body, pure: PureDP) -> str:
         return "for questions that only count rows"
     if body.generators.n_generators > MOST_CELLS:
         return f"the joint table has {body.generators.n_generators:,} cells"
-    if body.coefficient_radius / pure.value * float(body.generators.row_squares().max()) > MAX_SCALE / 2:
+    if body.coefficient_radius / pure.epsilon_value * float(body.generators.row_squares().max()) > MAX_SCALE / 2:
         return _TOO_LARGE
     return "here the same as Laplace"
 
@@ -195,7 +195,7 @@ def _has_table_of_its_own(body: Body, pure: PureDP) -> bool:
     if not isinstance(body, Polytope) or not body.generators.counting or body.generators.n_generators > MOST_CELLS:
         return False
     squares = body.generators.row_squares()
-    if body.coefficient_radius / pure.value * float(squares.max()) > MAX_SCALE / 2:
+    if body.coefficient_radius / pure.epsilon_value * float(squares.max()) > MAX_SCALE / 2:
         return False
     return body.ambient_dim != body.generators.n_generators or bool((squares != 1).any())
 

@@ -63,7 +63,7 @@ class Exponential(Selection):
 def bounded_range(guarantee: Guarantee) -> float:
     """Return the largest ε, rounded down, such that ε-bounded range implies the guarantee."""
     match guarantee:
-        case PureDP(value=epsilon) | ExponentialLoss(value=epsilon) if epsilon > 0:
+        case PureDP(epsilon_value=epsilon) | ExponentialLoss(epsilon_value=epsilon) if epsilon > 0:
             return float(epsilon)
         case ZCDP(rho=rho) if rho > 0:
             return math.sqrt(8 * rho) * (1 - 2.0**-50)

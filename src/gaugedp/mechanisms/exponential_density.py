@@ -161,8 +161,8 @@ class ExponentialDensity(Calibrated):
 
 
 def _epsilon(guarantee: Guarantee) -> float:
-    if isinstance(guarantee, PureDP | ExponentialLoss) and guarantee.value > 0:
-        return guarantee.value
+    if isinstance(guarantee, PureDP | ExponentialLoss) and guarantee.epsilon_value > 0:
+        return guarantee.epsilon_value
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
         return guarantee.epsilon_value
     raise InvalidRequest(

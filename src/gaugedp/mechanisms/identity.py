@@ -54,7 +54,7 @@ class Identity(AdditiveNoise):
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the body of a counting question with at most 10^6 joint cells."""
-        if not isinstance(guarantee, PureDP) or guarantee.value <= 0:
+        if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(
                 f"Laplace noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
             )
@@ -65,7 +65,7 @@ class Identity(AdditiveNoise):
                 f"The joint table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian."
             )
         lattice_radius(body, 1, None)  # refuses a body that is a point
-        law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.value))
+        law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.epsilon_value))
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
             raise InvalidRequest("The noise on the cells would not fit 64-bit sums.", "Use Laplace or Gaussian.")
         return cls(body, guarantee, law)

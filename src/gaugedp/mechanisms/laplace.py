@@ -32,12 +32,12 @@ class Laplace(IndependentNoise):
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Laplace":
         """Return the mechanism for a body and a pure guarantee; `weights` (d,) are relative widths of the noise."""
-        if not isinstance(guarantee, PureDP) or guarantee.value <= 0:
+        if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(
                 f"Laplace noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
             )
         step, radius = lattice_radius(body, cls.p, weights)
-        epsilon = decimal(guarantee.value)
+        epsilon = decimal(guarantee.epsilon_value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))
         return cls(body, guarantee, weights, step, radius, runs)
 

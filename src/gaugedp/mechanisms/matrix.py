@@ -234,7 +234,7 @@ def _equal(one: Generators, other: Generators) -> bool:
 def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
     """Return the guarantee that the noise keeps, and ε or μ."""
     match guarantee:
-        case PureDP(value=epsilon) if epsilon > 0:
+        case PureDP(epsilon_value=epsilon) if epsilon > 0:
             return guarantee, epsilon
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if delta > 0:
             mu = gaussian_mu(epsilon, delta)

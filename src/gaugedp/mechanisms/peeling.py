@@ -163,8 +163,8 @@ def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
 def _calibrated(body: Body, guarantee: Guarantee, k: int, share: float) -> Peeling:
     step, width = score_lattice(body)
     monotone = is_monotone(body)
-    if isinstance(guarantee, PureDP) and guarantee.value > 0:
-        epsilon = decimal(guarantee.value)
+    if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
+        epsilon = decimal(guarantee.epsilon_value)
         each, rest = decimal(share) * epsilon / k, (1 - decimal(share)) * epsilon
         law: Law | None = DiscreteLaplace(_value_radius(body, step, width, k, 1) / rest) if rest else None
         return Peeling(body, guarantee, each, step, width, monotone, k, "gumbel", law, share)

@@ -262,8 +262,8 @@ def _epsilon(asked: Guarantee, count: int) -> float:
             return _rounded(Fraction(math.sqrt(4 * rho / (3 * count)) / _UP))  # count·((2ε)² + 2ε²)/8 = ρ
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
             return _tight(epsilon, delta, count)
-        case PureDP() | ApproxDP() | GaussianDP() if pure_within(asked).value > 0:
-            return _rounded(decimal(pure_within(asked).value) / (4 * count))
+        case PureDP() | ApproxDP() | GaussianDP() if pure_within(asked).epsilon_value > 0:
+            return _rounded(decimal(pure_within(asked).epsilon_value) / (4 * count))
     raise InvalidRequest(
         f"Quantiles cannot be drawn for {asked!r}.", "Give a guarantee with epsilon, rho or mu above 0."
     )

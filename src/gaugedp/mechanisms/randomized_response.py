@@ -145,7 +145,7 @@ class RandomizedResponse(Calibrated):
 
 def _epsilon(guarantee: Guarantee) -> Fraction:
     if isinstance(guarantee, RandomizedResponseLoss):
-        return pure_epsilon("Randomized response", PureDP(guarantee.value))
+        return pure_epsilon("Randomized response", PureDP(guarantee.epsilon_value))
     return pure_epsilon("Randomized response", guarantee)
 
 

@@ -144,8 +144,8 @@ def score_lattice(body: Body) -> tuple[Fraction, int]:
 
 def pure_epsilon(name: str, guarantee: Guarantee) -> Fraction:
     """Return the ε of PureDP(ε), ε > 0, as a person wrote it; refuse anything else."""
-    if isinstance(guarantee, PureDP) and guarantee.value > 0:
-        return decimal(guarantee.value)
+    if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
+        return decimal(guarantee.epsilon_value)
     raise InvalidRequest(f"{name} cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0.")
 
 

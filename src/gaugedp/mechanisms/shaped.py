@@ -166,8 +166,8 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
         epsilon, allowed = guarantee.epsilon_value, min(guarantee.delta_value or ALLOWANCE, ALLOWANCE)
         return epsilon, ApproxDP(epsilon, allowed) if walks else PureDP(epsilon)
-    if isinstance(guarantee, PureDP) and guarantee.value > 0:
-        return guarantee.value, ApproxDP(guarantee.value, ALLOWANCE) if walks else guarantee
+    if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
+        return guarantee.epsilon_value, ApproxDP(guarantee.epsilon_value, ALLOWANCE) if walks else guarantee
     raise InvalidRequest(
         f"Noise of a body cannot be made for {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
     )

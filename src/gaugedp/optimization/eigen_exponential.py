@@ -46,7 +46,7 @@ class SphereExponential:
         """Return the mechanism for `shape` = (columns, components)."""
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
-        epsilon = of_kind(guarantee, PureDP, purpose="Directions by the exponential mechanism").value
+        epsilon = of_kind(guarantee, PureDP, purpose="Directions by the exponential mechanism").epsilon_value
         each = epsilon * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
         width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
         ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))

@@ -137,8 +137,8 @@ def _towards(shares: np.ndarray, vertex: int, share: float) -> np.ndarray:
 
 def _each(guarantee: Guarantee, steps: int) -> float:
     """Return the largest range that `steps` choices may have each."""
-    if isinstance(guarantee, PureDP) and guarantee.value > 0:
-        return guarantee.value / steps * (1 - 2.0**-40)
+    if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
+        return guarantee.epsilon_value / steps * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
         return largest_parameter(
             lambda each: compose([(ExponentialLoss(each), steps)]), guarantee.epsilon_value, guarantee.delta_value

@@ -265,8 +265,8 @@ class Problem:
 
     def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, ApproxDP]:
         """Return κ, λ, τ and the guarantee."""
-        if isinstance(guarantee, PureDP) and guarantee.value > 0:
-            epsilon, share = guarantee.value, ALLOWANCE
+        if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
+            epsilon, share = guarantee.epsilon_value, ALLOWANCE
             rate, strength = self._pure(epsilon, in_ball)
             satisfied = ApproxDP(epsilon, ALLOWANCE)
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:

@@ -61,7 +61,7 @@ class Path:
             longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
             n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
             return cls(n_steps, min(total / n_steps, longest), scale.radius)
-        total = scale.radius * scale.n_rows * guarantee.value / (moved * size)
+        total = scale.radius * scale.n_rows * guarantee.epsilon_value / (moved * size)
         n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
         return cls(n_steps, min(total / n_steps**1.5, _LONGEST_STEP), scale.radius)
 
@@ -100,7 +100,7 @@ class NoisyDescent:
         if isinstance(guarantee, GaussianDP):
             each = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
             return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(each)), guarantee)
-        each = guarantee.value / path.n_steps * (1 - 2.0**-40)
+        each = guarantee.epsilon_value / path.n_steps * (1 - 2.0**-40)
         return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(each)), guarantee)
 
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:

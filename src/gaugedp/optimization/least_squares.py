@@ -208,7 +208,7 @@ def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
         mu = gaussian_mu(asked.epsilon_value, asked.delta_value) * math.sqrt(share)
         return Gaussian.calibrate(body, GaussianDP(mu * (1 - 2.0**-40)))
     if isinstance(asked, PureDP):
-        return KNorm.calibrate(body, PureDP(asked.value * share * (1 - 2.0**-40)))
+        return KNorm.calibrate(body, PureDP(asked.epsilon_value * share * (1 - 2.0**-40)))
     raise InvalidRequest(f"Least squares cannot be fitted for {asked!r}.", "Give epsilon, or epsilon and delta.")
 
 

@@ -125,14 +125,14 @@ def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoi
     if isinstance(guarantee, GaussianDP):
         return Gaussian.calibrate(ball, GaussianDP(guarantee.mu / math.sqrt(n_steps) * (1 - 2.0**-40)))
     assert isinstance(guarantee, PureDP)
-    return KNorm.calibrate(ball, PureDP(guarantee.value / n_steps * (1 - 2.0**-40)))
+    return KNorm.calibrate(ball, PureDP(guarantee.epsilon_value / n_steps * (1 - 2.0**-40)))
 
 
 def _power(guarantee: Guarantee) -> float:
     """Return p: noise of a step grows as T^p with the number T of steps that share the guarantee."""
     if isinstance(guarantee, GaussianDP) and guarantee.mu > 0:
         return 0.5
-    if isinstance(guarantee, PureDP) and guarantee.value > 0:
+    if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return 1.0
     raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP above 0.")
 
@@ -142,4 +142,4 @@ def _edge(guarantee: Guarantee, scale: TraceScale) -> float:
     if isinstance(guarantee, GaussianDP):
         return scale.factor / guarantee.mu * scale.region.edge
     assert isinstance(guarantee, PureDP)
-    return scale.factor / guarantee.value * math.sqrt(scale.region.n_coordinates) * scale.region.edge
+    return scale.factor / guarantee.epsilon_value * math.sqrt(scale.region.n_coordinates) * scale.region.edge

@@ -219,7 +219,7 @@ class ObjectivePerturbation:
             mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
             output: AdditiveNoise = Gaussian.calibrate(ball, GaussianDP(mu))
         else:
-            output = KNorm.calibrate(ball, PureDP(asked.value * OUTPUT_SHARE**2))
+            output = KNorm.calibrate(ball, PureDP(asked.epsilon_value * OUTPUT_SHARE**2))
         return cls(problem, asked, strength, noise, output, distance)
 
     def draw(self, rng: Entropy) -> np.ndarray:
@@ -255,7 +255,7 @@ def length_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float
 def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
     """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
     length = length_of(problem, asked, noise)
-    epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.value
+    epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
     least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
     return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)
@@ -289,7 +289,7 @@ def least_noise(problem: Problem, asked: ApproxDP | PureDP) -> float:
     def keeps(noise: float) -> bool:
         strength = strength_of(problem, asked, noise)
         if isinstance(asked, PureDP):
-            return pure_epsilon(problem, strength, noise) <= asked.value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
+            return pure_epsilon(problem, strength, noise) <= asked.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
         mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
         beside = Problem(
             problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.side, mu)

@@ -155,7 +155,7 @@ class SphereDraws(Oracle):
         """β."""
         spread, down = self.running.region.spread, 1 - 2.0**-40
         if isinstance(self.guarantee, PureDP):
-            return self.guarantee.value / (spread * self.running.total(1)) * down
+            return self.guarantee.epsilon_value / (spread * self.running.total(1)) * down
         return math.sqrt(8 * self.guarantee.rho) / (spread * self.running.total(2)) * down
 
     def start(self, rng: Entropy) -> Choose:

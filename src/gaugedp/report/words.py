@@ -36,7 +36,7 @@ def exactness(kind: str) -> str:
 def symbol(guarantee: Guarantee) -> str:
     """Return the guarantee as a formula."""
     match guarantee:
-        case PureDP(value=epsilon):
+        case PureDP(epsilon_value=epsilon):
             return f"ε = {at_most(epsilon)}"
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             return f"ε = {at_most(epsilon)}, δ = {at_most(delta)}"
@@ -53,7 +53,7 @@ def guaranteed(guarantee: Guarantee, unit: Mapping[str, Any]) -> Html:
     """Return what the guarantee says about two tables that differ by one unit."""
     change = f"if {difference(unit)}"
     match guarantee:
-        case PureDP(value=epsilon):
+        case PureDP(epsilon_value=epsilon):
             start = f"Whatever the data: {change}, no output becomes more than "
             return join([start, _power(epsilon), " times likelier."])
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
