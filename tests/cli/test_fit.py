@@ -228,11 +228,11 @@ def test_a_ledger_of_another_currency_is_charged_where_it_can_be(desk: Desk) -> 
     chosen = {"model": "svc", "target": "AGE", "features": "SEX", "score": "0.25"}
     gaussian = fitted(desk, ledger="rho.ledger", delta="1e-6", **chosen)
     guarantee = from_dict(gaussian["guarantee"])
-    assert guarantee.price("zcdp") is not None
-    assert 0.5 < guarantee.epsilon(1e-6) <= 0.75, "the sum: there is no price for the larger of the two"
+    assert guarantee.cost("zcdp") is not None
+    assert 0.5 < guarantee.epsilon(1e-6) <= 0.75, "the sum: there is no cost for the larger of the two"
 
 
-def test_a_budget_without_a_price_is_refused_before_a_ledger_is_made(desk: Desk) -> None:
+def test_a_budget_without_a_cost_is_refused_before_a_ledger_is_made(desk: Desk) -> None:
     done = fit(desk, ledger="fresh.ledger", budget="2", delta="1e-6")
     assert done.code == 3
     assert "use a ledger with a budget of that kind" in done.err

@@ -99,7 +99,7 @@ def test_an_indicator_is_a_public_column_after_the_others(model, chosen, places)
 
 
 @named(MODELS)
-def test_the_gaps_decide_neither_the_columns_nor_the_price(model) -> None:
+def test_the_gaps_decide_neither_the_columns_nor_the_cost(model) -> None:
     """A table without gaps, one with a gap in a single cell, and one of gaps alone, get the same columns and charge."""
     single = FULL.copy()
     single[0, 0] = np.nan

@@ -74,7 +74,7 @@ def test_the_guarantee_is_that_of_the_parts() -> None:
             delta = 1e-6 if isinstance(asked, gd.ApproxDP) else 0
             spent = float(steps.guarantee.epsilon(delta, "basic" if delta == 0 else None))
             assert 0.998 <= spent <= 1
-            choices = steps.screen.guarantee.leaves()
+            choices = steps.screen.guarantee.components()
             assert sum(count for _, count in choices) >= 10 or delta == 0
 
 

@@ -16,7 +16,7 @@ MIXED = 40 * g.LaplaceLoss(7) + 25 * g.RandomizedResponseLoss(0.11) + 3 * g.Gaus
 
 
 def total(guarantee: g.Guarantee) -> Total:
-    return Total(guarantee.leaves())
+    return Total(guarantee.components())
 
 
 def by_contour(guarantee: g.Guarantee, epsilon: float) -> tight.Found:
@@ -111,7 +111,7 @@ def test_what_has_a_curve_only_falls_back_to_it_and_says_so(curve: g.Guarantee) 
 def test_directions_are_taken_together() -> None:
     """A composition is as bad as its worse direction, never the worse of each part."""
     guarantee = 50 * g.SubsampledGaussian(0.05, 0.9)
-    sides = [tight.tight_delta(Total(guarantee.leaves(), remove), 1.0) for remove in (True, False)]
+    sides = [tight.tight_delta(Total(guarantee.components(), remove), 1.0) for remove in (True, False)]
     assert guarantee.delta(1.0, "tight") == max(side.high for side in sides)
     assert sides[0].low > sides[1].high
 

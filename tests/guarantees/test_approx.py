@@ -1,4 +1,4 @@
-"""Approximate privacy: the pair that dominates it, its groups, its prices."""
+"""Approximate privacy: the pair that dominates it, its groups, its costs."""
 
 import itertools
 import math
@@ -61,14 +61,16 @@ def test_without_delta_it_is_pure(loss: float) -> None:
     assert approx.renyi(3) == pure.renyi(3)
     assert approx.delta(loss / 2) == pytest.approx(pure.delta(loss / 2), rel=1e-13)
     assert approx.epsilon(0) == loss
-    assert all(approx.price(currency) == pure.price(currency) for currency in ("pure", "approx", "zcdp", "gaussian"))
+    assert all(
+        approx.cost(accounting) == pure.cost(accounting) for accounting in ("pure", "approx", "zcdp", "gaussian")
+    )
 
 
-def test_with_delta_it_has_no_renyi_curve_and_one_price() -> None:
+def test_with_delta_it_has_no_renyi_curve_and_one_cost() -> None:
     guarantee = ApproxDP(0.1, 1e-30)
     assert guarantee.renyi(1.5) == math.inf
-    assert guarantee.price("approx") == (Fraction(1, 10), Fraction(1, 10**30))
-    assert [guarantee.price(currency) for currency in ("pure", "zcdp", "gaussian")] == [None] * 3
+    assert guarantee.cost("approx") == (Fraction(1, 10), Fraction(1, 10**30))
+    assert [guarantee.cost(accounting) for accounting in ("pure", "zcdp", "gaussian")] == [None] * 3
 
 
 def test_a_group_needs_more_than_the_printed_factor() -> None:

@@ -1,4 +1,4 @@
-"""Budgets: charges round up, capacity rounds down, and what has no price is refused."""
+"""Budgets: charges round up, capacity rounds down, and what has no cost is refused."""
 
 import math
 from fractions import Fraction
@@ -10,7 +10,7 @@ from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, BestOrder, Budget, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.budget import UNITS
-from tests.guarantees.zoo import LEAVES
+from tests.guarantees.zoo import COMPONENTS
 from tests.steady import given
 
 TOTALS = [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)]
@@ -41,14 +41,14 @@ def test_other_currencies_fit_exactly(total: Guarantee, part: Guarantee, times: 
     assert not budget.admits(budget.nothing, budget.charge((times + 1) * part))
 
 
-@given(LEAVES, st.sampled_from(TOTALS))
+@given(COMPONENTS, st.sampled_from(TOTALS))
 def test_charges_round_up_and_capacity_down(guarantee: Guarantee, total: Guarantee) -> None:
     budget = Budget(total)
-    price = guarantee.price(budget.currency)
-    if price is not None:
+    cost = guarantee.cost(budget.accounting)
+    if cost is not None:
         charge = budget.charge(guarantee)
-        assert all(number * UNITS <= units < number * UNITS + 1 for number, units in zip(price, charge, strict=True))
-    capacity = zip(total.price(budget.currency), budget.capacity, strict=True)
+        assert all(number * UNITS <= units < number * UNITS + 1 for number, units in zip(cost, charge, strict=True))
+    capacity = zip(total.cost(budget.accounting), budget.capacity, strict=True)
     assert all(number * UNITS - 1 < units <= number * UNITS for number, units in capacity)
 
 
@@ -72,11 +72,11 @@ def test_the_sum_of_charges_is_never_below_the_sum_of_losses(losses: list[float]
 @pytest.mark.parametrize("total", TOTALS)
 def test_the_least_guarantee_costs_at_least_one_unit(guarantee: Guarantee, total: Guarantee) -> None:
     budget = Budget(total)
-    if guarantee.price(budget.currency) is None:
+    if guarantee.cost(budget.accounting) is None:
         return
     assert all(
         units >= 1
-        for units, number in zip(budget.charge(guarantee), guarantee.price(budget.currency), strict=True)
+        for units, number in zip(budget.charge(guarantee), guarantee.cost(budget.accounting), strict=True)
         if number
     )
     assert max(budget.charge(guarantee)) >= 1
@@ -87,7 +87,7 @@ def test_small_pure_losses_cost_a_gaussian_budget_something(loss: float) -> None
     assert Budget(GaussianDP(1.0)).charge(PureDP(loss)) >= (1,)
 
 
-PRICED = {
+CHARGED = {
     "pure": {"pure": 1, "approx": 0},
     "approx": {"pure": 2, "approx": 2},
     "zcdp": {"pure": 1, "zcdp": 1, "gaussian": 1},
@@ -98,9 +98,9 @@ PARTS = {"pure": PureDP(0.1), "approx": ApproxDP(0.1, 1e-9), "zcdp": ZCDP(0.01),
 
 @pytest.mark.parametrize("total", TOTALS)
 @pytest.mark.parametrize("kind", PARTS)
-def test_what_has_no_price_is_refused(total: Guarantee, kind: str) -> None:
+def test_what_has_no_cost_is_refused(total: Guarantee, kind: str) -> None:
     budget = Budget(total)
-    if PRICED[budget.currency].get(kind):
+    if CHARGED[budget.accounting].get(kind):
         assert len(budget.charge(PARTS[kind])) == len(budget.capacity)
         return
     for guarantee in (PARTS[kind], PARTS[kind] + PureDP(0.1), 2 * PARTS[kind]):
@@ -108,13 +108,13 @@ def test_what_has_no_price_is_refused(total: Guarantee, kind: str) -> None:
             budget.charge(guarantee)
 
 
-def test_the_first_guarantee_with_a_price_is_charged() -> None:
+def test_the_first_guarantee_with_a_cost_is_charged() -> None:
     assert Budget(PureDP(1)).charge(GaussianDP(0.1), PureDP(0.25), PureDP(0.5)) == (UNITS // 4,)
     with pytest.raises(LedgerRefused, match="GaussianDP"):
         Budget(PureDP(1)).charge(GaussianDP(0.1), ZCDP(0.1))
 
 
-def test_known_prices() -> None:
+def test_known_costs() -> None:
     assert Budget(ZCDP(1)).charge(PureDP(1)) == (UNITS // 2,)
     assert Budget(ZCDP(1)).charge(GaussianDP(1)) == (UNITS // 2,)
     assert Budget(ApproxDP(1, 1e-6)).charge(PureDP(0.5)) == (UNITS // 2, 0)
@@ -148,8 +148,8 @@ def test_compositions_are_no_budget(total: Guarantee) -> None:
         Budget(total)
 
 
-def numbers(guarantee: Guarantee, currency: str) -> tuple[Fraction, ...]:
-    return guarantee.price(currency)
+def numbers(guarantee: Guarantee, accounting: str) -> tuple[Fraction, ...]:
+    return guarantee.cost(accounting)
 
 
 @given(st.sampled_from(TOTALS[:3]), st.integers(0, UNITS // 10**7))
@@ -165,10 +165,10 @@ def test_spent_rounds_up_and_left_rounds_down_for_gaussian_budgets() -> None:
 def check_rounding(total: Guarantee, units: int) -> None:
     budget = Budget(total)
     spent = tuple(min(units, capacity) for capacity in budget.capacity)
-    for number, shown in zip(spent, numbers(budget.guarantee(spent), budget.currency), strict=True):
+    for number, shown in zip(spent, numbers(budget.guarantee(spent), budget.accounting), strict=True):
         assert shown >= Fraction(number, UNITS)
     left = tuple(capacity - number for capacity, number in zip(budget.capacity, spent, strict=True))
-    for number, shown in zip(left, numbers(budget.left(spent), budget.currency), strict=True):
+    for number, shown in zip(left, numbers(budget.left(spent), budget.accounting), strict=True):
         assert shown <= Fraction(number, UNITS)
 
 

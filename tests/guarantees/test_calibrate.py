@@ -94,12 +94,12 @@ def test_without_delta_laplace_noise_is_the_quotient(epsilon: float, count: int)
     found = laplace_scale(epsilon, count=count)
     assert decimal(found) * decimal(epsilon) >= count
     assert found == pytest.approx(count / epsilon, rel=1e-15)
-    assert found.guarantee.price("pure")[0] <= decimal(epsilon)
+    assert found.guarantee.cost("pure")[0] <= decimal(epsilon)
     assert found.guarantee.epsilon(0) <= epsilon * (1 + 1e-15)
     whole = discrete_laplace_scale(epsilon, sensitivity=4, count=count)
     assert decimal(whole) * decimal(epsilon) >= 4 * count
     assert whole.guarantee == count * DiscreteLaplaceLoss(float(whole), 4)
-    assert whole.guarantee.price("pure")[0] <= decimal(epsilon)
+    assert whole.guarantee.cost("pure")[0] <= decimal(epsilon)
 
 
 @pytest.mark.parametrize("sensitivity", [0.1, 2.0, 1e6])

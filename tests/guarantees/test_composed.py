@@ -14,7 +14,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, GaussianDP, Guarantee, PureDP, compose
 from tests.guarantees import finite, oracles
 from tests.guarantees.signed import assert_upper
-from tests.guarantees.zoo import ANY, LEAVES
+from tests.guarantees.zoo import ANY, COMPONENTS
 from tests.steady import given
 
 COUNTS = st.integers(0, 6)
@@ -49,22 +49,22 @@ def test_nothing_added_changes_nothing(guarantee: Guarantee) -> None:
     assert 0 * guarantee == compose([]) == PureDP(0)
 
 
-@given(st.lists(LEAVES, min_size=1, max_size=4), st.floats(1.01, 100))
+@given(st.lists(COMPONENTS, min_size=1, max_size=4), st.floats(1.01, 100))
 def test_the_renyi_curve_is_the_sum(parts: list[Guarantee], order: float) -> None:
     total = math.fsum(part.renyi(order) for part in parts)
     found = compose([(part, 1) for part in parts]).renyi(order)
     assert total * (1 - 1e-15) <= found <= total * (1 + 1e-13)
 
 
-@given(st.lists(LEAVES, min_size=1, max_size=4))
-def test_prices_add_exactly(parts: list[Guarantee]) -> None:
+@given(st.lists(COMPONENTS, min_size=1, max_size=4))
+def test_costs_add_exactly(parts: list[Guarantee]) -> None:
     total = compose([(part, 3) for part in parts])
-    for currency in ("pure", "approx", "zcdp", "gaussian"):
-        prices = [part.price(currency) for part in parts]
-        if None in prices:
-            assert total.price(currency) is None
+    for accounting in ("pure", "approx", "zcdp", "gaussian"):
+        costs = [part.cost(accounting) for part in parts]
+        if None in costs:
+            assert total.cost(accounting) is None
         else:
-            assert total.price(currency) == tuple(3 * sum(column) for column in zip(*prices, strict=True))
+            assert total.cost(accounting) == tuple(3 * sum(column) for column in zip(*costs, strict=True))
 
 
 BASIC = st.lists(st.builds(ApproxDP, st.floats(0.001, 2), st.floats(0, 1e-3)), min_size=2, max_size=5)
@@ -157,12 +157,12 @@ def test_gaussians_collapse_into_the_root_of_the_squares(mus: list[float], epsil
 
 def test_two_gaussians_by_name() -> None:
     assert (GaussianDP(0.3) + GaussianDP(0.4)).epsilon(1e-6) == pytest.approx(GaussianDP(0.5).epsilon(1e-6), rel=1e-9)
-    assert (GaussianDP(0.3) + GaussianDP(0.4)).price("gaussian") == (Fraction(1, 4),)
+    assert (GaussianDP(0.3) + GaussianDP(0.4)).cost("gaussian") == (Fraction(1, 4),)
 
 
 def test_mixed_parts_take_the_better_rule() -> None:
     mixed = GaussianDP(1) + PureDP(0.1)
-    gaussian = GaussianDP(math.sqrt(mixed.price("gaussian")[0]))
+    gaussian = GaussianDP(math.sqrt(mixed.cost("gaussian")[0]))
     assert mixed.epsilon(1e-6) <= gaussian.epsilon(1e-6) * (1 + 1e-12)
     assert (ZCDP(0.1) + PureDP(0.1)).epsilon(1e-6) <= ZCDP(0.105).epsilon(1e-6) * (1 + 1e-9)
 
@@ -198,7 +198,7 @@ def test_epsilon_decreases_in_delta(guarantee: Guarantee, first: float, second: 
     assert guarantee.epsilon(low) >= guarantee.epsilon(high) * (1 - 1e-6) - 1e-12
 
 
-@given(ANY, LEAVES, st.floats(1e-9, 0.5), examples=50)
+@given(ANY, COMPONENTS, st.floats(1e-9, 0.5), examples=50)
 def test_more_releases_never_cost_less(guarantee: Guarantee, more: Guarantee, delta: float) -> None:
     assert (guarantee + more).epsilon(delta) >= min(guarantee.epsilon(delta), more.epsilon(delta)) * (1 - 1e-6)
 
@@ -213,7 +213,7 @@ def test_groups_of_a_composition_are_compositions_of_groups(guarantee: Guarantee
 def test_large_numbers_of_parts_are_one_part() -> None:
     many = 10**9 * PureDP(1e-9)
     assert many.parts == ((PureDP(1e-9), 10**9),)
-    assert many.price("pure") == (1,)
+    assert many.cost("pure") == (1,)
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "2", None])

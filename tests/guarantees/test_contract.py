@@ -150,7 +150,7 @@ def test_delta_at_the_epsilon_of_a_delta_is_within_it(guarantee: Guarantee, meth
 
     Basic composition shares δ evenly among unlike Gaussians one way and ε the other way: no inverses of each other.
     """
-    inverse = method != "basic" or guarantee.price("approx") is not None or len(tuple(guarantee.leaves())) == 1
+    inverse = method != "basic" or guarantee.cost("approx") is not None or len(tuple(guarantee.components())) == 1
     for allowed in DELTAS:
         loss = epsilon(guarantee, allowed, method)
         if loss < math.inf:

@@ -24,7 +24,7 @@ from gaugedp.guarantees import (
     compose,
 )
 from tests.guarantees import oracles
-from tests.guarantees.zoo import LEAVES
+from tests.guarantees.zoo import COMPONENTS
 from tests.steady import given
 
 ORDERS = [1, 2, 8, 32]
@@ -37,7 +37,7 @@ BUDGETS = [
     BestOrder(3, 1e-5, [2, 8, 32]),
 ]
 SMALL = st.one_of(
-    LEAVES,
+    COMPONENTS,
     st.floats(1e-3, 1).map(PureDP),
     st.floats(1, 50).map(LaplaceLoss),
     st.floats(1e-3, 0.3).map(ZCDP),
@@ -52,7 +52,7 @@ def shown(guarantee: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
     """Return the numbers that a budget of this kind adds up."""
     if isinstance(guarantee, RenyiDP):
         return tuple(decimal(value) for value in guarantee.values)
-    return guarantee.price(budget.currency)
+    return guarantee.cost(budget.accounting)
 
 
 def capacity(budget: Guarantee) -> tuple[Fraction, ...]:
@@ -92,11 +92,11 @@ def test_random_sequences_never_overdraw(budget: Guarantee) -> None:
 
 
 def shown_of(guarantee: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
-    """Return what one guarantee costs this budget, from its own curve or price."""
+    """Return what one guarantee costs this budget, from its own curve or cost."""
     if isinstance(budget, RenyiDP | BestOrder):
         curve = [guarantee.renyi(order) for order in budget.orders]
         return tuple(decimal(value) if value < math.inf else Fraction(10**12) for value in curve)
-    return guarantee.price(budget.currency)
+    return guarantee.cost(budget.accounting)
 
 
 @every_budget
@@ -132,7 +132,7 @@ def test_asking_costs_nothing(budget: Guarantee) -> None:
     assert spending.total == PureDP(0)
 
 
-UNPRICED = [
+NOT_CHARGEABLE = [
     (PureDP(1), GaussianDP(0.1)),
     (PureDP(1), FiniteLoss([0.1, 0.9], [0, 1])),
     (ApproxDP(1, 1e-6), ZCDP(0.01)),
@@ -144,8 +144,8 @@ UNPRICED = [
 ]
 
 
-@pytest.mark.parametrize(("budget", "guarantee"), UNPRICED, ids=repr)
-def test_what_has_no_price_is_refused_in_words(budget: Guarantee, guarantee: Guarantee) -> None:
+@pytest.mark.parametrize(("budget", "guarantee"), NOT_CHARGEABLE, ids=repr)
+def test_what_has_no_cost_is_refused_in_words(budget: Guarantee, guarantee: Guarantee) -> None:
     spending = Filter(budget)
     spending.spend(PureDP(0.01))
     before = spending.spent

@@ -132,13 +132,13 @@ def test_without_delta_nothing_is_guaranteed() -> None:
     assert GaussianDP(0).epsilon(0) == GaussianDP(0).delta(0) == GaussianDP(0).renyi(2) == 0
 
 
-def test_prices() -> None:
+def test_costs() -> None:
     guarantee = GaussianDP(0.1)
-    assert guarantee.price("gaussian") == (Fraction(1, 100),)
-    assert guarantee.price("zcdp") == (Fraction(1, 200),)
-    assert guarantee.price("pure") is guarantee.price("approx") is None
-    assert GaussianDP(0).price("pure") == (0,)
-    assert GaussianDP(0).price("approx") == (0, 0)
+    assert guarantee.cost("gaussian") == (Fraction(1, 100),)
+    assert guarantee.cost("zcdp") == (Fraction(1, 200),)
+    assert guarantee.cost("pure") is guarantee.cost("approx") is None
+    assert GaussianDP(0).cost("pure") == (0,)
+    assert GaussianDP(0).cost("approx") == (0, 0)
 
 
 @example(1.9789642920060722, 2)

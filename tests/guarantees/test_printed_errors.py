@@ -31,7 +31,7 @@ def test_an_outcome_that_is_impossible_without_the_unit_counts() -> None:
     assert divergences.finite(2, p, q) == math.inf
     guarantee = FiniteLoss(p, q)
     assert guarantee.renyi(2) == math.inf
-    assert guarantee.price("pure") is None
+    assert guarantee.cost("pure") is None
     assert guarantee.delta(50.0) >= 0.5
     assert guarantee.epsilon(0.4) == math.inf
 

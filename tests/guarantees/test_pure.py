@@ -106,7 +106,7 @@ def test_renyi_of_the_smallest_losses(loss: float, order: float) -> None:
 def test_nothing_leaks_nothing() -> None:
     nothing = PureDP(0)
     assert nothing.renyi(2) == nothing.delta(0) == nothing.epsilon(0) == nothing.epsilon(0.5) == 0
-    assert nothing.price("pure") == nothing.price("zcdp") == nothing.price("gaussian") == (0,)
+    assert nothing.cost("pure") == nothing.cost("zcdp") == nothing.cost("gaussian") == (0,)
 
 
 def test_without_delta_the_loss_itself_is_needed() -> None:
@@ -129,48 +129,48 @@ def test_bad_groups_are_refused(size: object) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_prices_in_other_currencies(loss: float) -> None:
+def test_costs_in_other_accountings(loss: float) -> None:
     exact = Fraction(Decimal(repr(loss)))
-    assert PureDP(loss).price("pure") == (exact,)
-    assert PureDP(loss).price("approx") == (exact, 0)
-    assert PureDP(loss).price("zcdp") == (exact**2 / 2,)
+    assert PureDP(loss).cost("pure") == (exact,)
+    assert PureDP(loss).cost("approx") == (exact, 0)
+    assert PureDP(loss).cost("zcdp") == (exact**2 / 2,)
 
 
-def assert_gaussian_price(loss: float) -> None:
-    (price,) = PureDP(loss).price("gaussian")
+def assert_gaussian_cost(loss: float) -> None:
+    (cost,) = PureDP(loss).cost("gaussian")
     with mpmath.workdps(60):
-        assert_upper(mpmath.mpf(price.numerator) / price.denominator, oracles.vertex_mu(loss, dps=100) ** 2, 1e-8)
+        assert_upper(mpmath.mpf(cost.numerator) / cost.denominator, oracles.vertex_mu(loss, dps=100) ** 2, 1e-8)
 
 
 @pytest.mark.parametrize("loss", [1e-4, 0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0])
-def test_the_gaussian_price_is_that_of_the_vertex(loss: float) -> None:
-    assert_gaussian_price(loss)
+def test_the_gaussian_cost_is_that_of_the_vertex(loss: float) -> None:
+    assert_gaussian_cost(loss)
 
 
 @given(st.floats(-8, 1.6))
-def test_the_gaussian_price_is_never_below_the_vertex(log_loss: float) -> None:
-    assert_gaussian_price(10**log_loss)
+def test_the_gaussian_cost_is_never_below_the_vertex(log_loss: float) -> None:
+    assert_gaussian_cost(10**log_loss)
 
 
 @pytest.mark.parametrize("loss", [1e-8, 1e-12, 1e-17, 1e-300])
-def test_the_gaussian_price_of_a_small_loss_is_never_below_the_vertex(loss: float) -> None:
-    assert_gaussian_price(loss)
+def test_the_gaussian_cost_of_a_small_loss_is_never_below_the_vertex(loss: float) -> None:
+    assert_gaussian_cost(loss)
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.3, 1.0, 4.0, 12.0])
-def test_the_gaussian_profile_at_that_price_lies_above_the_pure_one(loss: float) -> None:
+def test_the_gaussian_profile_at_that_cost_lies_above_the_pure_one(loss: float) -> None:
     """Profile above profile everywhere is trade-off curve below trade-off curve."""
-    (price,) = PureDP(loss).price("gaussian")
-    mu = math.sqrt(price) * (1 + 1e-15)
+    (cost,) = PureDP(loss).cost("gaussian")
+    mu = math.sqrt(cost) * (1 + 1e-15)
     for i in range(61):
         epsilon = loss * i / 60
         assert oracles.response_delta(loss, epsilon) <= oracles.gaussian_delta(mu, epsilon)
 
 
 @pytest.mark.parametrize("loss", [0.3, 1.0, 4.0])
-def test_a_lower_gaussian_price_would_be_wrong(loss: float) -> None:
+def test_a_lower_gaussian_cost_would_be_wrong(loss: float) -> None:
     """The control: with a μ that is 1e-6 smaller, the pure profile sticks out somewhere."""
-    mu = math.sqrt(PureDP(loss).price("gaussian")[0]) * (1 - 1e-6)
+    mu = math.sqrt(PureDP(loss).cost("gaussian")[0]) * (1 - 1e-6)
     grid = [loss * i / 60 for i in range(61)]
     assert any(oracles.response_delta(loss, e) > oracles.gaussian_delta(mu, e) for e in grid)
 

@@ -19,7 +19,7 @@ ABSOLUTE = 1e-300  # where the reference is 0
 CUT = 1e-17  # more than what was cut off the references
 
 REFERENCE = json.loads(reference.PATH.read_text("utf-8"))
-LEAVES = {
+COMPONENTS = {
     "pure": "PureDP",
     "zcdp": "ZCDP",
     "gaussian": "GaussianDP",
@@ -35,7 +35,7 @@ SIDES = (" add", " remove")
 
 def leaf(kind: str, *numbers: str) -> Any:
     second = int if kind.startswith("discrete") else float
-    return getattr(gd.guarantees, LEAVES[kind])(float(numbers[0]), *map(second, numbers[1:]))
+    return getattr(gd.guarantees, COMPONENTS[kind])(float(numbers[0]), *map(second, numbers[1:]))
 
 
 def composed(parts: list[Any]) -> Any:

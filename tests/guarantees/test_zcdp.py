@@ -75,12 +75,12 @@ def test_renyi(rho: float, order: float) -> None:
         assert_upper(ZCDP(rho).renyi(order), mpmath.mpf(rho) * mpmath.mpf(order), 1e-13)
 
 
-def test_prices() -> None:
+def test_costs() -> None:
     guarantee = ZCDP(0.1)
-    assert guarantee.price("zcdp") == (Fraction(1, 10),)
-    assert guarantee.price("pure") is guarantee.price("approx") is guarantee.price("gaussian") is None
-    assert ZCDP(0).price("gaussian") == (0,)
-    assert ZCDP(0).price("approx") == (0, 0)
+    assert guarantee.cost("zcdp") == (Fraction(1, 10),)
+    assert guarantee.cost("pure") is guarantee.cost("approx") is guarantee.cost("gaussian") is None
+    assert ZCDP(0).cost("gaussian") == (0,)
+    assert ZCDP(0).cost("approx") == (0, 0)
 
 
 def test_nothing_leaks_nothing() -> None:

@@ -17,7 +17,7 @@ from tests.ledger.kit import UNIT
 from tests.postgres import missing, shared_server
 
 KEYS = st.sampled_from("abcdef")
-PRICES = st.sampled_from(["0", "0.1", "0.2", "0.3", "0.7", "1e-9", "1e-30", "3"])
+COSTS = st.sampled_from(["0", "0.1", "0.2", "0.3", "0.7", "1e-9", "1e-30", "3"])
 
 
 class History(RuleBasedStateMachine):
@@ -33,18 +33,18 @@ class History(RuleBasedStateMachine):
     def start(self) -> Ledger:
         return Ledger.in_memory(PureDP(1))
 
-    @rule(key=KEYS, price=PRICES, query=st.sampled_from(["SEX", "AGE"]))
-    def reserve(self, key: str, price: str, query: str) -> None:
+    @rule(key=KEYS, cost=COSTS, query=st.sampled_from(["SEX", "AGE"]))
+    def reserve(self, key: str, cost: str, query: str) -> None:
         if key in self.requests:
-            replayed = self.requests[key] == (price, query) and key in self.released
+            replayed = self.requests[key] == (cost, query) and key in self.released
             expected: object = Stored(key, self.released[key]) if replayed else None
         else:
-            expected = Reservation if self.spent + Fraction(price) <= 1 else None
-        found = self.try_reserve(PureDP(float(price)), query, key)
+            expected = Reservation if self.spent + Fraction(cost) <= 1 else None
+        found = self.try_reserve(PureDP(float(cost)), query, key)
         if expected is Reservation:
             assert isinstance(found, Reservation)
-            self.spent += Fraction(price)
-            self.requests[key], self.open[key] = (price, query), found
+            self.spent += Fraction(cost)
+            self.requests[key], self.open[key] = (cost, query), found
         else:
             assert found == expected
 

@@ -61,7 +61,7 @@ def test_every_currency_refuses_in_its_own_words(budget: Guarantee, asked: Guara
     assert [entry.kind for entry in ledger.entries()] == ["open"]
 
 
-def test_the_first_guarantee_with_a_price_is_charged(ledger: Ledger) -> None:
+def test_the_first_guarantee_with_a_cost_is_charged(ledger: Ledger) -> None:
     guarantees = [GaussianDP(0.5), PureDP(0.25), PureDP(0.5)]
     assert ledger.affords(*guarantees)
     reservation = ledger.reserve(guarantees, table="people", unit=UNIT, request={})

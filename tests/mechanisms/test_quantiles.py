@@ -257,7 +257,7 @@ def test_what_is_asked_is_kept_and_nearly_used(guarantee, count) -> None:
             spent, most = float(mechanism.guarantee.epsilon(delta)), asked
             assert epsilon >= asked / (4 * count) * (1 - 1e-9)
         case gd.ZCDP(rho=rho):
-            spent, most = float(mechanism.guarantee.price("zcdp")[0]), rho
+            spent, most = float(mechanism.guarantee.cost("zcdp")[0]), rho
     assert most * (1 - 2e-4) < spent <= most
 
 

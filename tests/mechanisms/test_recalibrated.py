@@ -93,7 +93,7 @@ def test_private_max_as_printed_keeps_what_it_says_rounded_up() -> None:
     assert gd.NoisyMax.as_printed(LpBall(2, np.inf), gd.PureDP(0.1)).guarantee == gd.PureDP(0.15)
     for epsilon in (0.1, 1 / 3, 0.7, 1e-3 / 7):
         made = gd.NoisyMax.as_printed(LpBall(2, np.inf), gd.PureDP(epsilon))
-        assert made.guarantee.price("pure")[0] >= made.epsilon * 3 / 2
+        assert made.guarantee.cost("pure")[0] >= made.epsilon * 3 / 2
 
 
 # -- mechanisms of one's own -----------------------------------------------------------------------------------------

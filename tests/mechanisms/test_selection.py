@@ -214,7 +214,7 @@ def test_the_range_keeps_the_guarantee_and_no_more(guarantee) -> None:
         assert kept.delta(0.5) <= guarantee.delta_value < larger.delta(0.5)
     elif isinstance(guarantee, gd.ZCDP):
         assert found == pytest.approx(0.4)
-        assert kept.price("zcdp")[0] <= Fraction(2, 100) < larger.price("zcdp")[0]
+        assert kept.cost("zcdp")[0] <= Fraction(2, 100) < larger.cost("zcdp")[0]
     else:
         assert found == 0.5
 
@@ -292,8 +292,8 @@ def test_peeling_is_a_gaussian_and_exponentials() -> None:
     assert math.sqrt(2) * float(printed.step / printed.rate) / 0.001 == pytest.approx(115.2, rel=1e-3)
     assert printed.guarantee.epsilon(1e-6) < 0.5  # private, and wasteful
     rho = gd.Peeling.calibrate(body, gd.ZCDP(0.05), k=k)
-    assert rho.guarantee.price("zcdp")[0] <= Fraction(5, 100)
-    assert float(rho.guarantee.price("zcdp")[0]) == pytest.approx(0.05)
+    assert rho.guarantee.cost("zcdp")[0] <= Fraction(5, 100)
+    assert float(rho.guarantee.cost("zcdp")[0]) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("k", [1, 3])

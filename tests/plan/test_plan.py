@@ -1,4 +1,4 @@
-"""Plans: candidates, choice, prices, and from a wanted error to epsilon."""
+"""Plans: candidates, choice, costs, and from a wanted error to epsilon."""
 
 import json
 import math
@@ -271,7 +271,7 @@ SIZES = st.floats(1e-9, 50)
 @given(SIZES)
 def test_the_pure_guarantee_within_zcdp_costs_no_more(rho: float) -> None:
     inside = pure_within(gd.ZCDP(rho))
-    assert inside.price("zcdp") <= gd.ZCDP(rho).price("zcdp")
+    assert inside.cost("zcdp") <= gd.ZCDP(rho).cost("zcdp")
     assert inside.epsilon_value == pytest.approx(math.sqrt(2 * rho), rel=1e-9)
     for order in (1.001, 2, 30):
         assert inside.renyi(order) <= gd.ZCDP(rho).renyi(order)
@@ -289,26 +289,26 @@ def largest_pure(mu: float) -> mpmath.mpf:
 def test_the_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
     inside = pure_within(gd.GaussianDP(mu))
     assert largest_pure(mu) * (1 - 1e-9) <= inside.epsilon_value <= largest_pure(mu)
-    assert inside.price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
+    assert inside.cost("gaussian") <= gd.GaussianDP(mu).cost("gaussian")
 
 
 @pytest.mark.parametrize("mu", [1e-5, 1.1e-7, 3e-10])
 def test_a_tiny_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
-    assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
+    assert pure_within(gd.GaussianDP(mu)).cost("gaussian") <= gd.GaussianDP(mu).cost("gaussian")
     assert largest_pure(mu) * (1 - 1e-9) <= pure_within(gd.GaussianDP(mu)).epsilon_value <= largest_pure(mu)
 
 
 @pytest.mark.parametrize("mu", [30.0, 49.0, 50.0, 90.0, 1e3, 1e5])
 def test_a_large_pure_guarantee_within_a_gaussian_one_costs_no_more(mu: float) -> None:
-    assert pure_within(gd.GaussianDP(mu)).price("gaussian") <= gd.GaussianDP(mu).price("gaussian")
+    assert pure_within(gd.GaussianDP(mu)).cost("gaussian") <= gd.GaussianDP(mu).cost("gaussian")
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.floats(-9, 2.5))
-def test_the_gaussian_price_of_a_pure_guarantee_is_above_it_and_near(exponent: float) -> None:
-    """The largest pure guarantee within the Gaussian one of that price is the guarantee itself, to twelve digits."""
+def test_the_gaussian_cost_of_a_pure_guarantee_is_above_it_and_near(exponent: float) -> None:
+    """The largest pure guarantee within the Gaussian one of that cost is the guarantee itself, to twelve digits."""
     epsilon = 10**exponent
-    (square,) = gd.PureDP(epsilon).price("gaussian")
+    (square,) = gd.PureDP(epsilon).cost("gaussian")
     largest = largest_pure(math.sqrt(square))
     assert epsilon * (1 - 1e-15) <= largest <= epsilon * (1 + 1e-12)
 

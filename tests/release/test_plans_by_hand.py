@@ -46,7 +46,7 @@ def test_no_kind_of_guarantee_is_a_way_to_underpay(table: Table, guarantee: dict
     assert [entry.kind for entry in refusing.entries()] == ["open"]
     for one, budget in itertools.product(made.candidates, BUDGETS):
         ledger, own = Ledger.in_memory(budget), one.mechanism.guarantee
-        with contextlib.suppress(LedgerRefused):  # a kind that this budget has no price for
+        with contextlib.suppress(LedgerRefused):  # a kind that this budget has no cost for
             answer = gd.release(QUERY, table, ledger=ledger, planned=dataclasses.replace(made, mechanism=one.mechanism))
             charged = ledger.entries()[-2].guarantee
             assert charged in (own, made.asked)

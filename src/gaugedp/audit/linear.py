@@ -100,10 +100,10 @@ def expected_scale(mechanism: Matrix) -> tuple[float, bool]:
     radius = mechanism.strategy.radius / float(mechanism.step)
     if not is_integer(mechanism.body):
         radius += mechanism.strategy.cube_radius()
-    pure = mechanism.guarantee.price("pure")
+    pure = mechanism.guarantee.cost("pure")
     if pure is not None:
         return radius / float(pure[0]), False
-    square = mechanism.guarantee.price("zcdp")
+    square = mechanism.guarantee.cost("zcdp")
     assert square is not None  # ρ = μ²/2
     return radius / math.sqrt(2 * square[0]), True
 

@@ -44,7 +44,7 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progre
 
 def expected_scale(mechanism: ShapedNoise) -> float:
     """Return Δ/ε in steps, ε that of the guarantee."""
-    epsilon, _ = mechanism.guarantee.price("approx") or (0, 0)
+    epsilon, _ = mechanism.guarantee.cost("approx") or (0, 0)
     return mechanism.stretch / float(epsilon) / float(mechanism.step)
 
 

@@ -13,7 +13,7 @@ from gaugedp.cli.shared import (
     budget,
     budget_option,
     check_apart,
-    check_price,
+    check_chargeable,
     check_writable,
     load,
     numbers,
@@ -89,7 +89,7 @@ def fit(
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), guarantee)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
-    check_price(total, [planned.guarantee, planned.guarantee_of_parts])
+    check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
     remark_on_delta(planned.guarantee, total)
     account = open_ledger(ledger_path, total, source.name, unit)
     found = _fitted(planned, look, source, account)

@@ -106,7 +106,7 @@ def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
     What a best order has spent is an ε at a δ already: a second one beside it is for those who ask for it.
     """
     epsilon = account.total.epsilon(delta)
-    is_smaller = account.budget.currency != "best_order" and epsilon < _SMALLER * account.spent.epsilon(delta)
+    is_smaller = account.budget.accounting != "best_order" and epsilon < _SMALLER * account.spent.epsilon(delta)
     if is_asked or is_smaller:
         yield (
             f"If all guarantees were fixed in advance, the total is: epsilon {digits_up(epsilon)} at delta {delta:g}. "

@@ -14,7 +14,7 @@ from gaugedp.cli.shared import (
     budget,
     budget_option,
     check_apart,
-    check_price,
+    check_chargeable,
     check_writable,
     guarantee_options,
     load,
@@ -105,7 +105,7 @@ def release(
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
-    check_price(total, chargeable(planned.mechanism.guarantee, planned.asked))
+    check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
     account = open_ledger(ledger_path, total, source.name, unit)
     answer = make_release(

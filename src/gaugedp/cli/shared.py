@@ -190,8 +190,8 @@ def cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def check_price(total: Guarantee | None, guarantees: Sequence[Guarantee]) -> None:
-    """Refuse guarantees that a budget has no price for before a ledger is made with it."""
+def check_chargeable(total: Guarantee | None, guarantees: Sequence[Guarantee]) -> None:
+    """Refuse guarantees that a budget has no cost for before a ledger is made with it."""
     if total is not None:
         Budget(total).charge(*guarantees)
 

@@ -73,7 +73,7 @@ class TableFit:
 
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
-        """The guarantee of the parts one by one, which has a price in some ledgers where `guarantee` has none."""
+        """The guarantee of the parts one by one, which has a cost in some ledgers where `guarantee` has none."""
         fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(group_size(self.unit))
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.pure import PureDP
@@ -20,7 +20,7 @@ class ApproxDP(Guarantee):
 
     epsilon_value: float
     delta_value: float
-    currency: ClassVar[Currency | None] = "approx"
+    accounting: ClassVar[Accounting | None] = "approx"
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value, delta=self.delta_value)
@@ -57,11 +57,11 @@ class ApproxDP(Guarantee):
         epsilon, delta = self.epsilon_value, self.delta_value
         return self == other or other.delta(epsilon) <= delta or other.epsilon(delta) <= epsilon
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""
-        if currency == "approx":
+        if accounting == "approx":
             return (decimal(self.epsilon_value), decimal(self.delta_value))
-        return None if self.delta_value > 0 else PureDP(self.epsilon_value).price(currency)
+        return None if self.delta_value > 0 else PureDP(self.epsilon_value).cost(accounting)
 
     def group(self, size: int) -> "ApproxDP":
         """Return (kε, δ·(e^{kε} − 1)/(e^ε − 1)), k = `size`: the sum of e^{jε}δ over j < k."""

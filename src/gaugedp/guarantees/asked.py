@@ -52,7 +52,7 @@ def chargeable(own: Guarantee, asked: Guarantee) -> list[Guarantee]:
     """
     if not _follows(asked, own):
         raise InvalidRequest(f"{own!r} does not imply {asked!r}.", "Take the plan as it was made.")
-    plain, wanted = own.price("approx"), asked.price("approx")
+    plain, wanted = own.cost("approx"), asked.cost("approx")
     is_dearer = isinstance(asked, ApproxDP) and plain is not None and wanted is not None and plain[0] > wanted[0]
     return [asked, own] if is_dearer else [own, asked]
 

@@ -1,4 +1,4 @@
-"""What a guarantee answers: its Rényi curve, its privacy profile, its price in a ledger's currency."""
+"""What a guarantee answers: its Rényi curve, its privacy profile, its cost in a ledger's accounting."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,8 +12,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.losses.base import Pair
 
-Currency = Literal["pure", "approx", "zcdp", "gaussian", "renyi", "best_order"]
-Price = tuple[Fraction, ...]
+Accounting = Literal["pure", "approx", "zcdp", "gaussian", "renyi", "best_order"]
+Cost = tuple[Fraction, ...]
 Method = Literal["basic", "advanced", "rdp", "tight"]
 METHODS = ("basic", "advanced", "rdp", "tight")
 
@@ -27,7 +27,7 @@ class Guarantee(ABC):
     `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the earlier.
     """
 
-    currency: ClassVar[Currency | None] = None
+    accounting: ClassVar[Accounting | None] = None
     pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
 
     @abstractmethod
@@ -43,10 +43,10 @@ class Guarantee(ABC):
         """
 
     @abstractmethod
-    def price(self, currency: Currency) -> Price | None:
-        """Return what a budget in `currency` is charged: numbers that add up under composition; None if it cannot be.
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return what a budget in `accounting` is charged: numbers that add up under composition; None if it cannot be.
 
-        The currencies: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). Each sum is valid
+        Accounting is "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). Each sum is valid
         also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md for the theorems.
         """
 
@@ -61,11 +61,11 @@ class Guarantee(ABC):
     def follows_from(self, other: "Guarantee") -> bool:
         """Whether all that keeps `other` keeps this guarantee too; False where no rule here shows it.
 
-        A price is itself a guarantee in its currency, so the prices of both are compared.
+        A cost is itself a guarantee in its accounting, so the costs of both are compared.
         """
-        if self == other or self.currency is None:
+        if self == other or self.accounting is None:
             return self == other
-        own, others = self.price(self.currency), other.price(self.currency)
+        own, others = self.cost(self.accounting), other.cost(self.accounting)
         return own is not None and others is not None and all(a <= b for a, b in zip(others, own, strict=True))
 
     def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
@@ -76,7 +76,7 @@ class Guarantee(ABC):
         """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
         return None
 
-    def leaves(self) -> "Iterable[tuple[Guarantee, int]]":
+    def components(self) -> "Iterable[tuple[Guarantee, int]]":
         """Return the single guarantees and how often each is made."""
         return ((self, 1),)
 

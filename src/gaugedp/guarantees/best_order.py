@@ -9,7 +9,7 @@ from gaugedp._numbers import exact
 from gaugedp._validate import between, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Currency, Guarantee, Price
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee
 from gaugedp.guarantees.losses.base import Pair
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0)
@@ -26,7 +26,7 @@ class BestOrder(Guarantee):
     epsilon_value: float
     delta_value: float
     orders: tuple[float, ...]
-    currency: ClassVar[Currency | None] = "best_order"
+    accounting: ClassVar[Accounting | None] = "best_order"
 
     def __init__(self, epsilon: float, delta: float, orders: Sequence[float] = ORDERS) -> None:
         positive(epsilon=epsilon)
@@ -73,9 +73,9 @@ class BestOrder(Guarantee):
         """Whether (ε, δ) follows."""
         return self._point.follows_from(other)
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return (ε, δ) in "approx"."""
-        return self._point.price(currency)
+        return self._point.cost(accounting)
 
     def group(self, size: int) -> ApproxDP:
         """Return what (ε, δ) says to a group."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, positive, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
 from gaugedp.guarantees.pure import PureDP
@@ -69,12 +69,12 @@ class ExponentialLoss(Guarantee):
         lost = 2 * (math.log1p(-root) if root < 0.5 else math.log(near_1))
         return min(self.epsilon_value, max(0.0, up(self.epsilon_value + lost) + 2.0**-48 * (self.epsilon_value - lost)))
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return ε²/8 in "zcdp", else what ε-DP costs."""
         return (
             (decimal(self.epsilon_value) ** 2 / 8,)
-            if currency == "zcdp"
-            else PureDP(self.epsilon_value).price(currency)
+            if accounting == "zcdp"
+            else PureDP(self.epsilon_value).cost(accounting)
         )
 
     def group(self, size: int) -> "ExponentialLoss":

@@ -8,7 +8,7 @@ from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Currency, Guarantee
+from gaugedp.guarantees.base import Accounting, Guarantee
 from gaugedp.guarantees.best_order import BestOrder
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
@@ -16,7 +16,7 @@ from gaugedp.guarantees.renyi import RenyiDP
 from gaugedp.guarantees.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.guarantees.zcdp import ZCDP
 
-UNITS = 10**30  # prices are counted in whole units of 1e-30, always rounded against the spender
+UNITS = 10**30  # costs are counted in whole units of 1e-30, always rounded against the spender
 
 _ASK = {
     "pure": "Ask with epsilon alone",
@@ -37,16 +37,16 @@ class Budget:
     """
 
     def __init__(self, total: Guarantee) -> None:
-        if not isinstance(total, Guarantee) or total.currency is None:
+        if not isinstance(total, Guarantee) or total.accounting is None:
             raise InvalidRequest(
                 f"{total!r} is not a budget.",
                 "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or BestOrder, such as gd.PureDP(3).",
             )
         self.total = total
-        self.currency: Currency = total.currency
+        self.accounting: Accounting = total.accounting
         self.orders = total.orders if isinstance(total, RenyiDP | BestOrder) else ()
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
-        if (max if self.currency == "best_order" else min)(self.capacity) <= 0:
+        if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
                 f"The budget {total!r} is empty.", "Give numbers of at least 1e-30 (PureDP where delta is 0)."
             )
@@ -56,41 +56,41 @@ class Budget:
             return tuple(decimal(value) for value in self.total.values)
         if isinstance(self.total, BestOrder):
             return tuple(Fraction(max(number, -1.0)) for number in self.total.capacity)
-        return self.total.price(self.currency) or ()
+        return self.total.cost(self.accounting) or ()
 
     @property
     def nothing(self) -> tuple[int, ...]:
         """The charge of having spent nothing."""
         return (0,) * len(self.capacity)
 
-    def priced(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
-        """Return the first of `guarantees` that has a price in this budget's currency, None without one."""
+    def first_chargeable(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
+        """Return the first of `guarantees` that has a cost under this budget's accounting, None without one."""
         return next((guarantee for guarantee in guarantees if self._charge(guarantee) is not None), None)
 
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
-        """Return the charge of the first of `guarantees` that has a price in this budget's currency."""
+        """Return the charge of the first of `guarantees` that has a cost under this budget's accounting."""
         for guarantee in guarantees:
             found = self._charge(guarantee)
             if found is not None:
                 return found
         raise LedgerRefused(
             f"A budget of {self.total!r} cannot be charged for {guarantees[0]!r}.",
-            f"{_ASK[self.currency]}, or use a ledger with a budget of that kind.",
+            f"{_ASK[self.accounting]}, or use a ledger with a budget of that kind.",
         )
 
     def _charge(self, guarantee: Guarantee) -> tuple[int, ...] | None:
         if not self.orders:
-            price = guarantee.price(self.currency)
-            return None if price is None else tuple(math.ceil(number * UNITS) for number in price)
+            cost = guarantee.cost(self.accounting)
+            return None if cost is None else tuple(math.ceil(number * UNITS) for number in cost)
         curve = [guarantee.renyi(order) for order in self.orders]
-        if (min if self.currency == "best_order" else max)(curve) == math.inf:
+        if (min if self.accounting == "best_order" else max)(curve) == math.inf:
             return None
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
         """Whether `charge` still fits after `spent`: in every number, or in one where the best order counts."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
-        return any(fits) if self.currency == "best_order" else all(fits)
+        return any(fits) if self.accounting == "best_order" else all(fits)
 
     def guarantee(self, units: tuple[int, ...]) -> Guarantee:
         """Return the guarantee that a sum of charges amounts to, in the budget's own kind, rounded up."""
@@ -130,7 +130,7 @@ class Budget:
             ]
             return RenyiDP([order for order, _ in known], [rounded(number) for _, number in known])
         numbers = [rounded(number) for number in exact]
-        match self.currency:
+        match self.accounting:
             case "pure":
                 return PureDP(numbers[0])
             case "approx":

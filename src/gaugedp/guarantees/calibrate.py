@@ -154,7 +154,7 @@ def _least(
         closed = guarantee.exact_delta(epsilon)
         if closed is not None:
             return _log_ratio(closed, delta)
-        total = Total(guarantee.leaves(), remove)
+        total = Total(guarantee.components(), remove)
         if total.others:
             return _log_ratio(1.0, delta)
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._validate import whole
 from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import up
@@ -46,16 +46,16 @@ class Composed(Guarantee):
         """Return nothing: the accountant looks at the parts."""
         return
 
-    def leaves(self) -> Parts:
+    def components(self) -> Parts:
         """Return the parts."""
         return self.parts
 
-    def price(self, currency: Currency) -> Price | None:
-        """Return the sum of the parts' prices, None where one of them has none."""
-        prices = [(part.price(currency), count) for part, count in self.parts]
-        if any(price is None for price, _ in prices):
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return the sum of the parts' costs, None where one of them has none."""
+        costs = [(part.cost(accounting), count) for part, count in self.parts]
+        if any(cost is None for cost, _ in costs):
             return None
-        columns = zip(*([count * number for number in price] for price, count in prices if price), strict=True)
+        columns = zip(*([count * number for number in cost] for cost, count in costs if cost), strict=True)
         return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
@@ -84,7 +84,7 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
         whole(minimum=0, count=count)
-        for leaf, times in part.leaves():
+        for leaf, times in part.components():
             counts[leaf] = counts.get(leaf, 0) + times * int(count)
     kept = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
     if not kept:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._validate import decimal, positive, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
 from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
@@ -82,16 +82,16 @@ class DiscreteLaplaceLoss(Guarantee):
         lattice = (-self._pure, 2 / decimal(self.scale))
         return Pair(FiniteLosses, (Atoms(values, weights, lattice),))
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (d/scale)-DP costs."""
-        match currency:
+        match accounting:
             case "pure":
                 return (self._pure,)
             case "approx":
                 return (self._pure, Fraction(0))
             case "zcdp":
                 return (self._pure**2 / 2,)
-        return PureDP(up_decimal(self._pure)).price(currency)
+        return PureDP(up_decimal(self._pure)).cost(accounting)
 
     def group(self, size: int) -> "DiscreteLaplaceLoss":
         """Return the guarantee at `size` times the sensitivity."""
@@ -142,10 +142,10 @@ class DiscreteGaussianLoss(Guarantee):
         """Return the noise and the noise moved by the sensitivity."""
         return Pair(LatticeGaussianLosses, (self.noise_std, self.sensitivity))
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return d²/(2σ²) in "zcdp"; nothing in the others."""
         square = (decimal(self.sensitivity) / decimal(self.noise_std)) ** 2
-        return (square / 2,) if currency == "zcdp" else None
+        return (square / 2,) if accounting == "zcdp" else None
 
     def group(self, size: int) -> "DiscreteGaussianLoss":
         """Return the guarantee at `size` times the sensitivity."""

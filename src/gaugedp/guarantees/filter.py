@@ -10,7 +10,7 @@ from gaugedp.guarantees.printed import rounded_left, rounded_up
 class Filter:
     """Releases may go on, each guarantee chosen after all earlier answers, while `admits` says so.
 
-    What was spent then keeps the `budget` (docs/theory/budgets.md): sums of prices for PureDP, ApproxDP,
+    What was spent then keeps the `budget` (docs/theory/budgets.md): sums of costs for PureDP, ApproxDP,
     ZCDP and GaussianDP, sums of Rényi curves at every order for RenyiDP and at the best order for BestOrder.
     Not durable and not shared: a `Ledger` is both.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
-from gaugedp.guarantees.base import Currency, Guarantee, Price
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.base import Pair
 from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
@@ -57,15 +57,15 @@ class FiniteLoss(Guarantee):
         one, other = (self.p, self.q) if remove else (self.q, self.p)
         return sum((x for x, y in zip(one, other, strict=True) if x and not y), Fraction(0))
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
         pairs = [self.pair(remove) for remove in (True, False)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
-        price = PureDP(up(loss)).price(currency)
+        cost = PureDP(up(loss)).cost(accounting)
         impossible = max(self._impossible(remove) for remove in (True, False))
-        if currency == "approx" and price is not None:
-            return (price[0], impossible)
-        return price if impossible == 0 else None
+        if accounting == "approx" and cost is not None:
+            return (cost[0], impossible)
+        return cost if impossible == 0 else None
 
     def group(self, size: int) -> Guarantee:
         """Return what the Rényi curve says to a group."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.gaussian import GaussianLosses
@@ -23,7 +23,7 @@ class GaussianDP(Guarantee):
     """
 
     mu: float
-    currency: ClassVar[Currency | None] = "gaussian"
+    accounting: ClassVar[Accounting | None] = "gaussian"
 
     def __post_init__(self) -> None:
         non_negative(mu=self.mu)
@@ -51,17 +51,17 @@ class GaussianDP(Guarantee):
             return 0.0
         return math.inf if delta == 0 else gaussian_epsilon(self.mu, delta)
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return μ² in "gaussian" and μ²/2 in "zcdp"; nothing in the others for μ > 0."""
         square = decimal(self.mu) ** 2
-        match currency:
+        match accounting:
             case "gaussian":
                 return (square,)
             case "zcdp":
                 return (square / 2,)
         if self.mu > 0:
             return None
-        return (Fraction(0), Fraction(0)) if currency == "approx" else (Fraction(0),)
+        return (Fraction(0), Fraction(0)) if accounting == "approx" else (Fraction(0),)
 
     def group(self, size: int) -> "GaussianDP":
         """Return (size·μ)-GDP (Dong, Roth and Su 2022, theorem 2.14)."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from gaugedp._validate import one_of, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.rounding import up, up_decimal
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
@@ -68,8 +68,8 @@ class Grouped(Guarantee):
     def chain_delta(self, epsilon: float) -> float:
         """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
         most = epsilon / self.size
-        price = self.guarantee.price("approx")
-        own = [] if price is None else [up_decimal(min(price[0], Fraction(2) ** 1000))]
+        cost = self.guarantee.cost("approx")
+        own = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
         tried = [0.0, most, *(each for each in (*own, *_TRIED) if each < most)]
         return min(1.0, *(up(float(self.guarantee.delta(each)) * self._factor(each)) for each in tried))
 
@@ -98,13 +98,13 @@ class Grouped(Guarantee):
             return up(self.size * math.exp(total))
         return up(math.expm1(total) / math.expm1(each), relative=2.0**-40)
 
-    def price(self, currency: Currency) -> Price | None:
-        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the guarantee has such a price; None for δ > 0."""
-        price = self.guarantee.price(currency)
-        if price is None or (currency == "approx" and price[1] > 0):
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the guarantee has such a cost; None for δ > 0."""
+        cost = self.guarantee.cost(accounting)
+        if cost is None or (accounting == "approx" and cost[1] > 0):
             return None
-        factor = self.size if currency in {"pure", "approx"} else self.size**2
-        return tuple(factor * number for number in price)
+        factor = self.size if accounting in {"pure", "approx"} else self.size**2
+        return tuple(factor * number for number in cost)
 
     def group(self, size: int) -> "Grouped":
         """Return the guarantee to groups of groups."""

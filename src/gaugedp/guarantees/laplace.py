@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._validate import decimal, positive, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.laplace import LaplaceLosses
 from gaugedp.guarantees.pure import PureDP
@@ -66,17 +66,17 @@ class LaplaceLoss(Guarantee):
         lost = 2 * math.log1p(-delta)
         return min(self.shift, max(0.0, up(self.shift + lost) + 2.0**-50 * (self.shift - lost)))
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (1/λ)-DP costs."""
         exact = 1 / decimal(self.scale)
-        match currency:
+        match accounting:
             case "pure":
                 return (exact,)
             case "approx":
                 return (exact, Fraction(0))
             case "zcdp":
                 return (exact**2 / 2,)
-        return PureDP(self.shift).price(currency)
+        return PureDP(self.shift).cost(accounting)
 
     def group(self, size: int) -> "LaplaceLoss":
         """Return the guarantee at `size` times the sensitivity: the scale divided by `size`."""

@@ -28,7 +28,7 @@ class Odometer:
     def add(self, guarantee: Guarantee, count: int = 1) -> None:
         """Add `count` releases with this guarantee."""
         whole(minimum=0, count=count)
-        for leaf, times in (guarantee * int(count)).leaves():
+        for leaf, times in (guarantee * int(count)).components():
             self._parts[leaf] = self._parts.get(leaf, 0) + times
             self._new[leaf] = self._new.get(leaf, 0) + times
 

@@ -9,7 +9,7 @@ import scipy
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
 from gaugedp.guarantees.losses.response import ResponseLosses
 from gaugedp.guarantees.rounding import above, up, up_decimal
@@ -26,7 +26,7 @@ class PureDP(Guarantee):
     """
 
     epsilon_value: float
-    currency: ClassVar[Currency | None] = "pure"
+    accounting: ClassVar[Accounting | None] = "pure"
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
@@ -71,10 +71,10 @@ class PureDP(Guarantee):
             else min(self.epsilon_value, max(0.0, up(self.epsilon_value + math.log(ratio) + 2.0**-49)))
         )
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
         exact = decimal(self.epsilon_value)
-        match currency:
+        match accounting:
             case "pure":
                 return (exact,)
             case "approx":

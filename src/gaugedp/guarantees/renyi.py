@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.groups import doublings, group_factor
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.rounding import up, up_decimal
@@ -25,7 +25,7 @@ class RenyiDP(Guarantee):
 
     orders: tuple[float, ...]
     values: tuple[float, ...]
-    currency: ClassVar[Currency | None] = "renyi"
+    accounting: ClassVar[Accounting | None] = "renyi"
 
     def __init__(self, orders: Sequence[float] | float, values: Sequence[float] | float) -> None:
         listed = _listed(orders), _listed(values)
@@ -64,9 +64,9 @@ class RenyiDP(Guarantee):
         """Whether the curve of `other` is nowhere above this one, at the orders known."""
         return all(other.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
 
-    def price(self, currency: Currency) -> Price | None:
-        """Return the price of the pure guarantee at order ∞; None without one."""
-        return PureDP(self.values[-1]).price(currency) if math.isinf(self.orders[-1]) else None
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return the cost of the pure guarantee at order ∞; None without one."""
+        return PureDP(self.values[-1]).cost(accounting) if math.isinf(self.orders[-1]) else None
 
     def group(self, size: int) -> "RenyiDP":
         """Return (a/2^c, f·value) with 2^c ≥ `size` and the sharper factor f, at every order a > 2^c."""

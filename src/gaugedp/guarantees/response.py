@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gaugedp._validate import non_negative
-from gaugedp.guarantees.base import Currency, Guarantee, Price
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee
 from gaugedp.guarantees.losses.base import Pair
 from gaugedp.guarantees.pure import PureDP
 
@@ -38,9 +38,9 @@ class RandomizedResponseLoss(Guarantee):
         """Return its inverse."""
         return PureDP(self.epsilon_value).exact_epsilon(delta)
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return what ε-DP costs."""
-        return PureDP(self.epsilon_value).price(currency)
+        return PureDP(self.epsilon_value).cost(accounting)
 
     def group(self, size: int) -> PureDP:
         """Return (size·ε)-DP, whether one bit is told of the group or one of each unit."""

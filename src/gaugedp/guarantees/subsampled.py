@@ -10,7 +10,7 @@ import scipy
 
 from gaugedp._validate import positive, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.groups import Grouped
@@ -129,9 +129,9 @@ class SubsampledGaussian(Guarantee):
             epsilon, gap = epsilon + gap, 2 * gap
         return epsilon
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return what the release without sampling costs: sampling never hurts."""
-        return self._whole.price(currency)
+        return self._whole.cost(accounting)
 
     def group(self, size: int) -> Guarantee:
         """Return what the Rényi curve says to a group."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Currency, Guarantee, Price, check_order
+from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
 from gaugedp.guarantees.rounding import above_either, up_decimal
 
 
@@ -16,7 +16,7 @@ class ZCDP(Guarantee):
     """ρ-zCDP: D_a(P‖Q) ≤ ρ·a for every order a > 1 (Bun and Steinke 2016, definition 1.1)."""
 
     rho: float
-    currency: ClassVar[Currency | None] = "zcdp"
+    accounting: ClassVar[Accounting | None] = "zcdp"
 
     def __post_init__(self) -> None:
         non_negative(rho=self.rho)
@@ -41,13 +41,13 @@ class ZCDP(Guarantee):
         """Return 0 at ρ = 0."""
         return None if self.rho else 0.0
 
-    def price(self, currency: Currency) -> Price | None:
+    def cost(self, accounting: Accounting) -> Cost | None:
         """Return ρ in "zcdp"; nothing else is implied for ρ > 0."""
-        if currency == "zcdp":
+        if accounting == "zcdp":
             return (decimal(self.rho),)
         if self.rho > 0:
             return None
-        return (Fraction(0), Fraction(0)) if currency == "approx" else (Fraction(0),)
+        return (Fraction(0), Fraction(0)) if accounting == "approx" else (Fraction(0),)
 
     def group(self, size: int) -> "ZCDP":
         """Return (size²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9)."""

@@ -127,9 +127,9 @@ class Ledger:
         return self._read(lambda books: books.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
-        """Whether a reservation of the first of `guarantees` that has a price here would fit now."""
+        """Whether a reservation of the first of `guarantees` that has a cost here would fit now."""
         _check_guarantees(guarantees)
-        if self._total.priced(guarantees) is None:
+        if self._total.first_chargeable(guarantees) is None:
             return False
         return self._total.admits(self._read(lambda books: books.spent(self._total)), self._total.charge(*guarantees))
 
@@ -143,7 +143,7 @@ class Ledger:
         key: str | None = None,
         resume: bool = False,
     ) -> Reservation | Stored:
-        """Pay for one release before looking: charge the first of `guarantees` that has a price here.
+        """Pay for one release before looking: charge the first of `guarantees` that has a cost here.
 
         On return the charge is durable and final. `request` says what is asked, never what was seen. A `key`
         that was settled for the same request and guarantee returns the stored release at no cost. With `resume`,
@@ -189,8 +189,8 @@ class Ledger:
     def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> Act:
         check_text("The key", key)
         charge = units_text(self._total.charge(*guarantees))
-        priced = self._total.priced(guarantees) or guarantees[0]
-        return Act("reserve", key, canonical(priced.to_dict()), charge, request_text(request))
+        chargeable = self._total.first_chargeable(guarantees) or guarantees[0]
+        return Act("reserve", key, canonical(chargeable.to_dict()), charge, request_text(request))
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
         """Refuse another budget, table or unit than the ledger's; bind what is not yet bound."""

@@ -111,7 +111,7 @@ class Books:
                 f"This release costs {rounded_up(_words(budget, charge, act))}; "
                 f"{left} of {rounded_up(budget.total)} is left in {self.name}.",
                 "Ask for a smaller delta, or for none: the epsilon would fit."
-                if budget.currency == "approx" and budget.admits(spent, (charge[0], 0))
+                if budget.accounting == "approx" and budget.admits(spent, (charge[0], 0))
                 else "Ask for less, or use the answers already released.",
             )
 

@@ -167,7 +167,7 @@ def pure_within(asked: Guarantee) -> PureDP:
         case ZCDP(rho=rho):
             return PureDP(math.sqrt(2 * rho) * (1 - 2.0**-40))
         case GaussianDP(mu=mu):
-            return PureDP(_gap(mu) * (1 - (2.0**-40 if mu < 50 else 1e-8)))  # more than its price is rounded up by
+            return PureDP(_gap(mu) * (1 - (2.0**-40 if mu < 50 else 1e-8)))  # more than its cost is rounded up by
         case PureDP():
             return asked
     raise TypeError(f"{asked!r} is not a single guarantee")

@@ -33,6 +33,6 @@ class KNorm(ShapedNoise):
         return cls(body, satisfied, body, noise, epsilon, stretch, step)
 
     def describe(self) -> str:
-        """Return rank, rate, and the length and the price of the walk where there is one."""
-        walk = f", {self.steps:,} steps of a walk, {self.price_of_walk}" if self.noise.walks else ""
+        """Return rank, rate, and the length and the cost of the walk where there is one."""
+        walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
         return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}"

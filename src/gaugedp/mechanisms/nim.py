@@ -115,9 +115,9 @@ class NIM(ShapedNoise):
         return len(self.noise.levels) if isinstance(self.noise, Nested) else 1
 
     def describe(self) -> str:
-        """Return the number of levels and their shares, and the price of walks where there are any."""
+        """Return the number of levels and their shares, and the cost of walks where there are any."""
         shares = ", ".join(f"{share:.3g}" for share in self.noise.shares) if isinstance(self.noise, Nested) else "1"
-        walk = f", by walks, {self.price_of_walk}" if self.noise.walks else ""
+        walk = f", by walks, {self.cost_of_walk}" if self.noise.walks else ""
         return f"K-norm noise on {self.depth} nested spaces, shares {shares}, rate {self.epsilon:.6g}{walk}"
 
 

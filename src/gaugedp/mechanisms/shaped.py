@@ -80,7 +80,7 @@ class ShapedNoise(AdditiveNoise, ABC):
         return self.noise.steps(self.guarantee.delta_value / (1 + math.exp(self.epsilon)))
 
     @property
-    def price_of_walk(self) -> str:
+    def cost_of_walk(self) -> str:
         """What a walk takes of the guarantee, in words; empty without a walk."""
         if not isinstance(self.guarantee, ApproxDP):
             return ""

@@ -255,7 +255,7 @@ def length_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float
 def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
     """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
     length = length_of(problem, asked, noise)
-    epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon_value
+    epsilon = asked.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
     least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
     return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)

@@ -42,15 +42,15 @@ def _bar(facts: Mapping[str, Any]) -> Html:
 
 
 def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the shares of the budget that were spent before and now, in the budget's currency (the ε of (ε, δ))."""
+    """Return the shares of the budget that were spent before and now, in the budget's accounting (the ε of (ε, δ))."""
     read = [guarantee_in(facts[name]) for name in ("budget", "spent", "charged")]
-    currency = read[0].currency if read[0] is not None else None
-    if currency is None or None in read:
+    accounting = read[0].accounting if read[0] is not None else None
+    if accounting is None or None in read:
         return None
-    prices = [one.price(currency) for one in read if one is not None]
-    if None in prices:
+    costs = [one.cost(accounting) for one in read if one is not None]
+    if None in costs:
         return None
-    budget, spent, charged = (float(price[0]) for price in prices if price is not None)
+    budget, spent, charged = (float(cost[0]) for cost in costs if cost is not None)
     if budget <= 0:
         return None
     now = min(charged / budget, 1.0)

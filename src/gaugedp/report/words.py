@@ -130,7 +130,7 @@ def _single(found: re.Match[str]) -> Guarantee:
 
 def plain(guarantee: Guarantee) -> PureDP | None:
     """Return the pure guarantee that a composition of the exponential mechanism's makes, None for what has none."""
-    if any(not isinstance(part, ExponentialLoss) for part, _ in guarantee.leaves()):
+    if any(not isinstance(part, ExponentialLoss) for part, _ in guarantee.components()):
         return None
     return PureDP(float(guarantee.epsilon(0.0)))
 

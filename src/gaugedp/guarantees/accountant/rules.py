@@ -7,7 +7,7 @@ from fractions import Fraction
 from gaugedp._validate import decimal
 from gaugedp.guarantees.accountant.tight import Found, tight_delta, tight_epsilon
 from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.base import METHODS, Guarantee, Method, Price
+from gaugedp.guarantees.base import METHODS, Cost, Guarantee, Method
 from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
 from gaugedp.guarantees.groups import Grouped
@@ -43,17 +43,17 @@ def least_delta(guarantee: Guarantee, epsilon: float, method: Method | None) -> 
 
 def _uncountable(guarantee: Guarantee) -> bool:
     """Whether there are more releases than floats can count: the plain sum is all there is."""
-    return any(count > _MOST for _, count in guarantee.leaves())
+    return any(count > _MOST for _, count in guarantee.components())
 
 
 def _least(guarantee: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
-    exact = all(part.pair_has_curve for part, _ in guarantee.leaves())  # else the Rényi curve may say less
+    exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may say less
     if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-9):
         return tight
     others = [rule("rdp")]
-    if guarantee.price("approx") is not None or len(tuple(guarantee.leaves())) <= _FEW:
+    if guarantee.cost("approx") is not None or len(tuple(guarantee.components())) <= _FEW:
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
 
@@ -63,8 +63,8 @@ def _least(guarantee: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
 
 def _totals(guarantee: Guarantee) -> list[Total]:
     """Return the total in both directions, once where they are the same."""
-    removed = Total(guarantee.leaves(), remove=True)
-    return [removed] if removed.symmetric else [removed, Total(guarantee.leaves(), remove=False)]
+    removed = Total(guarantee.components(), remove=True)
+    return [removed] if removed.symmetric else [removed, Total(guarantee.components(), remove=False)]
 
 
 def _tight_epsilon(guarantee: Guarantee, delta: float) -> Bound:
@@ -128,7 +128,7 @@ def _with_impossible(total: Total, found: Found) -> Found:
 
 
 def _curves(guarantee: Guarantee) -> list[Total]:
-    parts = list(guarantee.leaves())
+    parts = list(guarantee.components())
     removed = Total(parts, remove=True, curves=True)
     return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=True)]
 
@@ -152,21 +152,21 @@ def _rdp_delta(guarantee: Guarantee, epsilon: float) -> Bound:
 # -- basic and advanced ----------------------------------------------------------------------------
 
 
-def _split(guarantee: Guarantee) -> tuple[list[tuple[Price, int]], list[tuple[Guarantee, int]]]:
+def _split(guarantee: Guarantee) -> tuple[list[tuple[Cost, int]], list[tuple[Guarantee, int]]]:
     """Return the parts that are (ε, δ) by themselves, and the others."""
-    priced, others = [], []
-    for part, count in guarantee.leaves():
-        price = part.price("approx")
-        if price is None:
+    charged, others = [], []
+    for part, count in guarantee.components():
+        cost = part.cost("approx")
+        if cost is None:
             others.append((part, count))
         else:
-            priced.append((price, count))
-    return priced, others
+            charged.append((cost, count))
+    return charged, others
 
 
-def _sums(priced: list[tuple[Price, int]]) -> tuple[Fraction, Fraction]:
+def _sums(charged: list[tuple[Cost, int]]) -> tuple[Fraction, Fraction]:
     """Return Σε and Σδ."""
-    pairs = [(count * price[0], count * price[1]) for price, count in priced]
+    pairs = [(count * cost[0], count * cost[1]) for cost, count in charged]
     return sum((loss for loss, _ in pairs), Fraction(0)), sum((spent for _, spent in pairs), Fraction(0))
 
 
@@ -174,8 +174,8 @@ def _basic_epsilon(guarantee: Guarantee, delta: float) -> Bound:
     """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly. Groups: along a chain."""
     if isinstance(guarantee, Grouped):
         return Bound(guarantee.chain_epsilon(delta), "basic")
-    priced, others = _split(guarantee)
-    epsilon, spent = _sums(priced)
+    charged, others = _split(guarantee)
+    epsilon, spent = _sums(charged)
     left = down(decimal(delta) - spent)
     if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(guarantee))):
         return Bound(math.inf, "basic")
@@ -190,8 +190,8 @@ def _basic_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the rest evenly. Groups: along a chain."""
     if isinstance(guarantee, Grouped):
         return Bound(guarantee.chain_delta(epsilon), "basic")
-    priced, others = _split(guarantee)
-    loss, delta = _sums(priced)
+    charged, others = _split(guarantee)
+    loss, delta = _sums(charged)
     left = down(decimal(epsilon) - min(loss, LARGEST))
     if left < 0 or delta >= 1 or (others and _uncountable(guarantee)):
         return Bound(1.0, "basic")
@@ -202,21 +202,21 @@ def _basic_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     return Bound(min(1.0, up(up_decimal(delta) + rest)), "basic")
 
 
-def _moments(priced: list[tuple[Price, int]]) -> tuple[float, float, Fraction]:
+def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
     """Return Σε·tanh(ε/2), Σε² and Σδ, none of them 0 by underflow."""
-    losses = [(float(min(price[0], LARGEST)), count) for price, count in priced]
+    losses = [(float(min(cost[0], LARGEST)), count) for cost, count in charged]
     least = math.ulp(0.0) if any(loss > 0 for loss, _ in losses) else 0.0
     drift = math.fsum(count * (loss * math.tanh(loss / 2)) for loss, count in losses)
     square = math.fsum(count * (loss * loss) for loss, count in losses)
-    return max(drift, least), max(square, least), _sums(priced)[1]
+    return max(drift, least), max(square, least), _sums(charged)[1]
 
 
 def _advanced_epsilon(guarantee: Guarantee, delta: float) -> Bound:
     """Σε·tanh(ε/2) + √(2·log(1/δ′)·Σε²) at δ′ = δ − Σδ (docs/theory/composition.md); infinity without such parts."""
-    priced, others = _split(guarantee)
+    charged, others = _split(guarantee)
     if others:
         return Bound(math.inf, "advanced")
-    drift, square, spent = _moments(priced)
+    drift, square, spent = _moments(charged)
     left = down(decimal(delta) - spent)
     if left <= 0:
         return Bound(0.0 if square == 0 and left == 0 else math.inf, "advanced")
@@ -226,10 +226,10 @@ def _advanced_epsilon(guarantee: Guarantee, delta: float) -> Bound:
 
 def _advanced_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     """exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
-    priced, others = _split(guarantee)
+    charged, others = _split(guarantee)
     if others:
         return Bound(1.0, "advanced")
-    drift, square, deltas = _moments(priced)
+    drift, square, deltas = _moments(charged)
     spent = above(min(deltas, Fraction(1)))
     if square == 0:
         return Bound(spent, "advanced")

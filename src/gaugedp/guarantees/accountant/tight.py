@@ -133,9 +133,9 @@ def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Co
         offset, span = lattice
         probes = Probes(total, order)
         n_nodes = max(8, math.ceil(math.pi / span / probes.best_step(order, epsilon, log_delta)))
-        if n_nodes * total.cost <= _WORK and n_nodes <= _NODES:
+        if n_nodes * total.work <= _WORK and n_nodes <= _NODES:
             return on_a_lattice(total, order, probes, span, offset, n_nodes)
-    n_largest = max(64, min(_NODES, _WORK // max(1, total.cost)))
+    n_largest = max(64, min(_NODES, _WORK // max(1, total.work)))
     return on_the_line(total, order, epsilon, log_delta, n_largest)
 
 

@@ -63,9 +63,9 @@ class Total:
         return [order - 1 for other, _ in self.others for order in getattr(other, "orders", ()) if 1 < order < math.inf]
 
     @property
-    def cost(self) -> int:
+    def work(self) -> int:
         """How many numbers a point of a line needs."""
-        return sum(family.cost for family in self.families)
+        return sum(family.work for family in self.families)
 
     def log_moment(self, orders: Array) -> Array:
         """Return log M of the families at each of the real `orders`."""

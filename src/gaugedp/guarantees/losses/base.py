@@ -86,7 +86,7 @@ class Losses(ABC):
         return up_decimal(sum((n * decimal(row[0]) for row, n in zip(self.rows, self.times, strict=True)), Fraction(0)))
 
     @property
-    def cost(self) -> int:
+    def work(self) -> int:
         """How many numbers a point of a line needs."""
         return len(self.rows)
 

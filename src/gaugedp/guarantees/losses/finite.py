@@ -61,7 +61,7 @@ class FiniteLosses(Losses):
         return 0.0
 
     @property
-    def cost(self) -> int:
+    def work(self) -> int:
         """One number an atom."""
         return sum(len(values) for values, _ in self.atoms)
 

@@ -33,6 +33,6 @@ class GaussianLosses(Losses):
         return -height * height * self.square / 2
 
     @property
-    def cost(self) -> int:
+    def work(self) -> int:
         """One number, however many rows."""
         return 1

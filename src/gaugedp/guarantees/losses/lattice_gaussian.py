@@ -37,7 +37,7 @@ class LatticeGaussianLosses(Losses):
         return 0.0
 
     @property
-    def cost(self) -> int:
+    def work(self) -> int:
         """A few numbers a row."""
         return 4 * len(self.rows)
 

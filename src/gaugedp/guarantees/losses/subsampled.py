@@ -66,7 +66,7 @@ class SubsampledLosses(Losses):
         return sum(count * _log_tail(order, height, *row) for row, count in zip(self.rows, self.counts, strict=True))
 
     @property
-    def cost(self) -> int:
+    def work(self) -> int:
         """Some hundred nodes a row."""
         return 300 * len(self.rows)
 
