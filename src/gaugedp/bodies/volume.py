@@ -29,7 +29,8 @@ class Volume:
     """The rank-dimensional volume of a body in its span, as a logarithm.
 
     `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted), or
-    "estimate": by drawing, with the `standard_error` of the logarithm. `log_error` bounds how far the rounding of the
+    "certified": a lower bound that holds with `confidence` over a public key, or "estimate": by drawing, with the
+    `standard_error` of the logarithm. `log_error` bounds how far the rounding of the
     generators' frame may have moved an exact logarithm.
     """
 
@@ -37,6 +38,7 @@ class Volume:
     kind: str
     standard_error: float | None = None
     log_error: float = 0.0
+    confidence: float = 1.0
 
     @property
     def value(self) -> float:
