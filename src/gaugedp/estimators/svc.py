@@ -80,7 +80,7 @@ class LinearSVC(LinearClassifier):
             return self.solver, "asked for"
         if len(self.classes) > 2:
             return "gradient", "more than two classes"
-        if isinstance(asked, PureDP):
+        if isinstance(self._kept(asked, size, "objective"), PureDP):
             return "objective", "a pure promise: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is not public: with few it does about as well, with many better"
