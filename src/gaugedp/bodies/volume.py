@@ -20,8 +20,8 @@ _EXACT_TO = 1e-6  # a volume is called exact where its radius, vol^(1/r), is kno
 _HULL_ROUNDING = 1e-9
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
-_MOST_FACETS = 300_000  # that a hull is expected to have: some seconds
-_FASTEST = 2  # times the points, from one hull to the next
+_MOST_FACETS = 300_000  # that a hull is expected to have: some seconds for it and all before it
+_SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _hull(ready: Prepared, log_scale: float) -> Volume:
     order = np.argsort(-np.abs(ready.coordinates).sum(axis=0), kind="stable")
     columns = np.hstack([np.eye(rank), ready.coordinates[:, order]])
     size, following = 0, 2 * rank
-    while following > size:
+    while size < count and following >= min(count, _SLOWEST * size):
         size = min(following, count)
         part = ready.coordinates if size == count else columns[:, : rank + size]
         hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")
