@@ -92,7 +92,7 @@ def test_scaling_keeps_zero_where_the_bounds_hold_it() -> None:
 
 def test_designs_stay_in_the_ball_and_coefficients_come_back() -> None:
     scaling = read_scaling(Reading(3), 2.0)
-    rows = RNG.standard_normal((50, 3)) * 3
+    rows = RNG.standard_normal((50, 3)) * np.where(np.arange(50) < 25, 0.5, 3.0)[:, None]
     rows[3] = np.nan
     design = Design(scaling, np.array([0.3, -0.2, 0.1]), 0.8, 0.2)
     known = np.arange(50) != 7
