@@ -1,10 +1,10 @@
 """Upper bounds on what leaks: guarantees, their composition, and budgets."""
 
+from gaugedp.accountant.bound import Bound
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.best_order import BestOrder
-from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.budget import Budget
 from gaugedp.guarantees.calibrate import (

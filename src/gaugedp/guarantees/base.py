@@ -1,24 +1,19 @@
 """What a guarantee answers: its Rényi curve, its privacy profile, its cost in a ledger's accounting."""
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from fractions import Fraction
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp.accountant.bound import Bound
+from gaugedp.accountant.part import Accounting, Part
+from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.bound import Bound
-from gaugedp.guarantees.losses.base import Pair
-
-Accounting = Literal["pure", "approx", "zcdp", "gaussian", "renyi", "best_order"]
-Cost = tuple[Fraction, ...]
-Method = Literal["basic", "advanced", "rdp", "tight"]
-METHODS = ("basic", "advanced", "rdp", "tight")
 
 
-class Guarantee(ABC):
+class Guarantee(Part):
     """An upper bound on what a release tells about one unit, whatever the data, the unit and the attacker.
 
     For neighbouring tables with output laws P and Q, in both orders:
@@ -28,35 +23,25 @@ class Guarantee(ABC):
     """
 
     accounting: ClassVar[Accounting | None] = None
-    pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
+    kind: ClassVar[str]  # the name in JSON
+    _compose: "ClassVar[Callable[[Iterable[tuple[Guarantee, int]]], Guarantee]]"  # set by composed.py
 
-    @abstractmethod
-    def renyi(self, order: float) -> float:
-        """Return an upper bound on the Rényi divergence of `order` in [1, ∞], in nats; infinity where there is none."""
-
-    @abstractmethod
-    def pair(self, remove: bool) -> Pair | None:
-        """Return the pair of laws that dominates the mechanism; None where only the Rényi curve is known.
-
-        `remove`: P is the law with the unit, Q without; else the reverse. Where neighbours are symmetric both are
-        the same pair.
-        """
-
-    @abstractmethod
-    def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what a budget in `accounting` is charged: numbers that add up under composition; None if it cannot be.
-
-        Accounting is "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). Each sum is valid
-        also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md for the theorems.
-        """
+    def __init_subclass__(cls, kind: str | None = None) -> None:
+        cls.kind = kind or cls.__name__
+        KINDS[cls.kind] = cls
 
     @abstractmethod
     def group(self, size: int) -> "Guarantee":
         """Return the guarantee to a group of `size` units."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
+        """Return {"kind": …, and its numbers by name}; `gaugedp.guarantees.from_dict` reads it back equal."""
+        return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
+        """Return the guarantee whose `to_dict` holds these numbers."""
+        return cls(*(numbers[field.name.removesuffix("_value")] for field in fields(cls)))  # type: ignore[arg-type]
 
     def follows_from(self, other: "Guarantee") -> bool:
         """Whether all that keeps `other` keeps this guarantee too; False where no rule here shows it.
@@ -68,14 +53,6 @@ class Guarantee(ABC):
         own, others = self.cost(self.accounting), other.cost(self.accounting)
         return own is not None and others is not None and all(a <= b for a, b in zip(others, own, strict=True))
 
-    def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
-        """Return the profile of a single release where it has a closed form, rounded up."""
-        return None
-
-    def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
-        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
-        return None
-
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
         """Return the single guarantees and how often each is made."""
         return ((self, 1),)
@@ -85,8 +62,6 @@ class Guarantee(ABC):
 
         `method` is "basic", "advanced", "rdp" or "tight"; None takes the least. The answer names the method that won.
         """
-        from gaugedp.guarantees.accountant.rules import least_delta
-
         check_epsilon(epsilon)
         check_method(method)
         return least_delta(self, float(epsilon), method)
@@ -97,18 +72,14 @@ class Guarantee(ABC):
         Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi
         curve only, and says so.
         """
-        from gaugedp.guarantees.accountant.rules import least_epsilon
-
         check_delta(delta)
         check_method(method)
         return least_epsilon(self, float(delta), method)
 
     def __add__(self, other: "Guarantee") -> "Guarantee":
-        from gaugedp.guarantees.composed import compose
-
         if not isinstance(other, Guarantee):
             return NotImplemented
-        return compose([(self, 1), (other, 1)])
+        return Guarantee._compose([(self, 1), (other, 1)])
 
     def __radd__(self, other: object) -> "Guarantee":
         if other == 0 and not isinstance(other, Guarantee):  # the start of sum()
@@ -116,12 +87,13 @@ class Guarantee(ABC):
         return NotImplemented
 
     def __mul__(self, count: int) -> "Guarantee":
-        from gaugedp.guarantees.composed import compose
-
         whole(minimum=0, count=count)
-        return compose([(self, int(count))])
+        return Guarantee._compose([(self, int(count))])
 
     __rmul__ = __mul__
+
+
+KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts itself in
 
 
 def check_epsilon(epsilon: float) -> None:
@@ -145,13 +117,3 @@ def check_method(method: str | None) -> None:
     """Refuse a method that does not exist."""
     if method is not None:
         one_of(METHODS, method=method)
-
-
-def at_order(order: float, first: float, last: float, between_them: float | None = None) -> float:
-    """Return what stands at order 1, at infinity, or in between."""
-    if order == 1:
-        return first
-    if math.isinf(order):
-        return last
-    assert between_them is not None
-    return between_them

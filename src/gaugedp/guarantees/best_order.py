@@ -3,20 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import between, positive
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee
-from gaugedp.guarantees.losses.base import Pair
+from gaugedp.guarantees.base import Guarantee
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0)
 
 
 @dataclass(frozen=True, eq=True)
-class BestOrder(Guarantee):
+class BestOrder(Guarantee, kind="BestOrder"):
     """(ε, δ)-DP, kept by adding up Rényi curves at m `orders` and going on while one of them is within its bound.
 
     The bound at order a converts to (ε, δ/m) (`capacity`); the δ/m add up over the order that is the last one standing
@@ -57,9 +58,9 @@ class BestOrder(Guarantee):
         """Return infinity: δ may tell everything."""
         return self._point.renyi(order)
 
-    def pair(self, remove: bool) -> Pair | None:
+    def dominating_pair(self, remove: bool) -> Pair | None:
         """Return the pair of (ε, δ)."""
-        return self._point.pair(remove)
+        return self._point.dominating_pair(remove)
 
     def exact_delta(self, epsilon: float) -> float:
         """Return the profile of (ε, δ)."""
@@ -80,11 +81,6 @@ class BestOrder(Guarantee):
     def group(self, size: int) -> ApproxDP:
         """Return what (ε, δ) says to a group."""
         return self._point.group(size)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "BestOrder", "epsilon": ε, "delta": δ, "orders": […]}."""
-        facts = {"epsilon": self.epsilon_value, "delta": self.delta_value, "orders": list(self.orders)}
-        return {"kind": "BestOrder", **facts}
 
     def __repr__(self) -> str:
         return f"BestOrder({exact(self.epsilon_value)}, {exact(self.delta_value)})"

@@ -6,14 +6,15 @@ from fractions import Fraction
 
 from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import decimal
+from gaugedp.accountant.part import Accounting
+from gaugedp.accountant.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Accounting, Guarantee
+from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.best_order import BestOrder
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
-from gaugedp.guarantees.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.guarantees.zcdp import ZCDP
 
 UNITS = 10**30  # costs are counted in whole units of 1e-30, always rounded against the spender

@@ -7,15 +7,15 @@ from functools import cache
 import scipy
 
 from gaugedp._validate import between, decimal, non_negative, positive, whole
+from gaugedp.accountant.rounding import up, up_decimal
+from gaugedp.accountant.tight import saddle, tight_delta
+from gaugedp.accountant.total import Total
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.accountant.tight import saddle, tight_delta
-from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.discrete import LEAST_RATIO, MOST_RATIO, DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.laplace import LaplaceLoss
-from gaugedp.guarantees.rounding import up, up_decimal
 from gaugedp.guarantees.subsampled import LEAST_NOISE, MOST_NOISE, SubsampledGaussian
 
 _COARSE = 1e-6

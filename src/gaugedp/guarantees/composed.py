@@ -1,18 +1,20 @@
 """Composition: the one function that puts guarantees together."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import whole
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up
+from gaugedp.accountant.total import Total
+from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up
 
 Parts = tuple[tuple[Guarantee, int], ...]
 _MANY = 64  # parts, from which on their curves are taken together
@@ -22,7 +24,7 @@ _MANY = 64  # parts, from which on their curves are taken together
 class Composed(Guarantee):
     """Several releases of the same rows: `parts` are pairs (guarantee, how often), in a canonical order.
 
-    `epsilon` and `delta` try the rules in gaugedp.guarantees.accountant and return the least answer.
+    `epsilon` and `delta` try the rules in gaugedp.accountant and return the least answer.
     """
 
     parts: Parts
@@ -41,10 +43,6 @@ class Composed(Guarantee):
         if any(total.impossible > 0 for total in totals):
             return math.inf
         return up(max(float(total.log_moment_up(shift)[0]) for total in totals) / (order - 1), relative=2.0**-40)
-
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the accountant looks at the parts."""
-        return
 
     def components(self) -> Parts:
         """Return the parts."""
@@ -68,7 +66,12 @@ class Composed(Guarantee):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Composed", "parts": [[part, count], …]}."""
-        return {"kind": "Composed", "parts": [[part.to_dict(), count] for part, count in self.parts]}
+        return {"kind": self.kind, "parts": [[part.to_dict(), count] for part, count in self.parts]}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> Guarantee:
+        """Return the composition of the parts."""
+        return compose((from_dict(part), _count(count)) for part, count in numbers["parts"])
 
     def __repr__(self) -> str:
         return " + ".join(f"{count} * {part!r}" if count > 1 else repr(part) for part, count in self.parts)
@@ -90,6 +93,15 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     if not kept:
         return PureDP(0.0)
     return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Composed(tuple(kept))
+
+
+Guarantee._compose = staticmethod(compose)  # the sum and the multiples of guarantees
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("a count is a whole number of at least 1")
+    return value
 
 
 def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:

@@ -20,8 +20,8 @@ from numbers import Real
 
 from gaugedp import _validate
 from gaugedp._validate import decimal
+from gaugedp.accountant.rounding import up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.rounding import up_decimal
 
 Number = float | Fraction
 _WIDTH = Decimal("1e-17")

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from gaugedp._validate import decimal, positive
+from gaugedp.accountant.rounding import down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, MissingExtra
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.composed import Composed, compose
@@ -16,7 +17,6 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.response import RandomizedResponseLoss
-from gaugedp.guarantees.rounding import down_decimal, up_decimal
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
 

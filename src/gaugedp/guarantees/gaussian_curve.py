@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import between, non_negative
-from gaugedp.guarantees.rounding import up
+from gaugedp.accountant.rounding import up
 
 _NARROW = 0.5  # below this width the difference of Mills' ratio is an integral
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)

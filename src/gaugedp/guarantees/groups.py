@@ -1,14 +1,17 @@
 """Groups and stable maps: how a Rényi curve weakens along a chain of neighbours."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from gaugedp._validate import one_of, whole
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.json import from_dict
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
 _ROUNDS = 60  # steps to the ε of a chain that is looked for
@@ -61,10 +64,6 @@ class Grouped(Guarantee):
             return last
         return min(last, up(group_factor(raised, steps) * self.guarantee.renyi(raised)))
 
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the curve alone names no pair."""
-        return
-
     def chain_delta(self, epsilon: float) -> float:
         """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
         most = epsilon / self.size
@@ -113,7 +112,12 @@ class Grouped(Guarantee):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Grouped", "guarantee": …, "size": k}."""
-        return {"kind": "Grouped", "guarantee": self.guarantee.to_dict(), "size": self.size}
+        return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "size": self.size}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Grouped":
+        """Return the guarantee; ledgers of 0.1 name the single one "promise"."""
+        return cls(from_dict(numbers.get("guarantee") or numbers["promise"]), numbers["size"])
 
     def __repr__(self) -> str:
         shown = repr(self.guarantee)

@@ -3,11 +3,11 @@
 import math
 
 from gaugedp._validate import whole
-from gaugedp.guarantees.accountant.contour import Contour
-from gaugedp.guarantees.accountant.tight import contour_for, solved
-from gaugedp.guarantees.accountant.total import Total
+from gaugedp.accountant.bound import Bound
+from gaugedp.accountant.contour import Contour
+from gaugedp.accountant.tight import contour_for, solved
+from gaugedp.accountant.total import Total
 from gaugedp.guarantees.base import Guarantee, check_delta
-from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.composed import compose
 
 _WIDE = 1e-9  # relative width of a bracket from which on the contour is drawn anew

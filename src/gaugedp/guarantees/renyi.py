@@ -1,18 +1,19 @@
 """Rényi differential privacy: a curve known at some orders."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
+from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import doublings, group_factor
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -56,9 +57,9 @@ class RenyiDP(Guarantee):
         line = ((b - order) * (a - 1) * low + (order - a) * (b - 1) * high) / (b - a)
         return up(line / (order - 1))
 
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the curve alone names no pair."""
-        return
+    def knots(self) -> tuple[float, ...]:
+        """Return the orders."""
+        return self.orders
 
     def follows_from(self, other: Guarantee) -> bool:
         """Whether the curve of `other` is nowhere above this one, at the orders known."""
@@ -84,7 +85,12 @@ class RenyiDP(Guarantee):
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "RenyiDP", "orders": […], "values": […]}; an infinite order is written as "inf"."""
         orders = ["inf" if math.isinf(order) else order for order in self.orders]
-        return {"kind": "RenyiDP", "orders": orders, "values": list(self.values)}
+        return {"kind": self.kind, "orders": orders, "values": list(self.values)}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "RenyiDP":
+        """Return the guarantee; "inf" is read as the infinite order."""
+        return cls([math.inf if order == "inf" else order for order in numbers["orders"]], numbers["values"])
 
     def __repr__(self) -> str:
         first = next((at for at, value in enumerate(self.values) if value > 0), 0)  # before it, all are 0

@@ -1,11 +1,11 @@
 """The exact curve of randomized response."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from gaugedp._validate import non_negative
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee
-from gaugedp.guarantees.losses.base import Pair
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 
 
@@ -26,9 +26,9 @@ class RandomizedResponseLoss(Guarantee):
         """Return the curve of `PureDP`."""
         return PureDP(self.epsilon_value).renyi(order)
 
-    def pair(self, remove: bool) -> Pair | None:
+    def dominating_pair(self, remove: bool) -> Pair | None:
         """Return the pair of `PureDP`."""
-        return PureDP(self.epsilon_value).pair(remove)
+        return PureDP(self.epsilon_value).dominating_pair(remove)
 
     def exact_delta(self, epsilon: float) -> float:
         """Return the profile of `PureDP`."""
@@ -45,10 +45,6 @@ class RandomizedResponseLoss(Guarantee):
     def group(self, size: int) -> PureDP:
         """Return (size·ε)-DP, whether one bit is told of the group or one of each unit."""
         return PureDP(self.epsilon_value).group(size)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "RandomizedResponseLoss", "epsilon": ε}."""
-        return {"kind": "RandomizedResponseLoss", "epsilon": self.epsilon_value}
 
     def __repr__(self) -> str:
         return f"RandomizedResponseLoss({self.epsilon_value:.12g})"

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import Array, Line, Losses, blocks, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of
 from gaugedp.guarantees.losses.laplace import sinhc_difference
 
 
-class BoundedRangeLosses(Losses):
+class BoundedRangePrivacyLoss(PrivacyLoss):
     """Rows (ε,): the loss has the density ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2).
 
     S(x) = sinh(x)/x. The pair has the largest profile over all mechanisms of range ε

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import Array, Line, Losses, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, line_of
 
 
-class FaintLosses(Losses):
+class FaintPrivacyLoss(PrivacyLoss):
     """Rows (q, σ), σ small: log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²).
 
     M(z) = (1 − q)^{z+1} + q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability Φ(−1/2σ) it dominates
@@ -33,6 +33,10 @@ class FaintLosses(Losses):
             lost += 16 * share * (1 - share) * order / std**2  # the rounding of the share
             total = total + line_of(real[None], imaginary[None], lost[None], np.ones(1)).times(count)
         return total
+
+    def sampled_normals(self) -> list[tuple[float, float, int]]:
+        """Return the rows."""
+        return [(*row, count) for row, count in zip(self.rows, self.times, strict=True)]
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return log(1 − w + w·e^{−t²/2σ²}) at t = `height`, w the share of the second part: it only falls."""

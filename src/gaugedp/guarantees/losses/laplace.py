@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import Array, Line, Losses, blocks, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of
 
 
-class LaplaceLosses(Losses):
+class LaplacePrivacyLoss(PrivacyLoss):
     """Rows (t,): two Laplace laws of scale 1 whose centres are t apart.
 
     M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one at −t, and a density between.
@@ -31,6 +31,10 @@ class LaplaceLosses(Losses):
         for block in blocks(len(self.shift), len(heights)):
             total = total + _block(order + 0.5, heights, self.shift[block, None], self.counts[block])
         return total
+
+    def shifts(self) -> list[tuple[float, int]]:
+        """Return the rows."""
+        return list(zip(self.shift.tolist(), self.times, strict=True))
 
     @property
     def largest(self) -> float:

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks
+from gaugedp._validate import decimal
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, blocks
 
 _SCAN = 10**6  # sines and cosines in a scan of the modulus
 _FEW = 200  # releases, of which no scan can say enough
 
 
-class ResponseLosses(Losses):
+class ResponsePrivacyLoss(PrivacyLoss):
     """Rows (ε,): the loss is ε with probability e^ε/(1 + e^ε), else −ε; M(z) = cosh((z + ½)ε)/cosh(ε/2)."""
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
@@ -44,6 +45,19 @@ class ResponseLosses(Losses):
         rounding = np.minimum(6 * UNIT * (phase + lost) / left, 2.0)
         logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(left))
         return Line(counts @ (logs / 2), counts @ angle, counts @ rounding)
+
+    def atoms(self) -> list[tuple[Array, Array, int]]:
+        """Return ±ε of each row."""
+        falls = [math.exp(-loss) for loss in self.epsilon]
+        return [
+            (np.array([loss, -loss]), np.array([1.0, fall]) / (1 + fall), count)
+            for loss, fall, count in zip(self.epsilon, falls, self.times, strict=True)
+        ]
+
+    def lattices(self) -> list[Lattice]:
+        """Return −ε and 2ε of each row."""
+        exact = [decimal(row[0]) for row in self.rows]
+        return [Lattice(-loss, 2 * loss, count) for loss, count in zip(exact, self.times, strict=True)]
 
     @property
     def largest(self) -> float:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, line_of
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
@@ -14,7 +14,7 @@ _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the 
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 
 
-class SubsampledLosses(Losses):
+class SubsampledPrivacyLoss(PrivacyLoss):
     """Rows (q, σ, remove): with r(x) = 1 − q + q·e^{(2x−1)/2σ²}, the loss is log r under (1−q)N(0,σ²) + qN(1,σ²).
 
     That is `remove`; the other way, add, it is −log r under N(0, σ²). With Q = N(0, σ²) both have

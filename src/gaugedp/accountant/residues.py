@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.atoms import WrittenOut, written_out
-from gaugedp.guarantees.accountant.contour import Bracket
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT
-from gaugedp.guarantees.losses.laplace import LaplaceLosses
+from gaugedp.accountant.atoms import ExplicitDistribution, explicit_distribution
+from gaugedp.accountant.contour import Bracket
+from gaugedp.accountant.loss import UNIT
+from gaugedp.accountant.total import Total
 
 _MOST = 45_000  # terms times the order of the pole
 _SPARE = 22  # digits that the answer keeps
@@ -28,7 +27,7 @@ class Residues:
     """Laplace losses `shifts` (distance, how often) beside the `finite` ones."""
 
     shifts: list[tuple[float, int]]
-    finite: WrittenOut
+    finite: ExplicitDistribution
     digits: int = 0
     _terms: dict[int, list[tuple[Decimal, Decimal, int]]] = field(default_factory=dict)
     _series: dict[int, list[list[Decimal]]] = field(default_factory=dict)
@@ -149,15 +148,12 @@ def _turned(series: list[Decimal]) -> list[Decimal]:
 
 def residues(total: Total) -> Residues | None:
     """Return the residues of a few Laplace and finite losses; None for other kinds, or too many."""
-    laplace = [family for family in total.families if isinstance(family, LaplaceLosses)]
-    rest = Total([])
-    rest.families = [family for family in total.families if not isinstance(family, LaplaceLosses)]
-    n_laplace = sum(float(family.counts.sum()) for family in laplace)
-    kinds = [int(count) for family in laplace for count in family.counts]
-    if not laplace or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
+    shifts = [shift for family in total.families for shift in family.shifts()]
+    kinds = [count for _, count in shifts]
+    n_laplace = sum(kinds)
+    if not shifts or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
         return None
-    finite = written_out(rest)
+    finite = explicit_distribution(total.of([family for family in total.families if not family.shifts()]))
     if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST:
         return None
-    shifts = [(float(s), int(n)) for family in laplace for s, n in zip(family.shift, family.counts, strict=True)]
     return Residues(shifts, finite)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp.guarantees.accountant.atoms import written_out
-from gaugedp.guarantees.accountant.contour import Bracket
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT, Array
-from gaugedp.guarantees.losses.faint import FaintLosses
+from gaugedp.accountant.atoms import explicit_distribution
+from gaugedp.accountant.contour import Bracket
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.total import Total
 
 _MOST = 2**16  # losses written out
 _LONGEST = 200  # releases of one kind
@@ -57,11 +56,10 @@ class Blurred:
 
 def blurred(total: Total) -> Blurred | None:
     """Return all losses of the total; None without faint noise, with other kinds, or with too many."""
-    rest = Total([])
-    rest.families = [family for family in total.families if not isinstance(family, FaintLosses)]
-    faint = [family for family in total.families if isinstance(family, FaintLosses)]
-    rows = [(*row, n) for family in faint for row, n in zip(family.rows, family.times, strict=True)]
-    finite = written_out(rest) if rows and all(n <= _LONGEST for *_, n in rows) else None
+    rows = [row for family in total.families for row in family.sampled_normals()]
+    if not rows or any(n > _LONGEST for *_, n in rows):
+        return None
+    finite = explicit_distribution(total.of([family for family in total.families if not family.sampled_normals()]))
     if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > _MOST:
         return None
     means, log_weights = finite.losses, np.log(np.maximum(finite.weights, 1e-320))

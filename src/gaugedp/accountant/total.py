@@ -1,20 +1,20 @@
 """All releases together: their losses by kind, and what is known of the rest."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
 from gaugedp._validate import decimal
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses
-from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.rounding import up_decimal
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, gaussian_line, gaussian_moment
+from gaugedp.accountant.part import Part
+from gaugedp.accountant.rounding import up_decimal
 
+T = TypeVar("T")
 _MOST_BITS = 2**12  # of a probability that is kept exactly
-
-Parts = Iterable[tuple[Guarantee, int]]
 
 
 class Total:
@@ -22,15 +22,16 @@ class Total:
 
     `families` hold the dominating pairs; `others` are guarantees of which only a Rényi curve is known.
     `impossible` is the probability that a loss is infinite, exact or rounded up; everything else speaks of the law
-    given that none is. With `curves` only pairs that have the guarantee's own Rényi curve are taken.
+    given that none is. `padding` is μ² of a fictitious Gaussian release, which can only raise every δ.
+    With `curves` only pairs that have the guarantee's own Rényi curve are taken.
     """
 
-    def __init__(self, parts: Parts, remove: bool = True, curves: bool = False) -> None:
-        rows: dict[type[Losses], dict[tuple[object, ...], int]] = {}
+    def __init__(self, parts: Iterable[tuple[Part, int]], remove: bool = True, curves: bool = False) -> None:
+        rows: dict[type[PrivacyLoss], dict[tuple[object, ...], int]] = {}
         infinite: list[tuple[Fraction, int]] = []
-        self.others: list[tuple[Guarantee, int]] = []
+        self.others: list[tuple[Part, int]] = []
         for part, count in parts:
-            pair = part.pair(remove)
+            pair = part.dominating_pair(remove)
             if pair is None or (curves and not part.pair_has_curve):
                 self.others.append((part, count))
                 continue
@@ -40,6 +41,7 @@ class Total:
                 infinite.append((pair.impossible, count))
         self.families = [family(list(found), list(found.values())) for family, found in rows.items()]
         self.impossible = _any_of(infinite)
+        self.padding = 0.0
 
     @property
     def symmetric(self) -> bool:
@@ -60,7 +62,7 @@ class Total:
     @property
     def knots(self) -> list[float]:
         """Return orders minus 1 at which the curves of the others bend."""
-        return [order - 1 for other, _ in self.others for order in getattr(other, "orders", ()) if 1 < order < math.inf]
+        return [order - 1 for part, _ in self.others for order in part.knots() if 1 < order < math.inf]
 
     @property
     def work(self) -> int:
@@ -68,8 +70,9 @@ class Total:
         return sum(family.work for family in self.families)
 
     def log_moment(self, orders: Array) -> Array:
-        """Return log M of the families at each of the real `orders`."""
-        return np.sum([family.log_moment(orders) for family in self.families], axis=0) + np.zeros_like(orders)
+        """Return log M of the families and the padding at each of the real `orders`."""
+        moments = [family.log_moment(orders) for family in self.families]
+        return np.sum([*moments, gaussian_moment(self.padding, orders)], axis=0)
 
     def log_moment_up(self, orders: Array) -> Array:
         """Return an upper bound on log M of everything, families and others, with the rounding added."""
@@ -81,26 +84,60 @@ class Total:
         return self.log_moment(orders) + np.sum(np.array(lost).reshape(len(orders), -1), axis=1) + np.array(rest)
 
     def line(self, order: float, heights: Array) -> Line:
-        """Return the line of the families."""
-        total = Line(*np.zeros((3, len(heights))))
+        """Return the line of the families and the padding."""
+        total = gaussian_line(self.padding, order, heights)
         for family in self.families:
             total = total + family.line(order, heights)
         return total
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return a bound on log |M(c + it)/M(c)| for every t from `height` to `until`."""
-        return math.fsum(family.log_tail(order, height, until) for family in self.families)
+        tails = math.fsum(family.log_tail(order, height, until) for family in self.families)
+        return tails - height * height * self.padding / 2
 
     def rounding(self, order: float) -> float:
         """Return a bound on the error of `log_moment` at `order`."""
-        return math.fsum(family.rounding(order) for family in self.families) + 4 * UNIT * len(self.families)
+        padding = 64 * UNIT * order * (order + 1) * self.padding / 2
+        n_sums = len(self.families) + (self.padding > 0)
+        return math.fsum(family.rounding(order) for family in self.families) + padding + 4 * UNIT * n_sums
 
     def padded(self, square: float) -> "Total":
-        """Return the total with a Gaussian release of μ² = `square` more, which can only raise every δ."""
-        more = Total([])
-        more.families = [*self.families, GaussianLosses([(math.sqrt(square),)], [1])]
-        more.others, more.impossible = self.others, self.impossible
-        return more
+        """Return the total with a `padding` of μ² = `square`."""
+        total = copy(self)
+        total.padding = square
+        return total
+
+    def of(self, families: Sequence[PrivacyLoss]) -> "Total":
+        """Return the total of these families alone."""
+        total = copy(self)
+        total.families = list(families)
+        return total
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return δ in closed form where there is one family and it has one."""
+        return self.families[0].exact_delta(epsilon) if len(self.families) == 1 else None
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return ε in closed form where there is one family and it has one."""
+        return self.families[0].exact_epsilon(delta) if len(self.families) == 1 else None
+
+    def atoms(self) -> list[tuple[Array, Array, int]] | None:
+        """Return (values, weights, count) of all rows; None where losses are not finitely many."""
+        return _joined([family.atoms() for family in self.families])
+
+    def lattices(self) -> list[Lattice] | None:
+        """Return the lattice of each row; None where one has none that is known."""
+        return _joined([family.lattices() for family in self.families])
+
+
+def _joined(lists: list[list[T] | None]) -> list[T] | None:
+    """Return all entries of the lists; None where one is None."""
+    joined: list[T] = []
+    for entries in lists:
+        if entries is None:
+            return None
+        joined += entries
+    return joined
 
 
 def _any_of(chances: list[tuple[Fraction, int]]) -> Fraction:

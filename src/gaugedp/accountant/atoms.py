@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.contour import Bracket
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT, Array
-from gaugedp.guarantees.losses.finite import FiniteLosses
-from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.accountant.contour import Bracket
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.total import Total
 
 _MOST = 2**20  # losses written out
 _LONGEST = 200  # releases of one kind: more lose too many digits
 
 
 @dataclass(frozen=True)
-class WrittenOut:
+class ExplicitDistribution:
     """All `losses`, descending and rounded up, and their `weights`; `lost` bounds relative errors in units.
 
     No loss is more than `raised` above the true one.
@@ -47,12 +45,10 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf
 
 
-def written_out(total: Total) -> WrittenOut | None:
+def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     """Return all losses of the total; None where one is not finite, or they are too many."""
-    if not all(isinstance(family, ResponseLosses | FiniteLosses) for family in total.families):
-        return None
-    rows = list(_rows(total))
-    if any(count > _LONGEST for _, _, count in rows):
+    rows = total.atoms()
+    if rows is None or any(count > _LONGEST for _, _, count in rows):
         return None
     sizes = [math.comb(count + len(values) - 1, count) for values, _, count in rows]
     if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
@@ -66,19 +62,7 @@ def written_out(total: Total) -> WrittenOut | None:
     releases = sum(count for _, _, count in rows)
     lost = 3.0 * (releases + 2)
     moved = UNIT * lost / 4 * float(np.abs(losses).max())
-    return WrittenOut(losses[order] + moved, weights[order], lost, 2 * moved)
-
-
-def _rows(total: Total) -> list[tuple[Array, Array, int]]:
-    found: list[tuple[Array, Array, int]] = []
-    for family in total.families:
-        if isinstance(family, ResponseLosses):
-            for loss, count in zip(family.epsilon, family.counts, strict=True):
-                weights = np.array([1.0, math.exp(-loss)]) / (1 + math.exp(-loss))
-                found.append((np.array([loss, -loss]), weights, int(count)))
-        elif isinstance(family, FiniteLosses):
-            found += [(*atoms, int(count)) for atoms, count in zip(family.atoms, family.counts, strict=True)]
-    return found
+    return ExplicitDistribution(losses[order] + moved, weights[order], lost, 2 * moved)
 
 
 def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:

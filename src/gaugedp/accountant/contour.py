@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT, Array
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.total import Total
 
 _PROBES = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # orders beyond c, for the Chernoff bounds
 _PRECISION = 37.0  # what is cut off or folded in is below e^−37 of the answer

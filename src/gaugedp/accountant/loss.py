@@ -1,4 +1,4 @@
-"""What the accountant asks of privacy losses: their moments on the real axis and on a vertical line."""
+"""What the accountant asks of a privacy loss: its moments on the real axis and on a vertical line, atoms, lattices."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaugedp._validate import decimal
-from gaugedp.guarantees.rounding import up_decimal
+from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]
 UNIT = 2.0**-53
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     The family speaks of the law of the loss under P given that it is finite.
     """
 
-    family: "type[Losses]"
+    family: "type[PrivacyLoss]"
     row: tuple[Any, ...]
     impossible: Fraction = Fraction(0)
 
@@ -44,7 +44,15 @@ class Line(NamedTuple):
         return Line(self.real * count, self.imaginary * count, self.rounding * count)
 
 
-class Losses(ABC):
+class Lattice(NamedTuple):
+    """Losses of a row: each is `offset` plus a whole number of spans; the row occurs so many `times`."""
+
+    offset: Fraction
+    span: Fraction
+    times: int
+
+
+class PrivacyLoss(ABC):
     """Independent privacy losses of one kind: one row of parameters each, and how often it occurs.
 
     M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); every sum runs over the rows, each as often as its count.
@@ -81,6 +89,30 @@ class Losses(ABC):
         """Return a bound on the sum of the losses, infinity where there is none."""
         return math.inf
 
+    def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
+        """Return the profile of all rows together where it has a closed form, rounded up."""
+        return None
+
+    def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
+        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
+        return None
+
+    def atoms(self) -> list[tuple[Array, Array, int]] | None:
+        """Return (values, weights, count) of each row where all losses have finitely many values."""
+        return None
+
+    def lattices(self) -> list[Lattice] | None:
+        """Return the lattice of decimals that each row lies on, where all are known."""
+        return None
+
+    def shifts(self) -> list[tuple[float, int]]:
+        """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
+        return []
+
+    def sampled_normals(self) -> list[tuple[float, float, int]]:
+        """Return (q, σ, count) where losses are log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²)."""
+        return []
+
     def plain_sum(self) -> float:
         """Return the sum of the rows' first numbers in the decimals that they print as, rounded up."""
         return up_decimal(sum((n * decimal(row[0]) for row, n in zip(self.rows, self.times, strict=True)), Fraction(0)))
@@ -110,3 +142,15 @@ def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Li
     angles = np.arctan2(imaginary, 1 + real)
     lost = np.minimum(floor / modulus, 2.0) + 4 * UNIT * np.abs(angles)
     return Line(counts @ logs, counts @ angles, counts @ lost)
+
+
+def gaussian_moment(square: float, orders: Array) -> Array:
+    """Return log M of a Gaussian with μ² = `square`: z(z + 1)·μ²/2."""
+    return orders * (orders + 1) * (square / 2)
+
+
+def gaussian_line(square: float, order: float, heights: Array) -> Line:
+    """Return the line of a Gaussian with μ² = `square`: −t²·μ²/2 and (2c + 1)·t·μ²/2."""
+    real = -(heights**2) * (square / 2)
+    imaginary = (2 * order + 1) * heights * (square / 2)
+    return Line(real, imaginary, 8 * UNIT * (np.abs(real) + imaginary))
