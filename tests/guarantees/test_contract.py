@@ -12,13 +12,13 @@ import gaugedp.guarantees
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import (
     ZCDP,
-    BestOrder,
     Bound,
     FiniteLoss,
     GaussianDP,
     Grouped,
     Guarantee,
     PureDP,
+    RenyiBudget,
     RenyiDP,
     SubsampledGaussian,
     compose,
@@ -104,7 +104,7 @@ def test_equal_compositions_answer_equally(guarantee: Guarantee, method: str | N
     assert one.delta(0.4, method).low == other.delta(0.4, method).low
 
 
-SHORTENED = (RenyiDP, FiniteLoss, Grouped, BestOrder)
+SHORTENED = (RenyiDP, FiniteLoss, Grouped, RenyiBudget)
 
 
 @every([each for each in ALL_ORDINARY if not isinstance(each, SHORTENED)])
@@ -116,7 +116,7 @@ def test_repr_of_long_parameters_shows_their_numbers() -> None:
     assert repr(RenyiDP([2, 8], [0.1, 0.35])) == "RenyiDP({2: 0.1, 8: 0.35})"
     assert repr(FiniteLoss([0.25, 0.75], [0.5, 0.5])) == "FiniteLoss([0.25, 0.75], [0.5, 0.5])"
     assert repr(SubsampledGaussian(0.01, 1).group(3)) == "SubsampledGaussian(0.01, 1).group(3)"
-    assert repr(BestOrder(1, 1e-6)) == "BestOrder(1, 1e-06)"
+    assert repr(RenyiBudget(1, 1e-6)) == "RenyiBudget(1, 1e-06)"
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

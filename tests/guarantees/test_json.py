@@ -12,9 +12,11 @@ from gaugedp.guarantees import (
     ApproxDP,
     ExponentialLoss,
     GaussianDP,
+    Grouped,
     Guarantee,
     PureDP,
     RandomizedResponseLoss,
+    RenyiBudget,
     from_dict,
     from_json,
     to_json,
@@ -60,6 +62,14 @@ def test_the_text_is_plain_and_sorted() -> None:
 @pytest.mark.parametrize("guarantee", [PureDP(2), RandomizedResponseLoss(2), ExponentialLoss(2)])
 def test_whole_numbers_are_written_as_floats(guarantee: Guarantee) -> None:
     assert '"epsilon": 2.0' in to_json(guarantee)
+
+
+def test_the_names_in_ledgers_of_0_1_are_read() -> None:
+    budget = {"kind": "BestOrder", "epsilon": 1.0, "delta": 1e-6, "orders": [2.0, 8.0]}
+    assert from_dict(budget) == RenyiBudget(1, 1e-6, [2, 8])
+    assert json.loads(to_json(from_dict(budget))) == budget
+    grouped = {"kind": "Grouped", "promise": {"kind": "ZCDP", "rho": 0.5}, "size": 3}
+    assert from_dict(grouped) == Grouped(ZCDP(0.5), 3)
 
 
 @given(st.text())

@@ -11,10 +11,10 @@ from gaugedp.accountant.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.best_order import BestOrder
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
+from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.zcdp import ZCDP
 
 UNITS = 10**30  # costs are counted in whole units of 1e-30, always rounded against the spender
@@ -41,11 +41,11 @@ class Budget:
         if not isinstance(total, Guarantee) or total.accounting is None:
             raise InvalidRequest(
                 f"{total!r} is not a budget.",
-                "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or BestOrder, such as gd.PureDP(3).",
+                "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or RenyiBudget, such as gd.PureDP(3).",
             )
         self.total = total
         self.accounting: Accounting = total.accounting
-        self.orders = total.orders if isinstance(total, RenyiDP | BestOrder) else ()
+        self.orders = total.orders if isinstance(total, RenyiDP | RenyiBudget) else ()
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
         if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
@@ -55,7 +55,7 @@ class Budget:
     def _numbers(self) -> tuple[Fraction, ...]:
         if isinstance(self.total, RenyiDP):
             return tuple(decimal(value) for value in self.total.values)
-        if isinstance(self.total, BestOrder):
+        if isinstance(self.total, RenyiBudget):
             return tuple(Fraction(max(number, -1.0)) for number in self.total.capacity)
         return self.total.cost(self.accounting) or ()
 
@@ -105,7 +105,7 @@ class Budget:
     def room(self, spent: tuple[int, ...]) -> Guarantee:
         """Return what is left, rounded down; of a best order at the orders that still have room, where any has."""
         left = self.left(spent)
-        if not isinstance(self.total, BestOrder) or not isinstance(left, RenyiDP) or not any(left.values):
+        if not isinstance(self.total, RenyiBudget) or not isinstance(left, RenyiDP) or not any(left.values):
             return left
         orders, values = zip(*(pair for pair in zip(left.orders, left.values, strict=True) if pair[1]), strict=True)
         return RenyiDP(orders, values)
@@ -116,7 +116,7 @@ class Budget:
         A best order has spent the ε that its sums convert to at its δ. `PureDP` of the ε that is left still fits,
         as no Rényi divergence of it is larger; several smaller guarantees may fit that add up to more.
         """
-        if not isinstance(self.total, BestOrder):
+        if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
         most, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
         used = digits_up(up_decimal(max(most - Fraction(room, UNITS), Fraction(0))))

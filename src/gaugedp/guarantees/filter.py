@@ -11,7 +11,7 @@ class Filter:
     """Releases may go on, each guarantee chosen after all earlier answers, while `admits` says so.
 
     What was spent then keeps the `budget` (docs/theory/budgets.md): sums of costs for PureDP, ApproxDP,
-    ZCDP and GaussianDP, sums of Rényi curves at every order for RenyiDP and at the best order for BestOrder.
+    ZCDP and GaussianDP, sums of Rényi curves at every order for RenyiDP and at the best order for RenyiBudget.
     Not durable and not shared: a `Ledger` is both.
     """
 

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 from gaugedp._numbers import digits_down, digits_up
 
 # Of these kinds, a guarantee with a larger number says less. Of noise (LaplaceLoss and the like) it says more.
-_KINDS = r"PureDP|ApproxDP|ZCDP|GaussianDP|RenyiDP|BestOrder|ExponentialLoss"
+_KINDS = r"PureDP|ApproxDP|ZCDP|GaussianDP|RenyiDP|RenyiBudget|ExponentialLoss"
 _GUARANTEE = re.compile(rf"\b(?:{_KINDS})\([^()]*\)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _NOTHING = 1e-6  # of a budget: what is less than this is left over by rounding

@@ -17,7 +17,7 @@ ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.
 
 
 @dataclass(frozen=True, eq=True)
-class BestOrder(Guarantee, kind="BestOrder"):
+class RenyiBudget(Guarantee, kind="BestOrder"):
     """(ε, δ)-DP, kept by adding up Rényi curves at m `orders` and going on while one of them is within its bound.
 
     The bound at order a converts to (ε, δ/m) (`capacity`); the δ/m add up over the order that is the last one standing
@@ -83,4 +83,4 @@ class BestOrder(Guarantee, kind="BestOrder"):
         return self._point.group(size)
 
     def __repr__(self) -> str:
-        return f"BestOrder({exact(self.epsilon_value)}, {exact(self.delta_value)})"
+        return f"RenyiBudget({exact(self.epsilon_value)}, {exact(self.delta_value)})"
