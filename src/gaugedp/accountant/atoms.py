@@ -31,8 +31,8 @@ class ExplicitDistribution:
         above = int(np.searchsorted(-self.losses, -epsilon))
         weights, losses = self.weights[:above], self.losses[:above]
         delta = float(weights @ -np.expm1(epsilon - losses))
-        moved = (self.largest + epsilon) * float(weights.sum())
-        rounding = UNIT * self.lost * (delta + moved)
+        shifted = (self.largest + epsilon) * float(weights.sum())
+        rounding = UNIT * self.lost * (delta + shifted)
         return Bracket(_log(delta - rounding - self.raised * float(weights.sum())), _log(delta + rounding))
 
     @property
@@ -61,8 +61,8 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     order = np.argsort(-losses, kind="stable")
     releases = sum(count for _, _, count in rows)
     lost = 3.0 * (releases + 2)
-    moved = UNIT * lost / 4 * float(np.abs(losses).max())
-    return ExplicitDistribution(losses[order] + moved, weights[order], lost, 2 * moved)
+    shift = UNIT * lost / 4 * float(np.abs(losses).max())
+    return ExplicitDistribution(losses[order] + shift, weights[order], lost, 2 * shift)
 
 
 def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
@@ -72,14 +72,14 @@ def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
     times = np.array(list(_compositions(count, len(values))))
     logs = np.array([_log_ways(row) for row in times.tolist()]) + times @ np.log(np.maximum(weights, 1e-320))
     ways = np.array([_ways(row) for row in times.tolist()])
-    found = ways * np.prod(weights**times, axis=1)
-    return times @ values, np.where(found > 1e-280, found, np.exp(logs) * (1 + 1e-11))
+    probabilities = ways * np.prod(weights**times, axis=1)
+    return times @ values, np.where(probabilities > 1e-280, probabilities, np.exp(logs) * (1 + 1e-11))
 
 
 def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:
     """Return all ways to write `count` as an ordered sum of `n_values` whole numbers."""
     bars = itertools.combinations(range(count + n_values - 1), n_values - 1)
-    ends = ((-1, *chosen, count + n_values - 1) for chosen in bars)
+    ends = ((-1, *places, count + n_values - 1) for places in bars)
     return [tuple(high - low - 1 for low, high in itertools.pairwise(row)) for row in ends]
 
 
@@ -88,8 +88,8 @@ def _log_ways(times: list[int]) -> float:
 
 
 def _ways(times: list[int]) -> float:
-    ways, left = 1, sum(times)
+    ways, remaining = 1, sum(times)
     for number in times:
-        ways *= math.comb(left, number)
-        left -= number
+        ways *= math.comb(remaining, number)
+        remaining -= number
     return float(ways)

@@ -28,11 +28,11 @@ class Blurred:
     def log_delta(self, epsilon: float) -> Bracket:
         """Return log δ at `epsilon`: roundings of means move it, others change it by a share."""
         size = abs(epsilon) + float(np.abs(self.means).max())
-        moved = UNIT * self.lost * size
-        if epsilon - moved > self.largest:
+        shift = UNIT * self.lost * size
+        if epsilon - shift > self.largest:
             return Bracket(-math.inf, _NOTHING)
         share = UNIT * (self.lost + 32 * (size + float(self.variances.max())))
-        return Bracket(self._value(epsilon + moved) - share, self._value(epsilon - moved) + share)
+        return Bracket(self._value(epsilon + shift) - share, self._value(epsilon - shift) + share)
 
     @property
     def largest(self) -> float:

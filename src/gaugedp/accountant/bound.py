@@ -13,9 +13,9 @@ class Bound(float):
 
     def __new__(cls, value: float, method: str, low: float = 0.0) -> "Bound":
         """Return the bound."""
-        made = super().__new__(cls, value)
-        made.method, made.low = method, min(low, value)
-        return made
+        bound = super().__new__(cls, value)
+        bound.method, bound.low = method, min(low, value)
+        return bound
 
     def __getnewargs__(self) -> tuple[float, str, float]:  # type: ignore[override]
         return float(self), self.method, self.low

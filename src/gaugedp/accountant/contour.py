@@ -51,8 +51,8 @@ class Contour:
         """Return the bracket of log δ at `epsilon`; its high end is never above the Chernoff bound at the axis."""
         if self.span is None:
             return self._bracket(epsilon)
-        moved = 4 * UNIT * (epsilon + abs(self.offset) + self.span)  # δ may vanish at a point of the lattice
-        return Bracket(self._bracket(epsilon + moved).low, self._bracket(max(0.0, epsilon - moved)).high)
+        shift = 4 * UNIT * (epsilon + abs(self.offset) + self.span)  # δ may vanish at a point of the lattice
+        return Bracket(self._bracket(epsilon + shift).low, self._bracket(max(0.0, epsilon - shift)).high)
 
     def _bracket(self, epsilon: float) -> Bracket:
         log_size, ratio, lost = self._sum(epsilon)
@@ -95,9 +95,9 @@ class Contour:
         """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to the lattice beyond it."""
         first = span * (math.floor((epsilon - self.offset) / span) + 1) + self.offset - epsilon
         z = self.order + 1j * self.heights
-        found = np.exp(-z * first) / -np.expm1(-z * span)
-        found -= np.exp(-(1 + z) * first) / -np.expm1(-(1 + z) * span)
-        return np.log(np.maximum(np.abs(found) * span, 1e-300)), np.angle(found)
+        kernel = np.exp(-z * first) / -np.expm1(-z * span)
+        kernel -= np.exp(-(1 + z) * first) / -np.expm1(-(1 + z) * span)
+        return np.log(np.maximum(np.abs(kernel) * span, 1e-300)), np.angle(kernel)
 
     def _log_folded(self, epsilon: float) -> float:
         """Return log of a bound on what the trapezoid rule adds: replicas from below, at most 1, and from above."""
@@ -120,10 +120,10 @@ class Probes:
 
     def plus(self, more: Total, order: float) -> "Probes":
         """Return the bounds with the losses of `more` added."""
-        found = copy(self)
-        found.at_axis = self.at_axis + float(more.log_moment(np.array([order]))[0])
-        found._bounds = self._bounds + more.log_moment(self.orders)
-        return found
+        probes = copy(self)
+        probes.at_axis = self.at_axis + float(more.log_moment(np.array([order]))[0])
+        probes._bounds = self._bounds + more.log_moment(self.orders)
+        return probes
 
     def log_chernoff(self, epsilon: float) -> Array:
         """Return the bound at each order."""

@@ -36,8 +36,8 @@ class Line(NamedTuple):
     imaginary: Array
     rounding: Array
 
-    def __add__(self, other: "Line") -> "Line":  # type: ignore[override]
-        return Line(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def __add__(self, line: "Line") -> "Line":  # type: ignore[override]
+        return Line(*(mine + theirs for mine, theirs in zip(self, line, strict=True)))
 
     def times(self, count: Array | float) -> "Line":
         """Return the line of as many independent copies."""

@@ -44,8 +44,8 @@ class Residues:
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return log δ at `epsilon`; its low end further on, by what roundings may have moved the losses upwards."""
-        moved = UNIT * (16 * self.largest + self.finite.lost * float(np.abs(self.finite.losses).max()))
-        high, low = self._value(epsilon), self._value(epsilon + moved, uncertain=-math.inf)
+        shift = UNIT * (16 * self.largest + self.finite.lost * float(np.abs(self.finite.losses).max()))
+        high, low = self._value(epsilon), self._value(epsilon + shift, uncertain=-math.inf)
         lost = UNIT * (8 + 2 * self.finite.lost) * (1 + abs(low) if low > -math.inf else 1.0)
         return Bracket(low - lost, high + lost)
 
@@ -93,11 +93,11 @@ class Residues:
             n, half = self.n_laplace, Decimal("0.5")
             scales = [1 / Decimal(math.factorial(n - 1 - m)) / 2**n for m in range(n)]
             series = _product(_powers(half, -1, n), _powers(-half, n - 1, n))
-            found = []
+            coefficients = []
             for _ in range(n + 1):
-                found.append([a * scale for a, scale in zip(series, scales, strict=True)])
+                coefficients.append([a * scale for a, scale in zip(series, scales, strict=True)])
                 series = _turned(series)
-            self._series[digits] = found
+            self._series[digits] = coefficients
         return self._series[digits]
 
     def _located(self, digits: int) -> list[tuple[Decimal, Decimal, int]]:
@@ -116,34 +116,36 @@ class Residues:
 def _joined(
     terms: dict[tuple[Decimal, int], Decimal], shift: Decimal, count: int
 ) -> dict[tuple[Decimal, int], Decimal]:
-    found: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
+    joined: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
     for (place, j), weight in terms.items():
         for ups in range(count + 1):
             down = count - ups
             share = math.comb(count, ups) * (-down * shift).exp()
-            found[place + (ups - down) * shift, j + ups] += weight * share
-    return found
+            joined[place + (ups - down) * shift, j + ups] += weight * share
+    return joined
 
 
 def _powers(base: Decimal, exponent: int, n: int) -> list[Decimal]:
     """Return the first n coefficients of (w + base)^exponent, the exponent being −1 or more."""
-    found = [base**exponent]
+    coefficients = [base**exponent]
     for m in range(1, n):
-        found.append(found[-1] * (exponent - m + 1) / (m * base))
-    return found
+        coefficients.append(coefficients[-1] * (exponent - m + 1) / (m * base))
+    return coefficients
 
 
-def _product(one: list[Decimal], other: list[Decimal]) -> list[Decimal]:
-    return [sum((one[i] * other[m - i] for i in range(m + 1)), Decimal(0)) for m in range(len(one))]
+def _product(left_series: list[Decimal], right_series: list[Decimal]) -> list[Decimal]:
+    return [
+        sum((left_series[i] * right_series[m - i] for i in range(m + 1)), Decimal(0)) for m in range(len(left_series))
+    ]
 
 
 def _turned(series: list[Decimal]) -> list[Decimal]:
     """Return the series times (w + ½)/(w − ½) = −(1 + 2w)/(1 − 2w)."""
-    found: list[Decimal] = []
+    turned: list[Decimal] = []
     for m, a in enumerate(series):
-        before = 2 * (series[m - 1] + found[m - 1] * -1) if m else Decimal(0)
-        found.append(-a - before)
-    return found
+        before = 2 * (series[m - 1] + turned[m - 1] * -1) if m else Decimal(0)
+        turned.append(-a - before)
+    return turned
 
 
 def residues(total: Total) -> Residues | None:

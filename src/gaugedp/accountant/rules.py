@@ -77,21 +77,21 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
     if delta == 0:
-        most = max(math.inf if total.impossible > 0 else total.largest for total in totals)
-        return Bound(min(guarantee.renyi(math.inf), most), "tight")
-    found = _conditional_epsilon(totals[0], delta)
+        largest = max(math.inf if total.impossible > 0 else total.largest for total in totals)
+        return Bound(min(guarantee.renyi(math.inf), largest), "tight")
+    bracket = _conditional_epsilon(totals[0], delta)
     for total in totals[1:]:
-        if total.impossible > 0 or total.largest > found.high:  # else this direction never needs more
-            found = Certified(*map(max, found, _conditional_epsilon(total, delta)))
-    return Bound(found.high, "tight", found.low)
+        if total.impossible > 0 or total.largest > bracket.high:  # else this direction never needs more
+            bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta)))
+    return Bound(bracket.high, "tight", bracket.low)
 
 
 def _conditional_epsilon(total: Total, delta: float) -> Certified:
-    left = _left(total, delta)
-    if left <= 0:
-        return Certified(total.largest if left == 0 else math.inf, 0.0)
-    found = tight_epsilon(total, left)
-    return Certified(min(found.high, total.largest), found.low)
+    spare = _left(total, delta)
+    if spare <= 0:
+        return Certified(total.largest if spare == 0 else math.inf, 0.0)
+    bracket = tight_epsilon(total, spare)
+    return Certified(min(bracket.high, total.largest), bracket.low)
 
 
 def _left(total: Total, delta: float) -> float:
@@ -111,19 +111,19 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     totals = _totals(guarantee)
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)
-    found = [
+    brackets = [
         _with_impossible(total, tight_delta(total, epsilon) if epsilon < total.largest else Certified(0.0, 0.0))
         for total in totals
     ]
-    return Bound(max(each.high for each in found), "tight", max(each.low for each in found))
+    return Bound(max(bracket.high for bracket in brackets), "tight", max(bracket.low for bracket in brackets))
 
 
-def _with_impossible(total: Total, found: Certified) -> Certified:
+def _with_impossible(total: Total, finite: Certified) -> Certified:
     if total.impossible == 0:
-        return found
+        return finite
     chance = above(total.impossible)
-    high, low = (chance + (1 - chance) * number for number in found)
-    return Certified(min(1.0, up(high) if found.high > 0 else chance), low * (1 - 1e-12))
+    high, low = (chance + (1 - chance) * number for number in finite)
+    return Certified(min(1.0, up(high) if finite.high > 0 else chance), low * (1 - 1e-12))
 
 
 # -- Rényi -----------------------------------------------------------------------------------------
@@ -136,19 +136,19 @@ def _curves(guarantee: Part) -> list[Total]:
 
 
 def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
-    found = []
+    bounds = []
     for total in _curves(guarantee):
-        left = _left(total, delta)
-        found.append(renyi_to_epsilon(total.log_moment_up, left, total.knots) if left > 0 else math.inf)
-    return Bound(max(found), "rdp")
+        spare = _left(total, delta)
+        bounds.append(renyi_to_epsilon(total.log_moment_up, spare, total.knots) if spare > 0 else math.inf)
+    return Bound(max(bounds), "rdp")
 
 
 def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
-    found = []
+    bounds = []
     for total in _curves(guarantee):
         high = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
-        found.append(_with_impossible(total, Certified(high, 0.0)).high)
-    return Bound(max(found), "rdp")
+        bounds.append(_with_impossible(total, Certified(high, 0.0)).high)
+    return Bound(max(bounds), "rdp")
 
 
 # -- basic and advanced ----------------------------------------------------------------------------
@@ -179,14 +179,14 @@ def _basic_epsilon(guarantee: Part, delta: float) -> Bound:
         return Bound(chained, "basic")
     charged, others = _split(guarantee)
     epsilon, spent = _sums(charged)
-    left = down(decimal(delta) - spent)
-    if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(guarantee))):
+    spare = down(decimal(delta) - spent)
+    if spare < 0 or epsilon > LARGEST or (others and (spare == 0 or _uncountable(guarantee))):
         return Bound(math.inf, "basic")
     if not others:
         return Bound(up_decimal(epsilon), "basic")
-    share = left / sum(count for _, count in others) * (1 - 2.0**-50)
-    rest = math.fsum(count * least_epsilon(part, share, "tight") for part, count in others)
-    return Bound(up(up_decimal(epsilon) + rest), "basic")
+    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
+    others_epsilon = math.fsum(count * least_epsilon(part, share, "tight") for part, count in others)
+    return Bound(up(up_decimal(epsilon) + others_epsilon), "basic")
 
 
 def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
@@ -196,14 +196,14 @@ def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
         return Bound(chained, "basic")
     charged, others = _split(guarantee)
     loss, delta = _sums(charged)
-    left = down(decimal(epsilon) - min(loss, LARGEST))
-    if left < 0 or delta >= 1 or (others and _uncountable(guarantee)):
+    spare = down(decimal(epsilon) - min(loss, LARGEST))
+    if spare < 0 or delta >= 1 or (others and _uncountable(guarantee)):
         return Bound(1.0, "basic")
     if not others:
         return Bound(above(delta), "basic")
-    share = left / sum(count for _, count in others) * (1 - 2.0**-50)
-    rest = math.fsum(count * least_delta(part, share, "tight") for part, count in others)
-    return Bound(min(1.0, up(up_decimal(delta) + rest)), "basic")
+    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
+    others_delta = math.fsum(count * least_delta(part, share, "tight") for part, count in others)
+    return Bound(min(1.0, up(up_decimal(delta) + others_delta)), "basic")
 
 
 def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
@@ -221,10 +221,10 @@ def _advanced_epsilon(guarantee: Part, delta: float) -> Bound:
     if others:
         return Bound(math.inf, "advanced")
     drift, square, spent = _moments(charged)
-    left = down(decimal(delta) - spent)
-    if left <= 0:
-        return Bound(0.0 if square == 0 and left == 0 else math.inf, "advanced")
-    slack = -math.log(left)
+    spare = down(decimal(delta) - spent)
+    if spare <= 0:
+        return Bound(0.0 if square == 0 and spare == 0 else math.inf, "advanced")
+    slack = -math.log(spare)
     return Bound(up(drift + math.sqrt(2 * slack) * math.sqrt(square)), "advanced")
 
 

@@ -55,16 +55,16 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     best = Certified(start, 0.0)
     for _ in range(_TRIES):
         contour = _contour(total, order, start, math.log(delta))
-        found = solved(contour, math.log(delta), start)
-        best = Certified(min(best.high, found.high), max(best.low, found.low))
-        if contour.padding and found.low > _NARROW * found.high:
+        bracket = solved(contour, math.log(delta), start)
+        best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
+        if contour.padding and bracket.low > _NARROW * bracket.high:
             break
         if contour.padding:  # just beyond the best order moments may explode, and steps must be tiny: stay away
             order /= 2
-        elif found.high - found.low <= 1e-11 * found.high:
+        elif bracket.high - bracket.low <= 1e-11 * bracket.high:
             break
         else:
-            order, start = saddle(total, found.high, order), found.high * (1 + 1e-9)
+            order, start = saddle(total, bracket.high, order), bracket.high * (1 + 1e-9)
     return Certified(best.high, min(best.low, best.high))
 
 
@@ -96,11 +96,11 @@ def _refined(total: Total, order: float, epsilon: float, log_delta: float) -> Br
     """Return the bracket after as many tries as a better guess of δ itself needs."""
     for _ in range(3):
         contour = _contour(total, order, epsilon, log_delta)
-        found = contour.log_delta(epsilon)
-        if found.high - found.low < 1e-10 or contour.padding:
+        bracket = contour.log_delta(epsilon)
+        if bracket.high - bracket.low < 1e-10 or contour.padding:
             break
-        log_delta = min(log_delta, found.high) - 5
-    return _without_padding(contour, epsilon, found)
+        log_delta = min(log_delta, bracket.high) - 5
+    return _without_padding(contour, epsilon, bracket)
 
 
 def _exponentials(bracket: Bracket) -> Certified:
@@ -169,18 +169,18 @@ def _argmin(objective: Callable[[Array], Array], largest: float, near: float | N
 def _golden(objective: Callable[[float], float], low: float, high: float) -> float:
     """Return the better of the last points of six golden sections of [low, high]."""
     share = (math.sqrt(5) - 1) / 2
-    left, right = high - share * (high - low), low + share * (high - low)
-    at_left, at_right = objective(left), objective(right)
+    lower, upper = high - share * (high - low), low + share * (high - low)
+    at_lower, at_upper = objective(lower), objective(upper)
     for _ in range(4):
-        if at_left < at_right:
-            high, right, at_right = right, left, at_left
-            left = high - share * (high - low)
-            at_left = objective(left)
+        if at_lower < at_upper:
+            high, upper, at_upper = upper, lower, at_lower
+            lower = high - share * (high - low)
+            at_lower = objective(lower)
         else:
-            low, left, at_left = left, right, at_right
-            right = low + share * (high - low)
-            at_right = objective(right)
-    return left if at_left < at_right else right
+            low, lower, at_lower = lower, upper, at_upper
+            upper = low + share * (high - low)
+            at_upper = objective(upper)
+    return lower if at_lower < at_upper else upper
 
 
 # -- solving for ε ---------------------------------------------------------------------------------
@@ -229,13 +229,13 @@ def _low_of_padded(contour: Contour, high: float, log_delta: float) -> float:
     return max(0.0, raised - _spread(contour, log_delta))
 
 
-def _without_padding(contour: Contour, epsilon: float, found: Bracket) -> Bracket:
+def _without_padding(contour: Contour, epsilon: float, bracket: Bracket) -> Bracket:
     if not contour.padding:
-        return found
-    high = min(found.high, 0.0)
+        return bracket
+    high = min(bracket.high, 0.0)
     low = contour.log_delta(epsilon + _spread(contour, high)).low
-    left = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
-    return Bracket(math.log(left) if left > 0 else -math.inf, found.high)
+    delta = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
+    return Bracket(math.log(delta) if delta > 0 else -math.inf, bracket.high)
 
 
 # -- lattices --------------------------------------------------------------------------------------

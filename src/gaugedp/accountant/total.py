@@ -39,7 +39,7 @@ class Total:
             kind[pair.row] = kind.get(pair.row, 0) + count
             if pair.impossible:
                 infinite.append((pair.impossible, count))
-        self.families = [family(list(found), list(found.values())) for family, found in rows.items()]
+        self.families = [family(list(counts), list(counts.values())) for family, counts in rows.items()]
         self.impossible = _any_of(infinite)
         self.padding = 0.0
 
@@ -76,12 +76,12 @@ class Total:
 
     def log_moment_up(self, orders: Array) -> Array:
         """Return an upper bound on log M of everything, families and others, with the rounding added."""
-        lost = [[family.rounding(float(order)) for family in self.families] for order in orders]
-        rest = [
-            math.fsum(count * other.renyi(1 + float(order)) * float(order) for other, count in self.others)
+        rounding = [[family.rounding(float(order)) for family in self.families] for order in orders]
+        curves = [
+            math.fsum(count * part.renyi(1 + float(order)) * float(order) for part, count in self.others)
             for order in orders
         ]
-        return self.log_moment(orders) + np.sum(np.array(lost).reshape(len(orders), -1), axis=1) + np.array(rest)
+        return self.log_moment(orders) + np.sum(np.array(rounding).reshape(len(orders), -1), axis=1) + np.array(curves)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the families and the padding."""

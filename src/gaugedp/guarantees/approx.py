@@ -37,8 +37,8 @@ class ApproxDP(Guarantee):
 
     def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return randomized response that, with probability δ, tells all (Kairouz, Oh and Viswanath 2015)."""
-        known = self.epsilon_value <= LARGEST_LOSS
-        return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if known else None
+        is_small = self.epsilon_value <= LARGEST_LOSS
+        return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return δ + (1−δ)·(pure profile at `epsilon`): the profile of the pair that dominates (ε, δ)-DP."""
@@ -49,14 +49,14 @@ class ApproxDP(Guarantee):
         """Return infinity below δ, else the least ε of the dominating pair."""
         if delta < self.delta_value:
             return math.inf
-        own = decimal(self.delta_value)
-        spare = float((decimal(delta) - own) / (1 - own))
+        exact_delta = decimal(self.delta_value)
+        spare = float((decimal(delta) - exact_delta) / (1 - exact_delta))
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
-    def follows_from(self, other: Guarantee) -> bool:
-        """Whether the profile of `other` goes through this point or below it."""
+    def follows_from(self, premise: Guarantee) -> bool:
+        """Whether the profile of `premise` goes through this point or below it."""
         epsilon, delta = self.epsilon_value, self.delta_value
-        return self == other or other.delta(epsilon) <= delta or other.epsilon(delta) <= epsilon
+        return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""

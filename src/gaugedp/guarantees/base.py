@@ -43,15 +43,19 @@ class Guarantee(Part):
         """Return the guarantee whose `to_dict` holds these numbers."""
         return cls(*(numbers[field.name.removesuffix("_value")] for field in fields(cls)))  # type: ignore[arg-type]
 
-    def follows_from(self, other: "Guarantee") -> bool:
-        """Whether all that keeps `other` keeps this guarantee too; False where no rule here shows it.
+    def follows_from(self, premise: "Guarantee") -> bool:
+        """Whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.
 
         A cost is itself a guarantee in its accounting, so the costs of both are compared.
         """
-        if self == other or self.accounting is None:
-            return self == other
-        own, others = self.cost(self.accounting), other.cost(self.accounting)
-        return own is not None and others is not None and all(a <= b for a, b in zip(others, own, strict=True))
+        if self == premise or self.accounting is None:
+            return self == premise
+        cost, premise_cost = self.cost(self.accounting), premise.cost(self.accounting)
+        return (
+            cost is not None
+            and premise_cost is not None
+            and all(a <= b for a, b in zip(premise_cost, cost, strict=True))
+        )
 
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
         """Return the single guarantees and how often each is made."""
@@ -76,13 +80,13 @@ class Guarantee(Part):
         check_method(method)
         return least_epsilon(self, float(delta), method)
 
-    def __add__(self, other: "Guarantee") -> "Guarantee":
-        if not isinstance(other, Guarantee):
+    def __add__(self, later: "Guarantee") -> "Guarantee":
+        if not isinstance(later, Guarantee):
             return NotImplemented
-        return Guarantee._compose([(self, 1), (other, 1)])
+        return Guarantee._compose([(self, 1), (later, 1)])
 
-    def __radd__(self, other: object) -> "Guarantee":
-        if other == 0 and not isinstance(other, Guarantee):  # the start of sum()
+    def __radd__(self, start: object) -> "Guarantee":
+        if start == 0 and not isinstance(start, Guarantee):  # the start of sum()
             return self
         return NotImplemented
 

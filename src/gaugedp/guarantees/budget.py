@@ -71,9 +71,9 @@ class Budget:
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
         """Return the charge of the first of `guarantees` that has a cost under this budget's accounting."""
         for guarantee in guarantees:
-            found = self._charge(guarantee)
-            if found is not None:
-                return found
+            charge = self._charge(guarantee)
+            if charge is not None:
+                return charge
         raise LedgerRefused(
             f"A budget of {self.total!r} cannot be charged for {guarantees[0]!r}.",
             f"{_ASK[self.accounting]}, or use a ledger with a budget of that kind.",
@@ -104,10 +104,12 @@ class Budget:
 
     def room(self, spent: tuple[int, ...]) -> Guarantee:
         """Return what is left, rounded down; of a best order at the orders that still have room, where any has."""
-        left = self.left(spent)
-        if not isinstance(self.total, RenyiBudget) or not isinstance(left, RenyiDP) or not any(left.values):
-            return left
-        orders, values = zip(*(pair for pair in zip(left.orders, left.values, strict=True) if pair[1]), strict=True)
+        remaining = self.left(spent)
+        if not isinstance(self.total, RenyiBudget) or not isinstance(remaining, RenyiDP) or not any(remaining.values):
+            return remaining
+        orders, values = zip(
+            *(pair for pair in zip(remaining.orders, remaining.values, strict=True) if pair[1]), strict=True
+        )
         return RenyiDP(orders, values)
 
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
@@ -118,18 +120,18 @@ class Budget:
         """
         if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
-        most, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
-        used = digits_up(up_decimal(max(most - Fraction(room, UNITS), Fraction(0))))
-        left = digits_down(down_decimal(max(most - Fraction(used), Fraction(0))))
-        return f"epsilon {used if any(spent) else 0}", f"epsilon {left}"
+        total, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
+        used = digits_up(up_decimal(max(total - Fraction(room, UNITS), Fraction(0))))
+        remaining = digits_down(down_decimal(max(total - Fraction(used), Fraction(0))))
+        return f"epsilon {used if any(spent) else 0}", f"epsilon {remaining}"
 
     def _guarantee(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]
         if self.orders:
-            known = [
+            finite = [
                 (order, number) for order, number in zip(self.orders, exact, strict=True) if number < _ENDLESS / UNITS
             ]
-            return RenyiDP([order for order, _ in known], [rounded(number) for _, number in known])
+            return RenyiDP([order for order, _ in finite], [rounded(number) for _, number in finite])
         numbers = [rounded(number) for number in exact]
         match self.accounting:
             case "pure":

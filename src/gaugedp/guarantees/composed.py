@@ -89,10 +89,10 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
         whole(minimum=0, count=count)
         for leaf, times in part.components():
             counts[leaf] = counts.get(leaf, 0) + times * int(count)
-    kept = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
-    if not kept:
+    ordered = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
+    if not ordered:
         return PureDP(0.0)
-    return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Composed(tuple(kept))
+    return ordered[0][0] if len(ordered) == 1 and ordered[0][1] == 1 else Composed(tuple(ordered))
 
 
 Guarantee._compose = staticmethod(compose)  # the sum and the multiples of guarantees

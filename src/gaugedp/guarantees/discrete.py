@@ -131,8 +131,8 @@ class DiscreteGaussianLoss(Guarantee):
         if order == 1 or order > 1e100:
             return up(gaussian * order)
         losses = LatticeGaussianPrivacyLoss([(self.noise_std, self.sensitivity)], [1])
-        found = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
-        return min(up(gaussian * order), up(found, relative=2.0**-44))
+        divergence = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
+        return min(up(gaussian * order), up(divergence, relative=2.0**-44))
 
     def dominating_pair(self, remove: bool) -> Pair:  # noqa: ARG002
         """Return the noise and the noise moved by the sensitivity."""

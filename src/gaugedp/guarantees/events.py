@@ -70,9 +70,9 @@ def _events() -> Any:
 
 def _response(event: Any) -> Guarantee:
     noise, size = Fraction(event.noise_parameter), int(event.num_buckets)
-    told, other = 1 - noise + noise / size, noise / size
-    rest = 1 - told - other
-    return FiniteLoss([told, other, rest], [other, told, rest])
+    truth, lie = 1 - noise + noise / size, noise / size
+    neither = 1 - truth - lie
+    return FiniteLoss([truth, lie, neither], [lie, truth, neither])
 
 
 def _told(events: Any, loss: float) -> Any:

@@ -52,9 +52,9 @@ class Filter:
         """Charge `guarantee` and return what is left; LedgerRefused, and nothing spent, where it does not fit."""
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
-            left = rounded_left(self._budget.in_words(self._units)[1], self.budget)
+            remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)
             raise LedgerRefused(
-                f"{rounded_up(guarantee)} does not fit: {left} of {rounded_up(self.budget)} is left.",
+                f"{rounded_up(guarantee)} does not fit: {remaining} of {rounded_up(self.budget)} is left.",
                 "Ask for less.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))

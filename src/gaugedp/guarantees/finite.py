@@ -42,21 +42,21 @@ class FiniteLoss(Guarantee):
 
     def dominating_pair(self, remove: bool) -> Pair:
         """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
-        one, other = (self.p, self.q) if remove else (self.q, self.p)
+        law_p, law_q = (self.p, self.q) if remove else (self.q, self.p)
         impossible = self._impossible(remove)
         atoms: dict[Fraction, Fraction] = {}
-        for x, y in zip(one, other, strict=True):
+        for x, y in zip(law_p, law_q, strict=True):
             if x and y:
                 atoms[x / y] = atoms.get(x / y, Fraction(0)) + x
-        found = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
-        values, weights = zip(*found, strict=True) if found else ((0.0,), (1.0,))
+        losses = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
+        values, weights = zip(*losses, strict=True) if losses else ((0.0,), (1.0,))
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),), impossible)
 
     def _impossible(self, remove: bool) -> Fraction:
         """Return the probability of an infinite loss."""
-        one, other = (self.p, self.q) if remove else (self.q, self.p)
-        return sum((x for x, y in zip(one, other, strict=True) if x and not y), Fraction(0))
+        law_p, law_q = (self.p, self.q) if remove else (self.q, self.p)
+        return sum((x for x, y in zip(law_p, law_q, strict=True) if x and not y), Fraction(0))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""

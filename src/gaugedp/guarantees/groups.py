@@ -66,36 +66,36 @@ class Grouped(Guarantee):
 
     def chain_delta(self, epsilon: float) -> float:
         """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
-        most = epsilon / self.size
+        largest = epsilon / self.size
         cost = self.guarantee.cost("approx")
-        own = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
-        tried = [0.0, most, *(each for each in (*own, *_TRIED) if each < most)]
-        return min(1.0, *(up(float(self.guarantee.delta(each)) * self._factor(each)) for each in tried))
+        plain = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
+        steps = [0.0, largest, *(step for step in (*plain, *_TRIED) if step < largest)]
+        return min(1.0, *(up(float(self.guarantee.delta(step)) * self._factor(step)) for step in steps))
 
     def chain_epsilon(self, delta: float) -> float:
         """Return an ε with `chain_delta` at most `delta`, infinity where none is found."""
-        each, last = 0.0, -1.0
+        step, previous = 0.0, -1.0
         for _ in range(_ROUNDS):
-            if not math.isfinite(each) or each <= last * (1 + 1e-9):
+            if not math.isfinite(step) or step <= previous * (1 + 1e-9):
                 break
-            last, each = each, float(self.guarantee.epsilon(delta / self._factor(each)))
-        each *= 1 + 1e-6
+            previous, step = step, float(self.guarantee.epsilon(delta / self._factor(step)))
+        step *= 1 + 1e-6
         for _ in range(_ROUNDS):
-            if not each * self.size < _LARGEST:
+            if not step * self.size < _LARGEST:
                 return math.inf
-            if up(float(self.guarantee.delta(each)) * self._factor(each)) <= delta:
-                return up(each * self.size)
-            each = max(each * (1 + 1e-3), 1e-9)
+            if up(float(self.guarantee.delta(step)) * self._factor(step)) <= delta:
+                return up(step * self.size)
+            step = max(step * (1 + 1e-3), 1e-9)
         return math.inf
 
-    def _factor(self, each: float) -> float:
-        """Return 1 + e^ε + … + e^{(k − 1)ε}, ε = `each`, rounded up."""
-        total = self.size * each
+    def _factor(self, epsilon: float) -> float:
+        """Return 1 + e^ε + … + e^{(k − 1)ε}, ε = `epsilon`, rounded up."""
+        total = self.size * epsilon
         if total > _LARGEST:
             return math.inf
-        if each < _SMALL:
+        if epsilon < _SMALL:
             return up(self.size * math.exp(total))
-        return up(math.expm1(total) / math.expm1(each), relative=2.0**-40)
+        return up(math.expm1(total) / math.expm1(epsilon), relative=2.0**-40)
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the guarantee has such a cost; None for δ > 0."""

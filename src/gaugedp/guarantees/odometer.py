@@ -40,8 +40,8 @@ class Odometer:
     def epsilon(self, delta: float) -> Bound:
         """Return the least provable ε of the total at `delta`."""
         check_delta(delta)
-        found = self._updated(delta)
-        return self._afresh(delta) if found is None else found
+        updated = self._updated(delta)
+        return self._afresh(delta) if updated is None else updated
 
     def _updated(self, delta: float) -> Bound | None:
         """Return ε by the contours there are, with the new releases added; None where they do not do."""
@@ -54,18 +54,18 @@ class Odometer:
                 return None
             contours.append(old.plus(more) if more.families else old)
         self._contours, self._new = (delta, contours), {}
-        found = [solved(contour, math.log(delta), 1.0) for contour in contours]
-        high, low = max(each.high for each in found), max(each.low for each in found)
+        brackets = [solved(contour, math.log(delta), 1.0) for contour in contours]
+        high, low = max(bracket.high for bracket in brackets), max(bracket.low for bracket in brackets)
         return Bound(high, "tight", low) if high - low <= _WIDE * high else None
 
     def _afresh(self, delta: float) -> Bound:
         """Return ε of the total, and keep its contours where it has any."""
-        found = self.total.epsilon(delta)
+        bound = self.total.epsilon(delta)
         self._contours, self._new = None, {}
         totals = [Total(self._parts.items(), remove=remove) for remove in (True, False)]
         totals = totals[:1] if totals[0].symmetric else totals
-        if found.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
+        if bound.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
             contours = [contour_for(total, delta) for total in totals]
             if all(contour is not None for contour in contours):
                 self._contours = delta, [contour for contour in contours if contour is not None]
-        return found
+        return bound

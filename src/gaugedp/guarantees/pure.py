@@ -64,8 +64,8 @@ class PureDP(Guarantee):
         """Return the least ε at `delta`: log(e^ε − delta·(1 + e^ε)), or 0."""
         if delta == 0:
             return self.epsilon_value
-        taken = delta * math.exp(-self.epsilon_value)
-        ratio = (1 - delta) - taken + 2.0**-50 * taken  # 1 − δ·(1 + e^−ε), rounded up
+        lost = delta * math.exp(-self.epsilon_value)
+        ratio = (1 - delta) - lost + 2.0**-50 * lost  # 1 − δ·(1 + e^−ε), rounded up
         return (
             0.0
             if ratio <= 0

@@ -34,12 +34,16 @@ class RenyiBudget(Guarantee, kind="BestOrder"):
         between(0, 1, delta=delta)
         if epsilon > 1e9:
             raise InvalidRequest(f"epsilon is {epsilon!r}.", "Give an epsilon of at most 1e9.")
-        kept = tuple(sorted(float(order) for order in orders))
-        if not kept or len(set(kept)) < len(kept) or not all(1 < order < math.inf for order in kept):
+        ascending = tuple(sorted(float(order) for order in orders))
+        if (
+            not ascending
+            or len(set(ascending)) < len(ascending)
+            or not all(1 < order < math.inf for order in ascending)
+        ):
             raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Give them like [2, 8, 32].")
         object.__setattr__(self, "epsilon_value", float(epsilon))
         object.__setattr__(self, "delta_value", float(delta))
-        object.__setattr__(self, "orders", kept)
+        object.__setattr__(self, "orders", ascending)
 
     @property
     def capacity(self) -> tuple[float, ...]:
@@ -70,9 +74,9 @@ class RenyiBudget(Guarantee, kind="BestOrder"):
         """Return its inverse."""
         return self._point.exact_epsilon(delta)
 
-    def follows_from(self, other: Guarantee) -> bool:
+    def follows_from(self, premise: Guarantee) -> bool:
         """Whether (ε, δ) follows."""
-        return self._point.follows_from(other)
+        return self._point.follows_from(premise)
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return (ε, δ) in "approx"."""

@@ -73,19 +73,19 @@ class SubsampledGaussian(Guarantee):
         shift = np.array([max(order - 1.0, 1e-13)])
         if self._is_faint:
             return min(self._whole.renyi(order), self._convex(float(shift[0])))
-        found = []
+        curves = []
         for remove in (True, False):
             losses = SubsampledPrivacyLoss([(self.rate, self.noise_multiplier, remove)], [1])
-            found.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
-        return min(self._whole.renyi(order), up(max(found)))
+            curves.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
+        return min(self._whole.renyi(order), up(max(curves)))
 
     def _convex(self, shift: float) -> float:
         grown = shift * (shift + 1) / 2 / self.noise_multiplier**2
         if grown < 30:
-            found = math.log1p(self.rate * math.expm1(grown))
+            log_moment = math.log1p(self.rate * math.expm1(grown))
         else:
-            found = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + grown))
-        return up(max(found / shift, -math.log1p(-self.rate)), relative=2.0**-40)
+            log_moment = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + grown))
+        return up(max(log_moment / shift, -math.log1p(-self.rate)), relative=2.0**-40)
 
     def dominating_pair(self, remove: bool) -> Pair:
         """Return the mixture against the noise alone, or the reverse; of faint noise, pairs that dominate these."""

@@ -16,20 +16,20 @@ class FaintPrivacyLoss(PrivacyLoss):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, by M − 1 where both exponents are small."""
-        found = [count * _log_moment(orders, *row) for row, count in zip(self.rows, self.counts, strict=True)]
-        return np.sum(found, axis=0)
+        moments = [count * _log_moment(orders, *row) for row, count in zip(self.rows, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line: the first part of M turns, the second turns and falls."""
         total = Line(*np.zeros((3, len(heights))))
         for (rate, std), count in zip(self.rows, self.counts, strict=True):
             share = math.exp(_logs(np.array([order]), rate, std)[1][0] - _log_moment(np.array([order]), rate, std)[0])
-            turn, other = heights * math.log1p(-rate), heights * (math.log(rate) + (order + 0.5) / std**2)
+            turn, second = heights * math.log1p(-rate), heights * (math.log(rate) + (order + 0.5) / std**2)
             fall = -((heights / std) ** 2) / 2
             real = -2 * (1 - share) * np.sin(turn / 2) ** 2
-            real += share * (np.expm1(fall) - 2 * np.exp(fall) * np.sin(other / 2) ** 2)
-            imaginary = (1 - share) * np.sin(turn) + share * np.exp(fall) * np.sin(other)
-            lost = 16 + 8 * (np.abs(turn) + share * (np.abs(other) - fall) * np.exp(fall / 2))
+            real += share * (np.expm1(fall) - 2 * np.exp(fall) * np.sin(second / 2) ** 2)
+            imaginary = (1 - share) * np.sin(turn) + share * np.exp(fall) * np.sin(second)
+            lost = 16 + 8 * (np.abs(turn) + share * (np.abs(second) - fall) * np.exp(fall / 2))
             lost += 16 * share * (1 - share) * order / std**2  # the rounding of the share
             total = total + line_of(real[None], imaginary[None], lost[None], np.ones(1)).times(count)
         return total

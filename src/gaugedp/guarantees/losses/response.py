@@ -40,10 +40,10 @@ class ResponsePrivacyLoss(PrivacyLoss):
         phase = heights * loss
         sine = np.sin(phase)
         lost = (sine / np.cosh(np.minimum((order + 0.5) * loss, 350.0))) ** 2
-        left = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
+        square = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
         angle = np.arctan2(np.tanh((order + 0.5) * loss) * sine, np.cos(phase))
-        rounding = np.minimum(6 * UNIT * (phase + lost) / left, 2.0)
-        logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(left))
+        rounding = np.minimum(6 * UNIT * (phase + lost) / square, 2.0)
+        logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(square))
         return Line(counts @ (logs / 2), counts @ angle, counts @ rounding)
 
     def atoms(self) -> list[tuple[Array, Array, int]]:

@@ -25,11 +25,11 @@ class SubsampledPrivacyLoss(PrivacyLoss):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, an upper bound where an order exceeds `_largest_order`."""
-        found = [
+        moments = [
             count * np.array([_log_moment(float(order), *row) for order in orders])
             for row, count in zip(self.rows, self.counts, strict=True)
         ]
-        return np.sum(found, axis=0)
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted nodes of the quadrature."""
@@ -97,15 +97,15 @@ def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Arra
     for k in range(3, 18):
         term = term * (power - k + 1) / k * x
         series = series + term
-    rest = log_ratio[~small]
-    falling = np.expm1(-rest)
-    scaled = np.expm1(order * rest) + order * falling if remove else _added(order, rest) - order * falling
-    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + rest) @ scaled)
+    large = log_ratio[~small]
+    falling = np.expm1(-large)
+    scaled = np.expm1(order * large) + order * falling if remove else _added(order, large) - order * falling
+    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + large) @ scaled)
 
 
-def _added(order: float, rest: Array) -> Array:
+def _added(order: float, log_ratio: Array) -> Array:
     """Return e^{−x}·(e^{−order·x} − 1)."""
-    return np.exp(-rest) * np.expm1(-order * rest)
+    return np.exp(-log_ratio) * np.expm1(-order * log_ratio)
 
 
 def _largest_order(std: float) -> float:
@@ -165,8 +165,8 @@ def _tilted(order: float, height: float, rate: float, std: float, remove: bool) 
     log_ratio = _log_ratio(x, rate, std)
     logs = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
     tilted = np.exp(logs - logs.max())
-    kept = tilted > UNIT**2
-    return (log_ratio if remove else -log_ratio)[kept], tilted[kept] / tilted[kept].sum()
+    counts = tilted > UNIT**2
+    return (log_ratio if remove else -log_ratio)[counts], tilted[counts] / tilted[counts].sum()
 
 
 def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:
