@@ -289,7 +289,7 @@ class Inspector:
         """Every acknowledged release is found under its key, byte for byte."""
         for key, said in list(self.guaranteed.items())[-5:]:
             row = self.ledger._store.run(lambda one, key=key: one.find("settle", key), write=False)
-            assert hashlib.sha256(row.act.released).hexdigest() == said
+            assert hashlib.sha256(row.event.released).hexdigest() == said
 
     def _hear(self, said: list[str]) -> tuple[set[str], set[str]]:
         asked, reserved = set(), set()

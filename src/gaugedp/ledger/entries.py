@@ -46,7 +46,7 @@ class Entry:
 
 def entry(row: Row) -> Entry:
     """Return the line of a stored `row`, without its release."""
-    act = row.act
-    guarantee = None if act.guarantee is None else from_dict(json.loads(act.guarantee))
-    request = None if act.request is None else json.loads(act.request)
-    return Entry(row.number, act.kind, act.key, guarantee, units(act.charge), request, row.time, row.tip)
+    event = row.event
+    guarantee = None if event.guarantee is None else from_dict(json.loads(event.guarantee))
+    request = None if event.request is None else json.loads(event.request)
+    return Entry(row.number, event.kind, event.key, guarantee, units(event.charge), request, row.time, row.tip)
