@@ -26,8 +26,7 @@ from gaugedp.guarantees import (
     from_json,
     to_json,
 )
-from gaugedp.guarantees.base import METHODS
-from gaugedp.guarantees.json import _KINDS
+from gaugedp.guarantees.base import KINDS, METHODS
 from tests.guarantees.examples import ALL_EXTREME, ALL_ORDINARY, EXTREME, GROUPED_CURVE, ORDINARY, named
 
 ORDERS = [1, 1.0001, 1.5, 2, 4, 17.5, 64, 1e4, math.inf]
@@ -60,7 +59,7 @@ def answers(guarantee: Guarantee, method: str | None) -> list[Bound]:
 
 
 def test_every_kind_has_ordinary_and_extreme_examples() -> None:
-    assert set(ORDINARY) == set(EXTREME) == set(_KINDS)
+    assert set(ORDINARY) == set(EXTREME) == set(KINDS)
     for kind, guarantees in [*ORDINARY.items(), *EXTREME.items()]:
         assert guarantees
         assert all(guarantee.to_dict()["kind"] == kind for guarantee in guarantees)
@@ -68,8 +67,10 @@ def test_every_kind_has_ordinary_and_extreme_examples() -> None:
 
 def test_every_public_kind_is_in_the_registry() -> None:
     public = [getattr(gaugedp.guarantees, name) for name in gaugedp.guarantees.__all__]
-    kinds = {each.__name__ for each in public if isinstance(each, type) and issubclass(each, Guarantee)}
-    assert kinds - {"Guarantee"} == set(_KINDS)
+    kinds = {
+        each.kind for each in public if isinstance(each, type) and issubclass(each, Guarantee) and each is not Guarantee
+    }
+    assert kinds == set(KINDS)
 
 
 # -- identity ----------------------------------------------------------------------------------------------------------

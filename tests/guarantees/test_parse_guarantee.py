@@ -76,7 +76,7 @@ def test_bad_deltas_are_refused_by_name(value: object) -> None:
 OWN = [guarantee for guarantees in ORDINARY.values() for guarantee in guarantees]
 ASKED = [
     guarantee
-    for kind in ("PureDP", "ApproxDP", "ZCDP", "GaussianDP", "RenyiDP", "RenyiBudget")
+    for kind in ("PureDP", "ApproxDP", "ZCDP", "GaussianDP", "RenyiDP", "BestOrder")
     for guarantee in ORDINARY[kind]
 ]
 POINTS = [0.0, 0.1, 0.5, 1.0, 2.0, 4.0]
