@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.accountant.contour import Bracket
+from gaugedp.accountant.contour import Bracket, log_of
 from gaugedp.accountant.loss import UNIT, Array
 from gaugedp.accountant.total import Total
 
@@ -33,16 +33,12 @@ class ExplicitDistribution:
         delta = float(weights @ -np.expm1(epsilon - losses))
         shifted = (self.largest + epsilon) * float(weights.sum())
         rounding = UNIT * self.lost * (delta + shifted)
-        return Bracket(_log(delta - rounding - self.raised * float(weights.sum())), _log(delta + rounding))
+        return Bracket(log_of(delta - rounding - self.raised * float(weights.sum())), log_of(delta + rounding))
 
     @property
     def largest(self) -> float:
         """Return the largest loss, above which δ is 0."""
         return float(self.losses[0])
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
 
 
 def explicit_distribution(total: Total) -> ExplicitDistribution | None:

@@ -60,7 +60,7 @@ class Contour:
         high = ratio + lost + cut
         low = ratio - lost - cut - math.exp(min(700.0, self._log_folded(epsilon) - log_size))
         chernoff = self.probes.at_axis + float(self.rounding[0]) - self.order * epsilon
-        return Bracket(_log(low) + log_size, min(math.log(high) + log_size if high > 0 else math.inf, chernoff))
+        return Bracket(log_of(low) + log_size, min(math.log(high) + log_size if high > 0 else math.inf, chernoff))
 
     def plus(self, more: Total) -> "Contour":
         """Return the contour with the losses of `more` added at the nodes there are; not on a lattice."""
@@ -140,7 +140,8 @@ def log_chernoff(orders: Array) -> Array:
     return -np.log1p(orders) - orders * np.log1p(1 / orders)
 
 
-def _log(value: float) -> float:
+def log_of(value: float) -> float:
+    """Return log of `value`, −∞ where it is not above 0."""
     return math.log(value) if value > 0 else -math.inf
 
 

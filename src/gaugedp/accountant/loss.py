@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -38,6 +39,11 @@ class Line(NamedTuple):
 
     def __add__(self, line: "Line") -> "Line":  # type: ignore[override]
         return Line(*(mine + theirs for mine, theirs in zip(self, line, strict=True)))
+
+    @classmethod
+    def sum(cls, lines: "Iterable[Line]", heights: Array) -> "Line":
+        """Return the sum of the lines at `heights`."""
+        return reduce(Line.__add__, lines, cls(*np.zeros((3, len(heights)))))
 
     def times(self, count: Array | float) -> "Line":
         """Return the line of as many independent copies."""
@@ -121,6 +127,34 @@ class PrivacyLoss(ABC):
     def work(self) -> int:
         """How many numbers a point of a line needs."""
         return len(self.rows)
+
+
+class PrivacyLossOfNumbers(PrivacyLoss):
+    """Losses whose rows are one number each: sums run over columns of `numbers`, a block of rows at a time."""
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.numbers = np.array([row[0] for row in rows], dtype=float)
+
+    @abstractmethod
+    def block_moment(self, orders: Array, numbers: Array) -> Array:
+        """Return log M, of shape (rows, orders)."""
+
+    @abstractmethod
+    def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
+        """Return the line of the rows, each as often as its count."""
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M."""
+        parts = blocks(len(self.numbers), len(orders))
+        moments = [self.counts[part] @ self.block_moment(orders, self.numbers[part, None]) for part in parts]
+        return np.sum(moments, axis=0)
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the sum of the lines."""
+        parts = blocks(len(self.numbers), len(heights))
+        lines = (self.block_line(order, heights, self.numbers[part, None], self.counts[part]) for part in parts)
+        return Line.sum(lines, heights)
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:

@@ -11,7 +11,7 @@ from gaugedp.accountant.convert import renyi_to_delta, renyi_to_epsilon
 from gaugedp.accountant.part import Cost, Part
 from gaugedp.accountant.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
 from gaugedp.accountant.tight import Certified, tight_delta, tight_epsilon
-from gaugedp.accountant.total import Total
+from gaugedp.accountant.total import Total, both_directions
 
 Method = Literal["basic", "advanced", "rdp", "tight"]
 METHODS = ("basic", "advanced", "rdp", "tight")
@@ -63,17 +63,11 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
 # -- tight -----------------------------------------------------------------------------------------
 
 
-def _totals(guarantee: Part) -> list[Total]:
-    """Return the total in both directions, once where they are the same."""
-    removed = Total(guarantee.components(), remove=True)
-    return [removed] if removed.symmetric else [removed, Total(guarantee.components(), remove=False)]
-
-
 def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     closed = guarantee.exact_epsilon(delta)
     if closed is not None:
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
-    totals = _totals(guarantee)
+    totals = both_directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
     if delta == 0:
@@ -108,7 +102,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
         largest = guarantee.renyi(math.inf)
         lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
-    totals = _totals(guarantee)
+    totals = both_directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)
     brackets = [
@@ -129,15 +123,9 @@ def _with_impossible(total: Total, finite: Certified) -> Certified:
 # -- Rényi -----------------------------------------------------------------------------------------
 
 
-def _curves(guarantee: Part) -> list[Total]:
-    parts = list(guarantee.components())
-    removed = Total(parts, remove=True, curves=True)
-    return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=True)]
-
-
 def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
     bounds = []
-    for total in _curves(guarantee):
+    for total in both_directions(guarantee.components(), curves=True):
         spare = _left(total, delta)
         bounds.append(renyi_to_epsilon(total.log_moment_up, spare, total.knots) if spare > 0 else math.inf)
     return Bound(max(bounds), "rdp")
@@ -145,7 +133,7 @@ def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
 
 def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
     bounds = []
-    for total in _curves(guarantee):
+    for total in both_directions(guarantee.components(), curves=True):
         high = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
         bounds.append(_with_impossible(total, Certified(high, 0.0)).high)
     return Bound(max(bounds), "rdp")

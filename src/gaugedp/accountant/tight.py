@@ -15,6 +15,7 @@ from gaugedp.accountant.contour import (
     Contour,
     Probes,
     log_chernoff,
+    log_of,
     on_a_lattice,
     on_the_line,
 )
@@ -235,7 +236,7 @@ def _without_padding(contour: Contour, epsilon: float, bracket: Bracket) -> Brac
     high = min(bracket.high, 0.0)
     low = contour.log_delta(epsilon + _spread(contour, high)).low
     delta = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
-    return Bracket(math.log(delta) if delta > 0 else -math.inf, bracket.high)
+    return Bracket(log_of(delta), bracket.high)
 
 
 # -- lattices --------------------------------------------------------------------------------------

@@ -130,6 +130,13 @@ class Total:
         return _joined([family.lattices() for family in self.families])
 
 
+def both_directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:
+    """Return the total for removals and that for additions; one where they are the same."""
+    parts = list(parts)
+    removed = Total(parts, remove=True, curves=curves)
+    return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=curves)]
+
+
 def _joined(lists: list[list[T] | None]) -> list[T] | None:
     """Return all entries of the lists; None where one is None."""
     joined: list[T] = []

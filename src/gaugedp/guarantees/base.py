@@ -66,7 +66,7 @@ class Guarantee(Part):
 
         `method` is "basic", "advanced", "rdp" or "tight"; None takes the least. The answer names the method that won.
         """
-        check_epsilon(epsilon)
+        non_negative(epsilon=epsilon)
         check_method(method)
         return least_delta(self, float(epsilon), method)
 
@@ -98,11 +98,6 @@ class Guarantee(Part):
 
 
 KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts itself in
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an ε for which a profile has no meaning."""
-    non_negative(epsilon=epsilon)
 
 
 def check_delta(delta: float) -> None:

@@ -6,7 +6,7 @@ from gaugedp._validate import whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.contour import Contour
 from gaugedp.accountant.tight import contour_for, solved
-from gaugedp.accountant.total import Total
+from gaugedp.accountant.total import Total, both_directions
 from gaugedp.guarantees.base import Guarantee, check_delta
 from gaugedp.guarantees.composed import compose
 
@@ -62,8 +62,7 @@ class Odometer:
         """Return ε of the total, and keep its contours where it has any."""
         bound = self.total.epsilon(delta)
         self._contours, self._new = None, {}
-        totals = [Total(self._parts.items(), remove=remove) for remove in (True, False)]
-        totals = totals[:1] if totals[0].symmetric else totals
+        totals = both_directions(self._parts.items())
         if bound.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
             contours = [contour_for(total, delta) for total in totals]
             if all(contour is not None for contour in contours):

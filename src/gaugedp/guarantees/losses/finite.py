@@ -31,19 +31,13 @@ class FinitePrivacyLoss(PrivacyLoss):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, by M − 1 where every z·x is small."""
-        total = np.zeros_like(orders)
-        for (values, weights), count in zip(self._atoms, self.counts, strict=True):
-            total += count * _log_moment(orders, values, weights)
-        return total
+        moments = [n * _log_moment(orders, *atoms) for atoms, n in zip(self._atoms, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted atoms."""
-        total = Line(*np.zeros((3, len(heights))))
-        for (values, weights), count in zip(self._atoms, self.counts, strict=True):
-            tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
-            lost = 8 + 2 * order * float(np.abs(values).max())
-            total = total + tilted_line(values, tilted, heights, lost).times(count)
-        return total
+        lines = (_line(order, heights, *atoms).times(n) for atoms, n in zip(self._atoms, self.counts, strict=True))
+        return Line.sum(lines, heights)
 
     def rounding(self, order: float) -> float:
         """Return a bound that holds also where the moments of first order cancel."""
@@ -84,6 +78,11 @@ def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
     small = np.abs(exponents).max(axis=1) < 1
     near = np.expm1(np.where(small[:, None], exponents, 0.0)) @ weights
     return np.where(small, np.log1p(near), large)
+
+
+def _line(order: float, heights: Array, values: Array, weights: Array) -> Line:
+    tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
+    return tilted_line(values, tilted, heights, 8 + 2 * order * float(np.abs(values).max()))
 
 
 def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:

@@ -21,17 +21,13 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, the theta quotient by its difference from 1."""
-        total = np.zeros_like(orders)
-        for (std, shift), count in zip(self.rows, self.counts, strict=True):
-            total += count * (orders * (orders + 1) * (shift / std) ** 2 / 2 + _log_theta_ratio(orders * shift, std))
-        return total
+        moments = [n * _log_moment(orders, *row) for row, n in zip(self.rows, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line, folded into the period around the axis."""
-        total = Line(*np.zeros((3, len(heights))))
-        for (std, shift), count in zip(self.rows, self.counts, strict=True):
-            total = total + _line(order, heights, std, shift).times(count)
-        return total
+        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        return Line.sum(lines, heights)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return 0: the modulus is periodic."""
@@ -49,6 +45,10 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
     def work(self) -> int:
         """A few numbers a row."""
         return 4 * len(self.rows)
+
+
+def _log_moment(orders: Array, std: float, shift: int) -> Array:
+    return orders * (orders + 1) * (shift / std) ** 2 / 2 + _log_theta_ratio(orders * shift, std)
 
 
 def _log_theta_ratio(u: Array, std: float) -> Array:

@@ -33,15 +33,8 @@ class SubsampledPrivacyLoss(PrivacyLoss):
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted nodes of the quadrature."""
-        total = Line(*np.zeros((3, len(heights))))
-        for row, count in zip(self.rows, self.counts, strict=True):
-            high = heights > _FLAT / _turn(row[1])
-            flat = heights[~high]
-            loss, tilted = _tilted(order, float(flat.max(initial=0.0)), *row)
-            near, far = tilted_line(loss, tilted, flat, 1e3), _moved_line(order, heights[high], *row)
-            joined = Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
-            total = total + joined.times(count)
-        return total
+        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        return Line.sum(lines, heights)
 
     def rounding(self, order: float) -> float:
         """Return a bound: sums of positive terms, each correct to some hundred units, and the quadrature."""
@@ -69,6 +62,14 @@ class SubsampledPrivacyLoss(PrivacyLoss):
     def work(self) -> int:
         """Some hundred nodes a row."""
         return 300 * len(self.rows)
+
+
+def _line(order: float, heights: Array, rate: float, std: float, remove: bool) -> Line:
+    high = heights > _FLAT / _turn(std)
+    flat = heights[~high]
+    loss, tilted = _tilted(order, float(flat.max(initial=0.0)), rate, std, remove)
+    near, far = tilted_line(loss, tilted, flat, 1e3), _moved_line(order, heights[high], rate, std, remove)
+    return Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
 
 
 def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
