@@ -15,7 +15,7 @@ from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianPrivacyLoss
 from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
@@ -84,14 +84,7 @@ class DiscreteLaplaceLoss(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (d/scale)-DP costs."""
-        match accounting:
-            case "pure":
-                return (self._pure,)
-            case "approx":
-                return (self._pure, Fraction(0))
-            case "zcdp":
-                return (self._pure**2 / 2,)
-        return PureDP(up_decimal(self._pure)).cost(accounting)
+        return pure_cost(self._pure, up_decimal(self._pure), accounting)
 
     def group(self, size: int) -> "DiscreteLaplaceLoss":
         """Return the guarantee at `size` times the sensitivity."""

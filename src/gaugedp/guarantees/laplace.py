@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from gaugedp.accountant.rounding import LARGEST, above, down_decimal, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.pure import pure_cost
 
 _ENDLESS = 1e300  # from here on the value at infinity is given: it is never less
 
@@ -68,15 +67,7 @@ class LaplaceLoss(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (1/λ)-DP costs."""
-        exact = 1 / decimal(self.scale)
-        match accounting:
-            case "pure":
-                return (exact,)
-            case "approx":
-                return (exact, Fraction(0))
-            case "zcdp":
-                return (exact**2 / 2,)
-        return PureDP(self.shift).cost(accounting)
+        return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
     def group(self, size: int) -> "LaplaceLoss":
         """Return the guarantee at `size` times the sensitivity: the scale divided by `size`."""

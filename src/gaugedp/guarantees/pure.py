@@ -74,17 +74,7 @@ class PureDP(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
-        exact = decimal(self.epsilon_value)
-        match accounting:
-            case "pure":
-                return (exact,)
-            case "approx":
-                return (exact, Fraction(0))
-            case "zcdp":
-                return (exact**2 / 2,)
-            case "gaussian":
-                return (_gaussian_square(self.epsilon_value),)
-        return None
+        return pure_cost(decimal(self.epsilon_value), self.epsilon_value, accounting)
 
     def group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""
@@ -93,6 +83,20 @@ class PureDP(Guarantee):
 
     def __repr__(self) -> str:
         return f"PureDP({exact(self.epsilon_value)})"
+
+
+def pure_cost(exact: Fraction, epsilon: float, accounting: Accounting) -> Cost | None:
+    """Return what ε-DP costs: ε is `exact`, and at most `epsilon`."""
+    match accounting:
+        case "pure":
+            return (exact,)
+        case "approx":
+            return (exact, Fraction(0))
+        case "zcdp":
+            return (exact**2 / 2,)
+        case "gaussian":
+            return (_gaussian_square(epsilon),)
+    return None
 
 
 def _gaussian_square(epsilon: float) -> Fraction:

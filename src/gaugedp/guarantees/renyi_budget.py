@@ -7,17 +7,17 @@ from typing import ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import between, positive
-from gaugedp.accountant.loss import Pair
-from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.part import Accounting
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.same_as import SameAs
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0)
 
 
 @dataclass(frozen=True, eq=True)
-class RenyiBudget(Guarantee, kind="BestOrder"):
+class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
     """(ε, δ)-DP, kept by adding up Rényi curves at m `orders` and going on while one of them is within its bound.
 
     The bound at order a converts to (ε, δ/m) (`capacity`); the δ/m add up over the order that is the last one standing
@@ -55,36 +55,13 @@ class RenyiBudget(Guarantee, kind="BestOrder"):
         )
 
     @property
-    def _point(self) -> ApproxDP:
+    def equivalent(self) -> ApproxDP:
+        """(ε, δ)-DP."""
         return ApproxDP(self.epsilon_value, self.delta_value)
-
-    def renyi(self, order: float) -> float:
-        """Return infinity: δ may tell everything."""
-        return self._point.renyi(order)
-
-    def dominating_pair(self, remove: bool) -> Pair | None:
-        """Return the pair of (ε, δ)."""
-        return self._point.dominating_pair(remove)
-
-    def exact_delta(self, epsilon: float) -> float:
-        """Return the profile of (ε, δ)."""
-        return self._point.exact_delta(epsilon)
-
-    def exact_epsilon(self, delta: float) -> float:
-        """Return its inverse."""
-        return self._point.exact_epsilon(delta)
 
     def follows_from(self, premise: Guarantee) -> bool:
         """Whether (ε, δ) follows."""
-        return self._point.follows_from(premise)
-
-    def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (ε, δ) in "approx"."""
-        return self._point.cost(accounting)
-
-    def group(self, size: int) -> ApproxDP:
-        """Return what (ε, δ) says to a group."""
-        return self._point.group(size)
+        return self.equivalent.follows_from(premise)
 
     def __repr__(self) -> str:
         return f"RenyiBudget({exact(self.epsilon_value)}, {exact(self.delta_value)})"

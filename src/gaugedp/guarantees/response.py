@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 
 from gaugedp._validate import non_negative
-from gaugedp.accountant.loss import Pair
-from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.same_as import SameAs
 
 
 @dataclass(frozen=True, eq=True)
-class RandomizedResponseLoss(Guarantee):
-    """Randomized response: a yes or no, told truly with probability e^ε/(1 + e^ε), ε = `epsilon_value`.
+class RandomizedResponseLoss(SameAs, Guarantee):
+    """Randomized response: one bit, true with probability e^ε/(1 + e^ε), ε = `epsilon_value`.
 
     It has the largest curves of all ε-DP mechanisms (Kairouz, Oh and Viswanath 2015), so they are those of PureDP.
     """
@@ -22,29 +21,10 @@ class RandomizedResponseLoss(Guarantee):
         non_negative(epsilon=self.epsilon_value)
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
-    def renyi(self, order: float) -> float:
-        """Return the curve of `PureDP`."""
-        return PureDP(self.epsilon_value).renyi(order)
-
-    def dominating_pair(self, remove: bool) -> Pair | None:
-        """Return the pair of `PureDP`."""
-        return PureDP(self.epsilon_value).dominating_pair(remove)
-
-    def exact_delta(self, epsilon: float) -> float:
-        """Return the profile of `PureDP`."""
-        return PureDP(self.epsilon_value).exact_delta(epsilon)
-
-    def exact_epsilon(self, delta: float) -> float:
-        """Return its inverse."""
-        return PureDP(self.epsilon_value).exact_epsilon(delta)
-
-    def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what ε-DP costs."""
-        return PureDP(self.epsilon_value).cost(accounting)
-
-    def group(self, size: int) -> PureDP:
-        """Return (size·ε)-DP, whether one bit is told of the group or one of each unit."""
-        return PureDP(self.epsilon_value).group(size)
+    @property
+    def equivalent(self) -> PureDP:
+        """ε-DP; to a group too, whether it answers with one bit or with one of each unit."""
+        return PureDP(self.epsilon_value)
 
     def __repr__(self) -> str:
         return f"RandomizedResponseLoss({self.epsilon_value:.12g})"
