@@ -1,1 +1,1 @@
-"""From guarantees to (ε, δ): the rules, and the tight accountant."""
+"""The accountant: from Rényi curves and privacy losses to (ε, δ)."""

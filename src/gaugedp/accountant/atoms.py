@@ -1,4 +1,4 @@
-"""The profile of finitely many losses, by writing all of them out."""
+"""The exact profile of finitely many losses: all sums of losses are listed."""
 
 import itertools
 import math
@@ -16,9 +16,10 @@ _LONGEST = 200  # releases of one kind: more lose too many digits
 
 @dataclass(frozen=True)
 class ExplicitDistribution:
-    """All `losses`, descending and rounded up, and their `weights`; `lost` bounds relative errors in units.
+    """The distribution of a sum of finitely many losses.
 
-    No loss is more than `raised` above the true one.
+    `losses` descend and are rounded up, each by at most `raised`. `weights` are their probabilities; `lost` bounds the
+    relative errors in units of rounding.
     """
 
     losses: Array

@@ -1,4 +1,4 @@
-"""The profile of a few releases of faint noise on samples, with or without finitely many other losses: written out."""
+"""The exact profile of a few releases of faint noise on samples, also beside finitely many other losses."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ _FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than th
 
 @dataclass(frozen=True)
 class Blurred:
-    """Losses that are normal with `means` and `variances`, 0 or at least 400; `lost` bounds rounding in units."""
+    """A mixture of normal losses with `means`, `variances` and `log_weights`.
+
+    Each variance is 0 or at least 400; `lost` bounds the rounding in units.
+    """
 
     means: Array
     variances: Array

@@ -1,11 +1,11 @@
-"""A number with the name of the rule that proved it."""
+"""An upper bound with the rule that proved it."""
 
 
 class Bound(float):
-    """An upper bound: a float that also knows the `method` that found it and a number `low` that the truth reaches.
+    """An upper bound and a certified lower bound `low` on the same quantity: low ≤ best provable value ≤ bound.
 
-    `low` is certified by the same method; it is 0 where the method gives no lower end. What it bounds from below is the
-    least number true of the dominating pairs, which is the least provable from what the guarantees say.
+    `method` names the rule that attained it. The best provable value is that of the dominating pairs. `low` is 0 if the
+    rule certifies none.
     """
 
     method: str

@@ -21,7 +21,7 @@ _PRECISION = 37.0  # what is cut off or folded in is below e^−37 of the answer
 
 @dataclass(frozen=True)
 class Bracket:
-    """log δ at one ε: the truth lies between `low` (−∞ where nothing is known) and `high`."""
+    """Bounds on log δ at one ε: low ≤ log δ ≤ high. `low` is −∞ where nothing is certified."""
 
     low: float
     high: float
@@ -29,10 +29,10 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Contour:
-    """Nodes c + ijh and all that the sums over them need, for any ε.
+    """Nodes c + ijh of the integral and the integrand at them, for any ε.
 
-    `span` is None on the whole line, where the values hold 1/(z(z + 1)) too; else the losses lie on `offset` + integers
-    times `span`, the line is one period, and nothing is cut off.
+    On the whole line `span` is None, and the values include 1/(z(z + 1)). Otherwise the losses are `offset` plus
+    integers times `span`, and the line is one period, without a cut.
     """
 
     order: float

@@ -1,4 +1,4 @@
-"""From a Rényi curve to (ε, δ). The one place where this conversion stands."""
+"""Conversion of a Rényi curve to (ε, δ) (Canonne, Kamath and Steinke 2020, proposition 12)."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the accountant asks of a privacy loss: its moments on the real axis and on a vertical line, atoms, lattices."""
+"""The interface of a privacy loss: moments, values on a vertical line, and exact forms where it has some."""
 
 import math
 from abc import ABC, abstractmethod

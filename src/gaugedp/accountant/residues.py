@@ -1,7 +1,7 @@
-"""The profile of a few Laplace losses, with or without finitely many others: a sum of residues in exact decimals.
+"""The exact profile of a few Laplace losses, also beside finitely many others, by residues in exact decimals.
 
-With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n, so for
-x = location − ε > 0 each contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. The proof is in
+With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n. Let x = location − ε. For
+x > 0 each term contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. The proof is in
 docs/theory/accountant.md.
 """
 
@@ -24,7 +24,7 @@ _SPARE = 22  # digits that the answer keeps
 
 @dataclass
 class Residues:
-    """Laplace losses `shifts` (distance, how often) beside the `finite` ones."""
+    """The sum of Laplace losses, `shifts` = [(distance, count), …], and a `finite` distribution."""
 
     shifts: list[tuple[float, int]]
     finite: ExplicitDistribution

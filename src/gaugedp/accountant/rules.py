@@ -1,4 +1,4 @@
-"""The four rules of composition, and the least of them. The one place where (ε, δ) is read off a guarantee."""
+"""The four rules of composition and their least answer."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The tight accountant: which of the exact sums, and when the contour."""
+"""The tight accountant: a closed form or exact sum where there is one, else a contour integral."""
 
 import math
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has lef
 
 
 class Profile(Protocol):
-    """Anything that brackets log δ at an ε."""
+    """A function ε ↦ bounds on log δ."""
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket."""

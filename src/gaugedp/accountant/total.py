@@ -1,4 +1,4 @@
-"""All releases together: their losses by kind, and what is known of the rest."""
+"""The sum of all privacy losses of a composition."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,12 +18,12 @@ _MOST_BITS = 2**12  # of a probability that is kept exactly
 
 
 class Total:
-    """The sum of the privacy losses of `parts`, each seen in the direction `remove` (or add).
+    """The sum of the privacy losses of `parts`, for removals of a unit (`remove`) or additions.
 
-    `families` hold the dominating pairs; `others` are guarantees of which only a Rényi curve is known.
-    `impossible` is the probability that a loss is infinite, exact or rounded up; everything else speaks of the law
-    given that none is. `padding` is μ² of a fictitious Gaussian release, which can only raise every δ.
-    With `curves` only pairs that have the guarantee's own Rényi curve are taken.
+    `families` hold the dominating pairs, `others` the guarantees with a Rényi curve only. `impossible` is the
+    probability of an infinite loss, exact or rounded up; all other members are conditional on finite losses. `padding`
+    is μ² of a fictitious Gaussian release, which can only raise δ. With `curves`, families hold only pairs whose Rényi
+    curve is that of their guarantee.
     """
 
     def __init__(self, parts: Iterable[tuple[Part, int]], remove: bool = True, curves: bool = False) -> None:

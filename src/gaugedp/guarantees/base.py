@@ -1,4 +1,4 @@
-"""What a guarantee answers: its Rényi curve, its privacy profile, its cost in a ledger's accounting."""
+"""The interface of a guarantee: Rényi curve, privacy profile, costs, composition, JSON."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +14,12 @@ from gaugedp.errors import InvalidRequest
 
 
 class Guarantee(Part):
-    """An upper bound on what a release tells about one unit, whatever the data, the unit and the attacker.
+    """An upper bound on the privacy loss of a release, for all neighbouring tables and all attackers.
 
-    For neighbouring tables with output laws P and Q, in both orders:
-    `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S);
-    `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number returned is rounded towards more privacy loss.
-    `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the earlier.
+    For neighbouring tables with output laws P and Q, in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥
+    sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number is rounded towards more
+    privacy loss. `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the
+    earlier.
     """
 
     accounting: ClassVar[Accounting | None] = None

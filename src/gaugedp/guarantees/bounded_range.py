@@ -1,4 +1,4 @@
-"""The curves of the exponential mechanism, by its bounded range."""
+"""Bounded range: the guarantee of the exponential mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -21,8 +21,9 @@ _DIGITS = 30  # that stay, beside those that a small ε and an order near 1 canc
 class ExponentialLoss(Guarantee):
     """ε-bounded range, ε = `epsilon_value`: losses of any two outputs differ by at most ε (Dong, Durfee, Rogers 2020).
 
-    The exponential mechanism with weights e^{ε·score/(2Δ)} has it, Δ the sensitivity of the score, and so has the one
-    with e^{ε·score/Δ} where all scores move the same way. It is ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+    With Δ the sensitivity of the score, the exponential mechanism with weights e^{ε·score/(2Δ)} satisfies it. So does
+    that with e^{ε·score/Δ} if all scores move the same way. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma
+    3.2).
     """
 
     epsilon_value: float

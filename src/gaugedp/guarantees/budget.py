@@ -1,4 +1,4 @@
-"""Budget comparison: the one place that says whether a guarantee still fits."""
+"""The comparison of guarantees with a budget."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 
 
 class Budget:
-    """A budget and how guarantees are charged to it, in whole units.
+    """A budget and the charges of guarantees to it, in whole units.
 
-    Charges are rounded up and the capacity down, so the sum of the charges never exceeds the guarantee made by the
-    budget, also when each guarantee is chosen after seeing the earlier answers.
+    Charges are rounded up and the capacity down: charges that fit never exceed the budget. This holds also when each
+    guarantee is chosen after seeing the earlier answers.
     """
 
     def __init__(self, total: Guarantee) -> None:

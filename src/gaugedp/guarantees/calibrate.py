@@ -1,4 +1,4 @@
-"""The least noise that keeps a guarantee, rounded to the safe side."""
+"""The least noise that satisfies a guarantee, rounded up."""
 
 import math
 from collections.abc import Callable
@@ -24,9 +24,9 @@ _PRECISION = 1e-10  # relative: how near to the least noise the search goes
 
 
 class Noise(float):
-    """A noise parameter: a float that also knows the `guarantee` of all releases with it, and its `slack`.
+    """A noise parameter with the `guarantee` of all releases together, and its `slack`.
 
-    `slack` bounds by which fraction less noise might do: at value/(1 + slack) the proof was seen to fail.
+    At value/(1 + slack) the search found no proof of the guarantee.
     """
 
     guarantee: Guarantee

@@ -1,4 +1,4 @@
-"""Composition: the one function that puts guarantees together."""
+"""Composition of guarantees."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -78,11 +78,11 @@ class Composed(Guarantee):
 
 
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
-    """Return the guarantee of all `parts` (guarantee, how often) together.
+    """Return the guarantee of all `parts` (guarantee, count) together.
 
-    Nested compositions are flattened, equal parts are counted, a single part stays itself and nothing is PureDP(0),
-    so that k * g == g + … + g. Adaptive choice of the later parts' data is covered; of their parameters, only
-    by a ledger or filter.
+    Compositions are flattened and equal parts counted, so that k * g == g + … + g. A single part stays itself, and no
+    parts are PureDP(0). Later mechanisms may look at earlier answers; if their parameters depend on them, use a ledger
+    or a Filter.
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:

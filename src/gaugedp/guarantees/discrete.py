@@ -1,4 +1,4 @@
-"""The exact curves of noise on the integers."""
+"""Noise on the integers: discrete Laplace and discrete Gaussian."""
 
 import math
 from dataclasses import dataclass

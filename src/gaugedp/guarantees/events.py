@@ -1,4 +1,4 @@
-"""Guarantees from and to the events of dp-accounting (the extra `events`)."""
+"""Conversion of guarantees from and to events of dp-accounting (the extra `events`)."""
 
 import math
 from collections.abc import Callable

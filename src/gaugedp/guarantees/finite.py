@@ -1,4 +1,4 @@
-"""The exact curves of a mechanism with finitely many outputs."""
+"""The exact guarantee of a mechanism with finitely many outputs."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The profile of Gaussian noise, to full relative accuracy far into the tail."""
+"""The privacy profile of Gaussian noise, with full relative accuracy far into the tail."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Groups and stable maps: how a Rényi curve weakens along a chain of neighbours."""
+"""Group privacy: the guarantee along a chain of neighbours."""
 
 import math
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """What `guarantee` says to groups of `size` units, by the sharp factor at each order."""
+    """The guarantee to groups of `size` units, by the sharp factor of `group_factor` at each order."""
 
     guarantee: Guarantee
     size: int

@@ -1,4 +1,4 @@
-"""Guarantees as JSON, and back. Each class says what its numbers are."""
+"""Guarantees as JSON; each class names its kind and its numbers."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The exact curve of Laplace noise."""
+"""The exact guarantee of Laplace noise."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A running total that stays tight at little cost."""
+"""A tight running total."""
 
 import math
 
@@ -14,10 +14,10 @@ _WIDE = 1e-9  # relative width of a bracket from which on the contour is drawn a
 
 
 class Odometer:
-    """All releases so far, for a display after each: `epsilon` updates one contour by the new releases alone.
+    """The guarantee of all releases so far: `epsilon` updates one contour by the new releases alone.
 
-    The contour keeps its order while releases are added; when its bracket widens it is drawn anew from all of them.
-    The numbers are those of the composed guarantee, certified as those are; they hold for guarantees fixed in advance.
+    A contour whose bracket widens is computed again from all releases. The numbers are certified as those of the
+    composed guarantee are, for guarantees fixed in advance.
     """
 
     def __init__(self) -> None:

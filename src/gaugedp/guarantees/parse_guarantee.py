@@ -1,4 +1,4 @@
-"""From the numbers a person gives to the guarantee they ask for."""
+"""The guarantee that ε, δ, ρ or μ name, and what a ledger may charge for it."""
 
 from functools import lru_cache
 from typing import TypeVar

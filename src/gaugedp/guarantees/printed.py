@@ -1,4 +1,4 @@
-"""Guarantees as people read them. `repr` is exact; here every number has few digits, on a stated side."""
+"""Guarantees in few digits, rounded to a stated side; `repr` is exact."""
 
 import re
 from itertools import chain, repeat

@@ -1,4 +1,4 @@
-"""An (ε, δ) budget that is spent through Rényi curves."""
+"""An (ε, δ) budget spent through Rényi curves."""
 
 import math
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.
 
 @dataclass(frozen=True, eq=True)
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
-    """(ε, δ)-DP, kept by adding up Rényi curves at m `orders` and going on while one of them is within its bound.
+    """An (ε, δ)-DP budget: Rényi curves are added at m `orders`, and one sum at least must stay within its bound.
 
-    The bound at order a converts to (ε, δ/m) (`capacity`); the δ/m add up over the order that is the last one standing
-    (docs/theory/budgets.md). Guarantees may be chosen after earlier answers were seen.
+    The bound at order a (`capacity`) converts to (ε, δ/m), and a union bound over the orders gives δ:
+    docs/theory/budgets.md. Guarantees may be chosen after earlier answers were seen.
     """
 
     epsilon_value: float

@@ -1,4 +1,4 @@
-"""The exact curve of randomized response."""
+"""The exact guarantee of randomized response."""
 
 from dataclasses import dataclass
 

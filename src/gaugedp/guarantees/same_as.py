@@ -1,4 +1,4 @@
-"""A guarantee that says as much as another one, under its own name."""
+"""Guarantees with the curves of another guarantee."""
 
 from abc import abstractmethod
 
@@ -8,7 +8,7 @@ from gaugedp.guarantees.base import Guarantee
 
 
 class SameAs(Part):
-    """What a guarantee answers whose curves, costs and groups are those of its `equivalent`."""
+    """Answers curves, costs and groups by an `equivalent` guarantee."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The exact curves of Gaussian noise on a Poisson sample."""
+"""The exact guarantee of Gaussian noise on a Poisson sample."""
 
 import math
 from dataclasses import dataclass

@@ -25,10 +25,10 @@ MAX_RELEASED_BYTES = 900_000_000
 class Ledger:
     """The durable account of one table and one privacy unit, shared by threads and processes.
 
-    Guaranteed, whoever races and whenever a process is killed: the charges of all reservations together
-    never exceed the budget; a reservation that was returned is on the disk; what was reserved stays spent,
-    settled or not; a settled release is on the disk before `settle` returns. Entries are never changed or
-    taken back, and a hash chain shows where other hands did so. The clock decides nothing.
+    Whatever races and whenever a process is killed: the charges of all reservations together never exceed the budget. A
+    reservation that was returned is on the disk and stays spent, settled or not. A settled release is on the disk
+    before `settle` returns. Entries are never changed or removed, and a hash chain shows changes by other hands. The
+    clock decides nothing.
 
     `is_new`: whether the call of `open` that returned it made the ledger.
     """

@@ -1,4 +1,4 @@
-"""Where a ledger file may lie: on a local disk, in a folder and file that this user may write."""
+"""Checks of the path of a ledger file: a local disk, a folder and file that this user may write."""
 
 import os
 import re

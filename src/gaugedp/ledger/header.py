@@ -1,4 +1,4 @@
-"""Whose budget it is: the total, the table and the unit a ledger speaks of."""
+"""The header of a ledger: its budget, table and unit."""
 
 import json
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 @dataclass(frozen=True)
 class LedgerHeader:
-    """A `budget` for what is told about one `unit` of one `table`; table and unit are None until bound."""
+    """The `budget` of a ledger, and the `table` and `unit` that it accounts for; both are None until bound."""
 
     budget: Guarantee
     table: str | None = None

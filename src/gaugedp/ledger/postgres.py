@@ -1,8 +1,8 @@
-"""A ledger in a PostgreSQL database: a schema of its own, one connection for each transaction, durable when it returns.
+"""A ledger in a schema of a PostgreSQL database, durable when a transaction returns.
 
-Writers lock the head with SELECT … FOR UPDATE before they read anything, so that each sees what the one before it
-committed. A commit waits for the server's disk, whatever the settings of the user. Nothing of a message of the server,
-and no user or password, is ever shown.
+Writers lock the head with SELECT … FOR UPDATE before they read, so that each sees what the one before it committed. A
+commit waits for the disk of the server, whatever the settings of the user. Messages show nothing that the server said,
+and no user or password.
 """
 
 from collections.abc import Callable, Iterator

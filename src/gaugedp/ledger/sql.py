@@ -1,4 +1,4 @@
-"""What the ledgers in SQL databases share: two tables, `entry` and `head`, and how entries are read and written."""
+"""The SQL that all ledgers in databases share: the tables `entry` and `head`, and their rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ RESTORE = "Restore it from a copy, and verify the copy with the last exported ti
 
 
 class SqlTransaction(ABC):
-    """One transaction on the tables: see `Transaction`. A store says how a statement is run, and what is damaged."""
+    """A `Transaction` on the SQL tables; a store adds how statements run and how damage shows."""
 
     @abstractmethod
     def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:

@@ -1,8 +1,8 @@
 """A ledger in a SQLite file: one connection for each transaction, durable when it returns.
 
-The file is in WAL mode, written with synchronous = FULL. A transaction of this process waits for the one
-before it, and so does `fork`, so that no child inherits an open one. It holds the file itself beside what SQLite locks
-by the file's name.
+The file is in WAL mode with synchronous = FULL. Transactions and forks of this process wait for each other, so that no
+child inherits an open transaction. Beside the locks of SQLite, which go by the name of the file, the file itself is
+locked.
 """
 
 import os

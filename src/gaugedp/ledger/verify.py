@@ -1,4 +1,4 @@
-"""Recomputing a ledger from its entries."""
+"""Verification of a ledger from its entries."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ def verify(transaction: Transaction, tip: str | None) -> Report:
 
 
 class _Replay:
-    """The entries read so far, and what is wrong with them. A fault is reported once, where it is."""
+    """The state after the entries read so far, and their `problems`; each fault is reported once."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []

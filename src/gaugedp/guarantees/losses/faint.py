@@ -1,4 +1,4 @@
-"""Losses of faint Gaussian noise on a Poisson sample: whoever is in the sample is told from the others."""
+"""Losses of faint Gaussian noise on a Poisson sample, where the outputs almost reveal who was sampled."""
 
 import math
 
