@@ -369,12 +369,14 @@ def test_the_noise_is_that_for_the_neighbours_and_the_cap(neighbours: str, monke
         calibrate = kind.calibrate
         keep = lambda *given, calibrate=calibrate: made.append(calibrate(*given)) or made[-1]  # noqa: E731
         monkeypatch.setattr(kind, "calibrate", keep)
-    for solver in ("objective", "gradient"):
-        clone(MODEL).set_params(solver=solver, neighbours=neighbours, fit_intercept=False).fit(ROWS, LABELS)
-    perturbed, descent = made
+    wide = np.pad(ROWS, ((0, 0), (0, 40)))  # of so many columns a pure guarantee's noise is longer
+    for solver, rows in (("objective", wide), ("objective", ROWS), ("gradient", ROWS)):
+        clone(MODEL).set_params(solver=solver, neighbours=neighbours, fit_intercept=False).fit(rows, LABELS)
+    perturbed, pure, descent = made
     moved, share, rest = (2, 1.0, 1.0) if neighbours == "replace" else (1, 0.9, math.sqrt(0.95))
     cap = perturbed.problem.loss.cap
     assert 1 <= perturbed.noise * gaussian_mu(share, 1e-6) / (moved * cap) < 1.15
+    assert 1 <= pure.noise * share / (moved * pure.problem.loss.cap) < 1.15
     mu = rest * gaussian_mu(1.0, 1e-6)
     assert perturbed.problem.replaced == (neighbours == "replace")
     deviation = math.sqrt(float(descent.noise.variances.mean()))
