@@ -73,9 +73,7 @@ class ApproxDP(Guarantee):
         if self.delta_value == 0:
             return ApproxDP(grown_epsilon, 0.0)
         growth = _geometric_sum(self.epsilon_value, size)
-        if math.log(self.delta_value) + growth >= 0:
-            raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Ask for a smaller group.")
-        grown = up(math.exp(math.log(self.delta_value) + growth), relative=2.0**-40)
+        grown = up(math.exp(min(0.0, math.log(self.delta_value) + growth)), relative=2.0**-40)
         if grown >= 1:
             raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Ask for a smaller group.")
         return ApproxDP(grown_epsilon, grown)

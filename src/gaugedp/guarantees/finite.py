@@ -43,7 +43,7 @@ class FiniteLoss(Guarantee):
     def dominating_pair(self, remove: bool) -> Pair:
         """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
         law_p, law_q = (self.p, self.q) if remove else (self.q, self.p)
-        impossible = self._impossible(remove)
+        impossible = sum((x for x, y in zip(law_p, law_q, strict=True) if not y), Fraction(0))
         atoms: dict[Fraction, Fraction] = {}
         for x, y in zip(law_p, law_q, strict=True):
             if x and y:
@@ -53,17 +53,12 @@ class FiniteLoss(Guarantee):
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),), impossible)
 
-    def _impossible(self, remove: bool) -> Fraction:
-        """Return the probability of an infinite loss."""
-        law_p, law_q = (self.p, self.q) if remove else (self.q, self.p)
-        return sum((x for x, y in zip(law_p, law_q, strict=True) if x and not y), Fraction(0))
-
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
         pairs = [self.dominating_pair(remove) for remove in (True, False)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
         cost = PureDP(up(loss)).cost(accounting)
-        impossible = max(self._impossible(remove) for remove in (True, False))
+        impossible = max(pair.impossible for pair in pairs)
         if accounting == "approx" and cost is not None:
             return (cost[0], impossible)
         return cost if impossible == 0 else None

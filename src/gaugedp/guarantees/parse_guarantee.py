@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TypeVar
 
-from gaugedp._validate import is_finite, positive
+from gaugedp._validate import decimal, is_finite, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -52,10 +52,8 @@ def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:
     """
     if not _follows(target, guarantee):
         raise InvalidRequest(f"{guarantee!r} does not imply {target!r}.", "Take the plan as it was made.")
-    cost, target_cost = guarantee.cost("approx"), target.cost("approx")
-    is_dearer = (
-        isinstance(target, ApproxDP) and cost is not None and target_cost is not None and cost[0] > target_cost[0]
-    )
+    cost = guarantee.cost("approx")
+    is_dearer = isinstance(target, ApproxDP) and cost is not None and cost[0] > decimal(target.epsilon_value)
     return [target, guarantee] if is_dearer else [guarantee, target]
 
 

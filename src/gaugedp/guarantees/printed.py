@@ -24,4 +24,4 @@ def rounded_left(remaining: object, budget: object) -> str:
     def rounded(number: re.Match[str]) -> str:
         return "0" if float(number[0]) < _NOTHING * float(next(whole)) else digits_down(number[0])
 
-    return _GUARANTEE.sub(lambda one: _NUMBER.sub(rounded, one[0]), str(remaining))
+    return _GUARANTEE.sub(lambda match: _NUMBER.sub(rounded, match[0]), str(remaining))
