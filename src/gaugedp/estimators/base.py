@@ -18,7 +18,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
-from gaugedp.guarantees.asked import chargeable
+from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 
