@@ -195,8 +195,8 @@ class PrivateEstimator(BaseEstimator):
         kept = dict(state)
         if kept.pop(_FORM_KEY, None) != _FORM:
             raise InvalidRequest(
-                "This model was saved by a version of gaugedp whose models this version does not read:",
-                "fit it again, which is paid again, or use the version that saved it.",
+                "This model was saved by a version of gaugedp whose models this version does not read.",
+                "Fit it again, which costs budget, or use the version that saved it.",
                 "",
             )
         super().__setstate__(kept)
