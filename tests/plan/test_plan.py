@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.choose import choose, left_out, pure_within
+from gaugedp.mechanisms.choose import choose, left_out
+from gaugedp.mechanisms.pure_within import pure_within
 
 DOMAIN = gd.Domain.of(
     a=gd.integers(1, 8), b=["x", "y"], c=gd.integers(1, 5, "other"), v=gd.bounded(0, 100), big=gd.integers(1, 2_000_000)

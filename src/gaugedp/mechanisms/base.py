@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar, NoReturn
@@ -72,7 +72,21 @@ class Mechanism(Calibrated):
     """
 
     in_rows: ClassVar[bool] = False
+    plan_order: ClassVar[int] = 9  # of the rows of a plan: simple noise first
     body: Body
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003
+        """Yield the mechanisms of this class that a plan weighs for a sensitivity body: none where it is not for it.
+
+        What they keep implies `guarantee`. Errors are compared over `weights` (d,), ones where None.
+        """
+        yield from ()
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return in words why `candidates` yields nothing; empty for a class that no plan weighs."""
+        return ""
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:

@@ -1,5 +1,7 @@
 """The cube mechanism: noise with the shape of a box that holds the sensitivity body."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,8 +10,11 @@ import numpy as np
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.lp import LpBall
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import lattice_radius
+from gaugedp.mechanisms.body_limits import MANY_ANSWERS, MOST_ANSWERS, TOO_WIDE
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.shaped import ShapedNoise, pure_or_approx
 from gaugedp.samplers.gauge_noise import gauge_noise
 
@@ -23,6 +28,7 @@ class Cube(ShapedNoise):
     """
 
     name: ClassVar[str] = "Cube"
+    plan_order: ClassVar[int] = 6
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
@@ -33,6 +39,20 @@ class Cube(ShapedNoise):
         if weights is not None:
             box = LinearImage(box, np.diag(np.asarray(weights, dtype=float)))
         return cls(body, satisfied, box, gauge_noise(box), epsilon, float(radius * step) * (1 + 2.0**-40), step)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Cube]":
+        """Yield one for 2 to 2,000 answers."""
+        with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
+            if 1 < body.ambient_dim <= MOST_ANSWERS:
+                yield cls.calibrate(body, pure_within(guarantee), weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        if body.ambient_dim == 1:
+            return "of one answer it is the same as Laplace"
+        return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else TOO_WIDE
 
     def covers(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""

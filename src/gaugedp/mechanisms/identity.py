@@ -1,6 +1,7 @@
 """Noise on the cells instead of the answers: the norm of the question itself where its columns are independent."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +18,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
@@ -43,6 +45,7 @@ class Identity(AdditiveNoise):
     guarantee: PureDP
     law: DiscreteLaplace
     name: ClassVar[str] = "Identity"
+    plan_order: ClassVar[int] = 2
     exactness: ClassVar[str] = "exact"
     form: ClassVar[str] = "cells"
 
@@ -69,6 +72,25 @@ class Identity(AdditiveNoise):
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
             raise InvalidRequest("The noise on the cells would not fit 64-bit sums.", "Use Laplace or Gaussian.")
         return cls(body, guarantee, law)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Identity]":
+        """Yield one for counts, where the noise fits and is not the same as noise on the answers."""
+        if not cls.why_not(body, guarantee, weights):
+            yield cls.calibrate(body, pure_within(guarantee))
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        if not isinstance(body, Polytope) or not body.generators.counting:
+            return "for questions that only count rows"
+        if body.generators.n_generators > MOST_CELLS:
+            return f"the joint table has {body.generators.n_generators:,} cells"
+        squares = body.generators.row_squares()
+        if body.coefficient_radius / pure_within(guarantee).epsilon_value * float(squares.max()) > MAX_SCALE / 2:
+            return "its noise would not fit 64-bit numbers"
+        is_histogram = body.ambient_dim == body.generators.n_generators and not (squares != 1).any()
+        return "here the same as Laplace" if is_histogram else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the same body."""

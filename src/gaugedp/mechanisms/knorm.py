@@ -1,10 +1,14 @@
 """The K-norm mechanism: noise with the shape of the question's own sensitivity body."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from gaugedp.bodies.base import Body
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.body_limits import body_noise, why_no_body_noise
 from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import gauge_noise
 
@@ -20,6 +24,7 @@ class KNorm(ShapedNoise):
     """
 
     name: ClassVar[str] = "KNorm"
+    plan_order: ClassVar[int] = 3
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
@@ -31,6 +36,16 @@ class KNorm(ShapedNoise):
         epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
         step, stretch = lattice_of(body, body, 1.0)
         return cls(body, satisfied, body, noise, epsilon, stretch, step)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
+        """Yield one where its draws take seconds: see `body_noise`."""
+        yield from body_noise(cls.calibrate, body, guarantee, weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        return why_no_body_noise(body, guarantee)
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk where there is one."""

@@ -1,6 +1,8 @@
 """The matrix mechanism: noise on the answers of a strategy, carried over to the question's."""
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +23,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.spread import (
     expected_root,
     laplace_reach,
@@ -59,6 +62,7 @@ class Matrix(AdditiveNoise):
     step: Fraction
     scale: float
     name: ClassVar[str] = "Matrix"
+    plan_order: ClassVar[int] = 8
     exactness: ClassVar[str] = "idealized"
     form: ClassVar[str] = "strategy"
 
@@ -77,6 +81,21 @@ class Matrix(AdditiveNoise):
         strategy = best_strategy(body, p, weights)
         step = fine if is_integer(body) else _step(strategy, fine)
         return cls(body, satisfied, strategy, step, _scale(body, strategy, step, rate))
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
+        """Yield the better of the pure and the Gaussian one, where strategies are found in seconds."""
+        mechanisms: list[Matrix] = []
+        for kept in dict.fromkeys((pure_within(guarantee), guarantee)):
+            with contextlib.suppress(InvalidRequest):
+                mechanisms.append(cls.calibrate(body, kept, weights))
+        if mechanisms:
+            yield min(mechanisms, key=lambda mechanism: mechanism.error(2, weights))
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        return "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
         """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""

@@ -1,5 +1,6 @@
 """The recursive (non-isotropic) mechanism: a share of ε for each half of the directions, the short half first."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
 from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, Progress, gauge_noise, silent
 from gaugedp.samplers.moments import moments
@@ -91,6 +93,7 @@ class NIM(ShapedNoise):
     """
 
     name: ClassVar[str] = "NIM"
+    plan_order: ClassVar[int] = 4
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
@@ -108,6 +111,17 @@ class NIM(ShapedNoise):
         epsilon, satisfied = pure_or_approx(guarantee, found.walks)
         step, stretch = lattice_of(body, body, _SPLITS)
         return cls(body, satisfied, body, found, epsilon, stretch, step)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[NIM]":
+        """Yield one for long bodies, where its draws take seconds: see `body_noise`."""
+        if is_long(body, weights):
+            yield from body_noise(cls.calibrate, body, guarantee, weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
+        """Return why it is no candidate, in words."""
+        return why_not_long(body, weights) or why_no_body_noise(body, guarantee)
 
     @property
     def depth(self) -> int:

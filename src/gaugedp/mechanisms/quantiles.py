@@ -21,8 +21,8 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import Finish, Mechanism, Progress
-from gaugedp.mechanisms.choose import pure_within
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
 
 _DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
