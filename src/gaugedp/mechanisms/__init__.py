@@ -18,6 +18,7 @@ from gaugedp.mechanisms.quality import Quality
 from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.mechanisms.randomized_response import RandomizedResponse
 from gaugedp.mechanisms.selection import Selection
+from gaugedp.mechanisms.staircase import Staircase
 
 __all__ = [
     "NIM",
@@ -41,4 +42,5 @@ __all__ = [
     "RandomizedResponse",
     "RankExponential",
     "Selection",
+    "Staircase",
 ]
