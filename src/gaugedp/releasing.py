@@ -16,7 +16,7 @@ from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
 from gaugedp.mechanisms.quotients import quotients
 from gaugedp.planning import Plan, fits, misfit, plan, together
-from gaugedp.processing import check, counts
+from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import quotient_terms
 from gaugedp.tables.table import Table, can_resume, reporting, source_rules
@@ -195,7 +195,7 @@ def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
         "candidates": made.table(),
         "steps": fold([str(step) for step in made.query.steps]),
         **_spread(made),
-        "counts": fold(counts(made.query)),
+        "counts": fold(made.query.are_counts),
         "research_seed": seed,
     }
 

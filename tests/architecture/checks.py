@@ -11,8 +11,9 @@ from statistics import median
 
 ORDER = (
     "errors", "_files", "_late", "_names", "_numbers", "_validate", "_cells", "_postgres", "entropy", "attributes",
-    "domain", "bodies", "guarantees", "samplers", "tables", "queries",
-    "mechanisms", "optimization", "ledger", "bounds", "planning", "comparison", "processing", "answer", "releasing",
+    "domain", "bodies", "guarantees", "samplers", "tables",
+    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
+    "comparison", "processing", "answer", "releasing",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip

@@ -51,7 +51,7 @@ def test_the_candidates_are_those_that_can_answer() -> None:
         "Gaussian",
         "Matrix",
     ]
-    assert names(planned("sum(v)", epsilon=1)) == ["Laplace", "Matrix"]
+    assert names(planned("sum(v)", epsilon=1)) == ["Laplace", "Matrix", "Staircase"]
     assert names(planned("sum(v) by b; a", rho=1)) == ["Laplace", "Cube", "Gaussian", "Matrix"]
     assert names(planned("big; b", epsilon=1)) == ["Laplace", "Matrix"]  # 4,000,000 joint cells
     assert names(planned("mean(v)", mu=1)) == ["Laplace", "Cube", "Gaussian", "Matrix"]

@@ -16,12 +16,13 @@ _TOLERANCE = 1e-12  # of the residual, relative to the operator and the answers
 
 def answerable(query: Query, undone: str) -> None:
     """Refuse a question that cannot be made consistent, before anything is spent."""
-    if not isinstance(query, Workload):
+    workload = query.linear
+    if workload is None:
         raise InvalidRequest(
             "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
         )
-    size = query.operator.n_generators
-    if not _marginals_only(query) and size > MOST_CELLS:
+    size = workload.operator.n_generators
+    if not _marginals_only(workload) and size > MOST_CELLS:
         raise InvalidRequest(
             f"Consistency over a joint table of {size:,} cells is not computed.",
             f'Ask for at most {MOST_CELLS:,}, or for marginals alone, or leave out "consistent".',

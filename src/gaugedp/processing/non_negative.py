@@ -26,9 +26,10 @@ def solvable(query: Query | None) -> bool:
 
     Prefixes, ranges and matrices are left out: descent takes too many steps there.
     """
-    if not isinstance(query, Workload) or not all(isinstance(piece.cells, Identity) for piece in query.pieces):
+    workload = None if query is None else query.linear
+    if workload is None or not all(isinstance(piece.cells, Identity) for piece in workload.pieces):
         return False
-    return query.operator.n_generators <= MOST_CELLS
+    return workload.operator.n_generators <= MOST_CELLS
 
 
 def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:

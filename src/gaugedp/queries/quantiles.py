@@ -1,7 +1,8 @@
 """Quantiles of a bounded column: the values below which given shares of the rows lie."""
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +16,9 @@ from gaugedp.attributes import Integers
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.queries.base import Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
@@ -108,6 +112,25 @@ class Quantiles(Query):
         columns = WorkloadColumns(domain, names, (), (Piece(names, Identity(domain.n_cells())),))
         replace = unit.neighbours == "replace"
         return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[RankExponential]:
+        """Yield the exponential mechanism on ranks."""
+        yield RankExponential.calibrate(self.sensitivity(unit), guarantee, self.quantiles, self.level, self.first)
+
+    def is_answered_by(self, mechanism: Mechanism) -> bool:
+        """Whether the mechanism is for these quantiles, at this level, of values from this one on."""
+        settings = (self.quantiles, self.level, self.first)
+        return (
+            isinstance(mechanism, RankExponential)
+            and (mechanism.quantiles, mechanism.level, mechanism.first) == settings
+        )
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:
+        """Say with how few rows an interval may reach the end of the range."""
+        share = min(min(quantile, 1 - quantile) for quantile in self.quantiles)
+        n_rows = math.ceil(float(mechanism.half_widths(LEVEL).max()) / share)
+        what = "be the whole range" if self.is_median else "reach an end of the range"
+        return [f"With fewer than {n_rows:,} rows the interval may {what}."]
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the number of rows at each value in each cell, shape (cells·values,), dtype int64."""

@@ -58,7 +58,7 @@ def _query(domain: Domain, text: str) -> Workload | Quantiles:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
     _check_alone(terms)
     made = [_term(domain, term) for term in terms]
-    return made[0] if len(made) == 1 and isinstance(made[0], Quantiles) else stack(*made)  # type: ignore[arg-type]
+    return made[0] if len(made) == 1 else stack(*made)  # type: ignore[arg-type]
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
