@@ -72,8 +72,8 @@ class Plan:
     @property
     def error(self) -> float:
         """The expected error of the chosen mechanism; see Candidate."""
-        known = next((one.error for one in self.candidates if one.mechanism is self.mechanism), None)
-        return _error(self.query, self.mechanism) if known is None else known
+        listed = next((candidate.error for candidate in self.candidates if candidate.mechanism is self.mechanism), None)
+        return _error(self.query, self.mechanism) if listed is None else listed
 
     @cached_property
     def lower_bound(self) -> float:
@@ -97,8 +97,8 @@ class Plan:
 
     def left_out_in_words(self) -> str:
         """Return `left_out` in a line, empty where nothing was left out."""
-        told = self.left_out.items()
-        alike = {reason: ", ".join(name for name, own in told if own == reason) for _, reason in told}
+        reasons = self.left_out.items()
+        alike = {reason: ", ".join(name for name, why in reasons if why == reason) for _, reason in reasons}
         parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
         return f"Left out: {parts}." if parts else ""
 
@@ -134,16 +134,16 @@ class Plan:
         """
         return [
             {
-                "mechanism": one.mechanism.name,
-                "error": one.error,
-                "interval_95": float(self._widths(one.mechanism).max()),
-                "simultaneous_95": float(self._widths(one.mechanism, simultaneous=True).max()),
-                "guarantee": repr(one.mechanism.guarantee),
-                "exactness": one.mechanism.exactness,
-                "chosen": one.mechanism is self.mechanism,
-                "noise": one.mechanism.describe(),
+                "mechanism": candidate.mechanism.name,
+                "error": candidate.error,
+                "interval_95": float(self._widths(candidate.mechanism).max()),
+                "simultaneous_95": float(self._widths(candidate.mechanism, simultaneous=True).max()),
+                "guarantee": repr(candidate.mechanism.guarantee),
+                "exactness": candidate.mechanism.exactness,
+                "chosen": candidate.mechanism is self.mechanism,
+                "noise": candidate.mechanism.describe(),
             }
-            for one in self.candidates
+            for candidate in self.candidates
         ]
 
     def terms(self) -> list[dict[str, Any]]:
@@ -156,21 +156,21 @@ class Plan:
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
-        ends = np.cumsum([0, *(one.n_widths for one in self.query.estimates)])
+        ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
         texts = list(dict.fromkeys(text for text, _ in self.query.labels))
         return [
             {
                 "query": text,
-                "answers": one.n_answers,
-                "interval_95": _widest(single[start:end], one.n_answers),
-                "simultaneous_95": _widest(all_at_once[start:end], one.n_answers),
-                "of_1000_rows": one.ratio
+                "answers": estimate.n_answers,
+                "interval_95": _widest(single[start:end], estimate.n_answers),
+                "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
+                "of_1000_rows": estimate.ratio
                 and [
-                    one.half_length(halved[start:end], _MEAN_ROWS, curve),
-                    one.half_length(all_at_once[start:end], _MEAN_ROWS),
+                    estimate.half_length(halved[start:end], _MEAN_ROWS, curve),
+                    estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
                 ],
             }
-            for text, one, start, end, curve in zip(
+            for text, estimate, start, end, curve in zip(
                 texts, self.query.estimates, ends[:-1], ends[1:], self._curves(), strict=True
             )
         ]
@@ -179,8 +179,8 @@ class Plan:
         """Return the widths of the quotients that means are, for each term."""
         noise, steps = self.mechanism, np.array([float(step) for step in self.query.steps])
         terms = quotient_terms(self.query.estimates)
-        found = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
-        return curves_of(self.query.estimates, None if found is None else found.widths(_LEVEL))
+        ratios = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
+        return curves_of(self.query.estimates, None if ratios is None else ratios.widths(_LEVEL))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""
@@ -215,7 +215,10 @@ class Plan:
 
     def _gaussian_ratio(self) -> float:
         """Return the root mean square of the noise over the least of all Gaussian noise; 0 where that is not known."""
-        floor = max((one.mechanism.floor for one in self.candidates if isinstance(one.mechanism, Matrix)), default=0.0)
+        floor = max(
+            (candidate.mechanism.floor for candidate in self.candidates if isinstance(candidate.mechanism, Matrix)),
+            default=0.0,
+        )
         if not floor > 0 or not isinstance(self.mechanism, Gaussian | Matrix):
             return 0.0
         weights = self.query.error_weights
@@ -316,11 +319,11 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
 
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
     offers = tuple(Candidate(mechanism, _error(query, mechanism)) for mechanism in query.candidates(unit, asked))
-    chosen, reason = choose([offer.mechanism for offer in offers], [offer.error for offer in offers])
-    if chosen.in_rows:
+    best, reason = choose([offer.mechanism for offer in offers], [offer.error for offer in offers])
+    if best.in_rows:
         error = readable(min(offer.error for offer in offers))
         reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {error} rows"
-    return Plan(query, unit, asked, offers, chosen, reason)
+    return Plan(query, unit, asked, offers, best, reason)
 
 
 def _error(query: Query, mechanism: Mechanism) -> float:
@@ -339,10 +342,10 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
         middle = (low + high) / 2
         reached = _plan(query, unit, guarantee_asked(math.exp(middle), delta)).error <= error
         low, high = (low, middle) if reached else (middle, high)
-    found = _plan(query, unit, guarantee_asked(_three_digits_up(math.exp(high)), delta))
-    while found.error > error:  # errors that are estimated from draws do not fall evenly
-        found = _plan(query, unit, guarantee_asked(_three_digits_up(found.epsilon * 1.005), delta))
-    return found
+    plan_at = _plan(query, unit, guarantee_asked(_three_digits_up(math.exp(high)), delta))
+    while plan_at.error > error:  # errors that are estimated from draws do not fall evenly
+        plan_at = _plan(query, unit, guarantee_asked(_three_digits_up(plan_at.epsilon * 1.005), delta))
+    return plan_at
 
 
 def _three_digits_up(value: float) -> float:

@@ -156,11 +156,11 @@ class AdditiveNoise(Mechanism, ABC):
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
         """Refuse draws of another shape or type: spread over the answers, one draw would tell their differences."""
-        shape, wanted = np.shape(steps), (size, self.body.ambient_dim)
+        shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = getattr(steps, "dtype", None)
-        if shape != wanted or kind != np.int64:
+        if shape != draw_shape or kind != np.int64:
             raise InvalidRequest(
-                f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {wanted} and type int64.",
+                f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {draw_shape} and type int64.",
                 "Mend its method draw.",
             )
         return steps

@@ -39,9 +39,9 @@ class EllipsoidNoise(ShapedNoise):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
             raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
-        found = factorise(body, weights)
-        shape = Ellipsoid(found.left)
-        step, stretch = lattice_of(body, shape, found.radius)
+        factorisation = factorise(body, weights)
+        shape = Ellipsoid(factorisation.left)
+        step, stretch = lattice_of(body, shape, factorisation.radius)
         return cls(body, satisfied, shape, gauge_noise(shape), epsilon, stretch, step)
 
     @classmethod

@@ -164,11 +164,11 @@ class Identity(AdditiveNoise):
 
     def _sum_widths(self, level: float, counts: np.ndarray) -> np.ndarray:
         """Return quantiles for sums of cells; where many sizes occur, for the next larger of some of them."""
-        sizes = chosen = np.unique(counts)
+        sizes = tabulated = np.unique(counts)
         if len(sizes) > _MOST_SIZES:
-            chosen = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
-        widths = [LaplaceSum(self.law.scale, int(size)).half_width(level) if size else 0 for size in chosen]
-        return np.array(widths, dtype=float)[np.searchsorted(chosen, counts)]
+            tabulated = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
+        widths = [LaplaceSum(self.law.scale, int(size)).half_width(level) if size else 0 for size in tabulated]
+        return np.array(widths, dtype=float)[np.searchsorted(tabulated, counts)]
 
     def _other_widths(self, level: float) -> np.ndarray:
         sizes = self._sorted_trials[0]

@@ -59,8 +59,8 @@ class IndependentNoise(AdditiveNoise, ABC):
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return exact quantiles of the laws; all at once by independence, at level^(1/d) each."""
-        each = level ** (1 / self.body.ambient_dim) if simultaneous else level
-        return self._spread([law.half_width(each) for _, law in self.runs]) * float(self.step)
+        single_level = level ** (1 / self.body.ambient_dim) if simultaneous else level
+        return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
     def covers(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""

@@ -86,9 +86,9 @@ class Matrix(AdditiveNoise):
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
         """Yield the better of the pure and the Gaussian one, where strategies are found in seconds."""
         mechanisms: list[Matrix] = []
-        for kept in dict.fromkeys((pure_within(guarantee), guarantee)):
+        for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
             with contextlib.suppress(InvalidRequest):
-                mechanisms.append(cls.calibrate(body, kept, weights))
+                mechanisms.append(cls.calibrate(body, noise_guarantee, weights))
         if mechanisms:
             yield min(mechanisms, key=lambda mechanism: mechanism.error(2, weights))
 
@@ -137,10 +137,10 @@ class Matrix(AdditiveNoise):
             scales = np.ones(1) if weights is None else np.asarray(weights, dtype=float)
             return float((rounded_means(self._deviations) / scales).sum()) * float(self.step)
         wide = self._is_normal and float(self._deviations.min()) >= 1
-        found = self.strategy.spectrum(weights) if wide else None
-        if found is None:
+        spectrum = self.strategy.spectrum(weights) if wide else None
+        if spectrum is None:
             return self._trial_error(norm, weights)
-        values, counts = found
+        values, counts = spectrum
         scaled = math.sqrt(self._mean_square(weights) / float(values @ counts))  # with the rounding's share
         return scaled * expected_root(values, counts)
 
@@ -244,10 +244,10 @@ class Matrix(AdditiveNoise):
         return np.divide(part, self._deviations, out=np.zeros_like(part), where=self._deviations > 0)
 
 
-def _equal(one: Generators, other: Generators) -> bool:
-    if isinstance(one, MatrixGenerators) and isinstance(other, MatrixGenerators):
-        return np.array_equal(one.matrix, other.matrix)
-    return one == other
+def _equal(first: Generators, second: Generators) -> bool:
+    if isinstance(first, MatrixGenerators) and isinstance(second, MatrixGenerators):
+        return np.array_equal(first.matrix, second.matrix)
+    return first == second
 
 
 def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:

@@ -67,15 +67,15 @@ class Nested(GaugeNoise):
         return self._joined([level.noise.release(size, steps, rng, progress) for level in self.levels])
 
     def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
-        drawn = [level.noise.trials for level in self.levels]
-        size = min(each.shape[1] for each in drawn)
-        joined = self._joined([_shuffled(each[:, :size], index) for index, each in enumerate(drawn)])
-        return joined.reshape(drawn[0].shape[0], size, -1)
+        trials = [level.noise.trials for level in self.levels]
+        size = min(draws.shape[1] for draws in trials)
+        joined = self._joined([_shuffled(draws[:, :size], index) for index, draws in enumerate(trials)])
+        return joined.reshape(trials[0].shape[0], size, -1)
 
-    def _joined(self, drawn: list[np.ndarray]) -> np.ndarray:
+    def _joined(self, noises: list[np.ndarray]) -> np.ndarray:
         total = np.zeros(1)
         for level, share, weight, noise in reversed(
-            list(zip(self.levels, self.shares, self.weights, drawn, strict=True))
+            list(zip(self.levels, self.shares, self.weights, noises, strict=True))
         ):
             short = noise @ level.short @ level.short.T
             long = noise @ level.long @ level.long.T
@@ -107,10 +107,10 @@ class NIM(ShapedNoise):
             whole(minimum=1, depth=depth)
         levels = _levels(body, depth)
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
-        found = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
-        epsilon, satisfied = pure_or_approx(guarantee, found.walks)
+        nested_noise = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
+        epsilon, satisfied = pure_or_approx(guarantee, nested_noise.walks)
         step, stretch = lattice_of(body, body, _SPLITS)
-        return cls(body, satisfied, body, found, epsilon, stretch, step)
+        return cls(body, satisfied, body, nested_noise, epsilon, stretch, step)
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[NIM]":
@@ -171,9 +171,9 @@ def _mixed(levels: list[Level], shares: np.ndarray) -> tuple[float, list[float]]
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
     for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
-        own = level.long_square / share**2
-        weights.append(own / (own + square))
-        square = level.short_square / share**2 + own * square / (own + square)
+        level_square = level.long_square / share**2
+        weights.append(level_square / (level_square + square))
+        square = level.short_square / share**2 + level_square * square / (level_square + square)
     return float(square), weights[::-1]
 
 

@@ -97,12 +97,12 @@ class ShapedNoise(AdditiveNoise, ABC):
     @cached_property
     def variances(self) -> np.ndarray:
         """From the second moment of the body where that is known and rounding is small beside it, else from trials."""
-        known = self.noise.squares
-        if known is not None:
+        squares = self.noise.squares
+        if squares is not None:
             rank = self.noise.rank
-            found = (rank + 1) * (rank + 2) * known * self._scale**2
-            if found.min() > 1 or self.step != 1:
-                return (found + 1 / 12) * float(self.step) ** 2
+            in_steps = (rank + 1) * (rank + 2) * squares * self._scale**2
+            if in_steps.min() > 1 or self.step != 1:
+                return (in_steps + 1 / 12) * float(self.step) ** 2
         return (self._trials**2).mean(axis=(0, 1)) * float(self.step) ** 2
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -132,8 +132,8 @@ class ShapedNoise(AdditiveNoise, ABC):
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding to be paid for
             return False
-        (kind, size), (own, most) = _kind_and_size(body), _kind_and_size(self.body)
-        return size <= most and digest(kind) == digest(own)
+        (kind, size), (own_kind, own_size) = _kind_and_size(body), _kind_and_size(self.body)
+        return size <= own_size and digest(kind) == digest(own_kind)
 
     @property
     def _scale(self) -> float:

@@ -11,8 +11,8 @@ _GRID = 200  # counts for which Chernoff's bound is computed
 
 def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
     """Return E√S for S = Σ values·χ²(counts), to 1e−4: (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt on a grid of log t."""
-    kept = values > 1e-14 * values.max(initial=0.0)
-    values, counts = values[kept], counts[kept]
+    is_large = values > 1e-14 * values.max(initial=0.0)
+    values, counts = values[is_large], counts[is_large]
     if not len(values):
         return 0.0
     mean = float(values @ counts)

@@ -63,8 +63,8 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
         rmatvec=lambda y: columns.adjoint(scales * y.ravel()),
         dtype=float,
     )
-    found = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
-    return np.asarray(steps * columns.apply(found[0]))
+    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
+    return np.asarray(steps * columns.apply(solution[0]))
 
 
 def _above_zero(deviations: np.ndarray) -> np.ndarray:
@@ -79,5 +79,5 @@ def _marginals_only(query: Workload) -> bool:
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:
     """Whether every vector of answers is consistent, such as those of prefix sums alone; told without arithmetic."""
-    known = columns.counting and all(piece.cells.injective for piece in columns.pieces)
-    return known and columns.rank == columns.ambient_dim
+    is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
+    return is_injective and columns.rank == columns.ambient_dim

@@ -33,8 +33,8 @@ def jointly(steps: Sequence[str], query: Query | None) -> bool:
 
 def words(processing: Mapping[str, Any]) -> str:
     """Return what was done to a release, from its facts."""
-    told = [WORDS[step] for step in processing["steps"]]
-    return "; then ".join([_JOINTLY, *told[2:]] if processing.get("jointly") else told)
+    sentences = [WORDS[step] for step in processing["steps"]]
+    return "; then ".join([_JOINTLY, *sentences[2:]] if processing.get("jointly") else sentences)
 
 
 def remark(processing: Mapping[str, Any]) -> str:
@@ -51,13 +51,13 @@ def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCH
 
     Refused: a name that is none of STEPS; "consistent" for a question (where one is given) that it is not for.
     """
-    asked = (steps,) if isinstance(steps, str) else tuple(steps)
-    for name in asked:
+    requested = (steps,) if isinstance(steps, str) else tuple(steps)
+    for name in requested:
         if name not in STEPS:
             raise UnknownName.among("processing step", name, STEPS, undone)
-    if "consistent" in asked and query is not None:
+    if "consistent" in requested and query is not None:
         answerable(query, undone)
-    return tuple(name for name in STEPS if name in asked)
+    return tuple(name for name in STEPS if name in requested)
 
 
 def process(

@@ -164,9 +164,9 @@ class Workload(Query):
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""
-        wanted = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
-        found = dict(zip(wanted, table.totals(wanted, row_key), strict=True))
-        rows = [piece.cells.apply(_cells(piece, found)) for piece in self.pieces]
+        needed = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
+        totals = dict(zip(needed, table.totals(needed, row_key), strict=True))
+        rows = [piece.cells.apply(_cells(piece, totals)) for piece in self.pieces]
         exact = object if any(part.dtype == object for part in rows) else np.int64
         return np.concatenate([part.astype(exact) for part in rows])
 
@@ -215,9 +215,9 @@ def _needed(piece: Piece) -> Sequence[Total]:
     return [count] if piece.counts else [count, Total(piece.attributes, piece.column)]
 
 
-def _cells(piece: Piece, found: dict[Total, np.ndarray]) -> np.ndarray:
+def _cells(piece: Piece, totals: dict[Total, np.ndarray]) -> np.ndarray:
     """Return the piece's own totals from the table's, which sum columns centred, in half steps."""
-    counts, *sums = (found[total] for total in _needed(piece))
+    counts, *sums = (totals[total] for total in _needed(piece))
     if piece.counts:
         return counts
     return sums[0] if piece.centred else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2

@@ -55,10 +55,10 @@ class Quantiles(Query):
     @property
     def text(self) -> str:  # type: ignore[override]
         """The question as `gd.query` reads it."""
-        asked = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
+        shares = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
         by = f" by {'*'.join(map(written, self.by))}" if self.by else ""
-        inside = ", ".join([written_in_list(self.column), *asked, *level])
+        inside = ", ".join([written_in_list(self.column), *shares, *level])
         return f"{'median' if self.is_median else 'quantiles'}({inside}){by}"
 
     @property
@@ -85,8 +85,8 @@ class Quantiles(Query):
     def labels(self) -> list[tuple[str, str]]:
         """Pairs (question, cell), the quantile fastest."""
         cells = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in self.by]
-        asked = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
-        return [(self.text, ", ".join(cell) or "all") for cell in product(*cells, *asked)]
+        shares = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
+        return [(self.text, ", ".join(cell) or "all") for cell in product(*cells, *shares)]
 
     @property
     def rules(self) -> list[str]:
@@ -205,5 +205,5 @@ def _plain(quantile: Fraction) -> str:
     return repr(value) if decimal(value) == quantile and value >= 1e-4 else str(quantile)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    return name if name not in taken else _free(f"{name}'", taken)
+def _free(name: str, used: Sequence[str]) -> str:
+    return name if name not in used else _free(f"{name}'", used)
