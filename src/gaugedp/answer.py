@@ -90,12 +90,12 @@ class Release:
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper): each holds its true answer with probability at least `level`, or all do at once.
 
-        The probability is over the noise. They are the intervals of the raw answers, also where `values` are processed,
-        and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that hold all at
-        once use 0.6 of the misses it allows. A mean's interval holds the m for which sum − m·count is no more than its
-        noise may be; all at once, it follows from the intervals of its sum and its count. Those of quantiles were
-        released, to hold all at once, at a level of their own; a higher one is refused. Rows that the rules leave out
-        are not part of the true answer.
+        The probability is over the noise. They are the intervals of the raw answers, also where `values` are
+        processed, and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that
+        hold all at once use 0.6 of the misses it allows. A mean's interval is Fieller's: {m : |sum − m·count| ≤
+        q(m)}, q(m) the level-quantile of |noise_sum − m·noise_count|; all at once, it follows from the intervals of
+        its sum and its count. Those of quantiles were released, to hold all at once, at a level of their own; a
+        higher one is refused. Rows that the rules leave out are not part of the true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:

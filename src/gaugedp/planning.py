@@ -22,7 +22,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import choose
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.quotients import quotients
+from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import curves_of, quotient_terms
 
@@ -150,9 +150,8 @@ class Plan:
         """Return a row for each term of the question: its answers and its intervals under the chosen mechanism.
 
         For a mean, the intervals are those of the centred sums and of the counts that it is computed from, and
-        `of_1000_rows` is half the interval that a release shows for a cell of 1,000 rows, alone and all at once, there
-        within the bounds where it is longest. For a quantile, the rows by which the ranks of its interval's ends may
-        be off.
+        `of_1000_rows` is the worst-case half-width over the column's bounds for a cell of 1,000 rows, [single,
+        simultaneous]. For a quantile, the rows by which the ranks of its interval's ends may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
@@ -301,7 +300,7 @@ def plan(
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
     """Whether a mechanism makes the answers of this question, and protects this unit."""
-    return query.is_answered_by(mechanism) and mechanism.covers(query.sensitivity(unit))
+    return query.is_answered_by(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
 
 
 def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:

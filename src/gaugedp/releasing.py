@@ -14,7 +14,7 @@ from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
-from gaugedp.mechanisms.quotients import quotients
+from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.planning import Plan, fits, misfit, plan, together
 from gaugedp.processing import check
 from gaugedp.queries.base import Query

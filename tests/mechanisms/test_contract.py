@@ -120,16 +120,16 @@ def test_the_lattice_does_not_depend_on_the_guarantee(case: Case) -> None:
 
 def test_it_covers_its_own_body_and_smaller_ones_only(case: Case) -> None:
     mechanism = case.mechanism
-    assert mechanism.covers(case.body)
-    assert not mechanism.covers(LpBall(case.body.ambient_dim + 1, 1))
+    assert mechanism.is_valid_for(case.body)
+    assert not mechanism.is_valid_for(LpBall(case.body.ambient_dim + 1, 1))
     if isinstance(case.body, Polytope):
         make = lambda factor: Polytope(  # noqa: E731
             case.body.generators, factor * case.body.factor, case.body.differences, case.body.with_zero
         )
-        assert not mechanism.covers(make(2))
-        assert not mechanism.covers(make(1.01))
+        assert not mechanism.is_valid_for(make(2))
+        assert not mechanism.is_valid_for(make(1.01))
         if mechanism.lattice_step == 1:
-            assert case.make(make(2)).covers(case.body)
+            assert case.make(make(2)).is_valid_for(case.body)
 
 
 def test_prepared_noise_is_used_once(case: Case) -> None:

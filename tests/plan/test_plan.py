@@ -78,7 +78,7 @@ def test_the_chosen_one_errs_least(text: str, unit, guarantee) -> None:
     assert f"{found.error:.4g}" in found.reason
     for one in found.candidates:
         assert one.mechanism.body == found.query.sensitivity(unit)
-        assert one.mechanism.covers(found.query.sensitivity(unit))
+        assert one.mechanism.is_valid_for(found.query.sensitivity(unit))
 
 
 def test_the_reason_says_why_another_one_errs_less() -> None:

@@ -16,7 +16,7 @@ from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.processing import STEPS, remark, words
-from gaugedp.processing.least_squares import MOST_CELLS, consistent
+from gaugedp.processing.consistency import MOST_CELLS, consistent
 from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
@@ -107,7 +107,7 @@ def test_both_ways_of_solving_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     query = gd.query(DOMAIN, "count; A*B; C; C*A; B*A*C")
     values, deviations = noisy(query, 5)
     closed = consistent(query, values[0], deviations)
-    monkeypatch.setattr("gaugedp.processing.least_squares._marginals_only", lambda _: False)
+    monkeypatch.setattr("gaugedp.processing.consistency._marginals_only", lambda _: False)
     assert consistent(query, values[0], deviations) == pytest.approx(closed, abs=1e-9)
 
 

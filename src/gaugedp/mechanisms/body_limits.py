@@ -12,10 +12,10 @@ from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.mechanisms.shaped import ShapedNoise
 
-N = TypeVar("N", bound=ShapedNoise)
+N = TypeVar("N", bound=NormNoise)
 
 MOST_ANSWERS = 2000  # trial draws of this many coordinates take a second
 MANY_ANSWERS = f"there are more than {MOST_ANSWERS:,} answers"

@@ -14,13 +14,13 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.body_limits import MANY_ANSWERS, MOST_ANSWERS, TOO_WIDE
+from gaugedp.mechanisms.norm_noise import NormNoise, pure_or_approx
 from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.mechanisms.shaped import ShapedNoise, pure_or_approx
 from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cube(ShapedNoise):
+class Cube(NormNoise):
     """Noise of density ∝ e^{−ε·max|z_i|/(w_i·Δ)}, Δ the ℓ_∞ radius of the body over the weights w.
 
     It is R·U, R ~ Gamma(d + 1) and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1).
@@ -54,14 +54,14 @@ class Cube(ShapedNoise):
             return "of one answer it is the same as Laplace"
         return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else TOO_WIDE
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None
         step, radius = lattice_radius(body, np.inf, weights)
-        return step == self.step and float(radius * step) <= self.stretch
+        return step == self.step and float(radius * step) <= self.scale_factor
 
     def describe(self) -> str:
         """Return the widest half side over ε."""
-        return f"uniform on a cube, times Gamma({self.noise.rank + 1}), scale {self.stretch / self.epsilon:.6g}"
+        return f"uniform on a cube, times Gamma({self.noise.rank + 1}), scale {self.scale_factor / self.epsilon:.6g}"

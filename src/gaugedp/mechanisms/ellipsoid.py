@@ -14,13 +14,13 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import TOO_WIDE, is_long, size, why_not_long
 from gaugedp.mechanisms.factorisation import factorise
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
 from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EllipsoidNoise(ShapedNoise):
+class EllipsoidNoise(NormNoise):
     """Noise of density ∝ e^{−ε‖z‖_E/Δ}, E the ellipsoid around the body with the least E‖η‖₂² of such noise.
 
     Its axes are those of the optimal Gaussian factorisation: with E = L·B₂ the noise has the covariance
@@ -41,8 +41,8 @@ class EllipsoidNoise(ShapedNoise):
             raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
         factorisation = factorise(body, weights)
         shape = Ellipsoid(factorisation.left)
-        step, stretch = lattice_of(body, shape, factorisation.radius)
-        return cls(body, satisfied, shape, gauge_noise(shape), epsilon, stretch, step)
+        step, scale_factor = lattice_of(body, shape, factorisation.radius)
+        return cls(body, satisfied, shape, gauge_noise(shape), epsilon, scale_factor, step)
 
     @classmethod
     def candidates(

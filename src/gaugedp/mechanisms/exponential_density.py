@@ -16,8 +16,8 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import FINE_STEPS, Calibrated
+from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from gaugedp.mechanisms.quality import Quality
-from gaugedp.mechanisms.shaped import ALLOWANCE
 from gaugedp.samplers.continuous import exponentials
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import gauge_noise

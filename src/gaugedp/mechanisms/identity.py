@@ -137,7 +137,7 @@ class Identity(AdditiveNoise):
             return self._each(1 - (1 - level) / self.body.ambient_dim)
         return np.ceil(np.sqrt(self.variances) * ratios[rank])
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body belongs to the same columns and is no larger."""
         return (
             isinstance(body, Polytope)

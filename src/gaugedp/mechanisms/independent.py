@@ -62,7 +62,7 @@ class IndependentNoise(AdditiveNoise, ABC):
         single_level = level ** (1 / self.body.ambient_dim) if simultaneous else level
         return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False

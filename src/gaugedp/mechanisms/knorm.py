@@ -9,12 +9,12 @@ import numpy as np
 from gaugedp.bodies.base import Body
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import body_noise, why_no_body_noise
-from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNorm(ShapedNoise):
+class KNorm(NormNoise):
     """Noise of density ∝ e^{−ε‖z‖_K} on the span of K, the body of the question itself (Hardt and Talwar 2010).
 
     Drawn directly for balls and ellipsoids and for polytopes with as many generators as their rank; from the list of
@@ -34,8 +34,8 @@ class KNorm(ShapedNoise):
         """
         noise = gauge_noise(body)
         epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
-        step, stretch = lattice_of(body, body, 1.0)
-        return cls(body, satisfied, body, noise, epsilon, stretch, step)
+        step, scale_factor = lattice_of(body, body, 1.0)
+        return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":

@@ -23,8 +23,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
-from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.mechanisms.spread import (
+from gaugedp.mechanisms.noise_widths import (
     expected_root,
     laplace_reach,
     rounded_means,
@@ -32,6 +31,7 @@ from gaugedp.mechanisms.spread import (
     rounded_variances,
     safe_rank,
 )
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 from gaugedp.samplers.discrete import check_scale
@@ -161,7 +161,7 @@ class Matrix(AdditiveNoise):
         together = np.ceil(self._trials[0][rank] * self._deviations - 0.5).clip(0)
         return min(bound, together, key=np.sum) * float(self.step)
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body has the same generators, no larger factor, and no differences that were not paid for."""
         if not isinstance(body, Polytope) or body.factor > self.body.factor:
             return False

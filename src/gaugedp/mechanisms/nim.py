@@ -14,7 +14,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
-from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, Progress, gauge_noise, silent
 from gaugedp.samplers.moments import moments
 
@@ -84,8 +84,10 @@ class Nested(GaugeNoise):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NIM(ShapedNoise):
-    """K-norm noise, anew on the longer half of its directions, and so on: Hardt and Talwar 2010, section 7, mended.
+class NIM(NormNoise):
+    """Nested K-norm mechanism (Hardt and Talwar 2010, section 7, with corrected recursion).
+
+    Add K-norm noise, project onto the half of the eigendirections with the largest second moment, repeat.
 
     Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
@@ -109,8 +111,8 @@ class NIM(ShapedNoise):
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
         nested_noise = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
         epsilon, satisfied = pure_or_approx(guarantee, nested_noise.walks)
-        step, stretch = lattice_of(body, body, _SPLITS)
-        return cls(body, satisfied, body, nested_noise, epsilon, stretch, step)
+        step, scale_factor = lattice_of(body, body, _SPLITS)
+        return cls(body, satisfied, body, nested_noise, epsilon, scale_factor, step)
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[NIM]":

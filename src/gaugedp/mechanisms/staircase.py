@@ -18,11 +18,11 @@ from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import MAX_SCALE, check_scale, geometric, symmetric, uniform_below
-from gaugedp.samplers.laws import Spread
+from gaugedp.samplers.laws import SymmetricLaw
 
 
 @dataclass(frozen=True)
-class StaircaseLaw(Spread):
+class StaircaseLaw(SymmetricLaw):
     """P(k) ∝ e^(−ε·⌊|k|/Δ⌋)·(1 if |k| mod Δ < r, else e^(−ε)), with Δ = `period` and 1 ≤ r = `stair` ≤ Δ.
 
     |k| is Δ·G + J: G geometric, J uniform on the first r places of a period or, e^(−ε) times as likely each, on the
@@ -163,7 +163,7 @@ class Staircase(AdditiveNoise):
         """Return the exact quantile of the law; of one answer it is the simultaneous one too."""
         return np.array([self.law.half_width(level) * float(self.step)])
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body has one coordinate, the same lattice and no larger Δ."""
         if body.ambient_dim != 1:
             return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gaugedp.processing.least_squares import consistent
+from gaugedp.processing.consistency import consistent
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.linear import Workload

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import UNTOUCHED, UnknownName
-from gaugedp.processing.least_squares import answerable, consistent
+from gaugedp.processing.consistency import answerable, consistent
 from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.base import Query
 

@@ -18,7 +18,7 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.quantiles import RankExponential
+from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.queries.base import Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate

@@ -17,7 +17,7 @@ _TOGETHER = 128  # widths for which the sums are made at once, in some 30 MB
 _SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous law is exact to 1e-5
 
 
-class Spread(ABC):
+class SymmetricLaw(ABC):
     """How far a symmetric law on the integers reaches."""
 
     @property
@@ -49,7 +49,7 @@ class Spread(ABC):
         return high
 
 
-class Law(Spread):
+class Law(SymmetricLaw):
     """A symmetric law on the integers that can be drawn from, exactly."""
 
     @abstractmethod
@@ -172,7 +172,7 @@ class RoundedGaussian(Law):
 
 
 @dataclass(frozen=True)
-class LaplaceSum(Spread):
+class LaplaceSum(SymmetricLaw):
     """The sum of `count` independent discrete Laplace variables of one scale."""
 
     scale: Fraction

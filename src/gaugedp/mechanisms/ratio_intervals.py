@@ -1,4 +1,4 @@
-"""By how much noise can move one answer less a multiple of another: what an interval of their quotient is made of.
+"""Quantiles of |a − m·b| for noise (a, b): the half-widths of Fieller intervals for ratios of released answers.
 
 For released S = s + a and N = n + b with s = m·n, S − m·N = a − m·b. So the m with |S − m·N| ≤ q(m) hold the true
 quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) where the noise is
@@ -12,7 +12,7 @@ import numpy as np
 
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.mechanisms.spread import safe_rank
+from gaugedp.mechanisms.noise_widths import safe_rank
 
 PLACES = 9  # of m, from −1 to 1
 _MOST_TRIALS, _FEWEST_TRIALS = 20_000, 2000

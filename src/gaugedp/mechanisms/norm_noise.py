@@ -30,8 +30,8 @@ _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShapedNoise(AdditiveNoise, ABC):
-    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `stretch` with body ⊆ Δ·S.
+class NormNoise(AdditiveNoise, ABC):
+    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `scale_factor` with body ⊆ Δ·S.
 
     `noise` draws it at ε = Δ = 1.
 
@@ -47,7 +47,7 @@ class ShapedNoise(AdditiveNoise, ABC):
     shape: Body
     noise: GaugeNoise
     epsilon: float
-    stretch: float
+    scale_factor: float
     step: Fraction
     form: ClassVar[str] = "shaped"
 
@@ -62,7 +62,7 @@ class ShapedNoise(AdditiveNoise, ABC):
         """ "mixing" for a walk, else "idealized": the law is exact in real arithmetic."""
         return "mixing" if self.noise.walks else "idealized"
 
-    def recalibrated(self, guarantee: Guarantee) -> "ShapedNoise":
+    def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
         """Return the same noise at the ε of PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
         epsilon, satisfied = pure_or_approx(guarantee, self.noise.walks)
         return replace(self, guarantee=satisfied, epsilon=epsilon)
@@ -126,7 +126,7 @@ class ShapedNoise(AdditiveNoise, ABC):
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0).max(axis=2)
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether it is the body that the noise was made for, or a multiple of it that is no larger."""
         if body.ambient_dim != self.body.ambient_dim or type(body) is not type(self.body):
             return False
@@ -137,7 +137,7 @@ class ShapedNoise(AdditiveNoise, ABC):
 
     @property
     def _scale(self) -> float:
-        return self.stretch / self.epsilon / float(self.step)
+        return self.scale_factor / self.epsilon / float(self.step)
 
     @cached_property
     def _trials(self) -> np.ndarray:
@@ -174,7 +174,9 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
 
 
 def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]:
-    """Return the step of the lattice, and Δ with every difference of rounded answers in Δ·shape, body ⊆ inside·shape.
+    """Return (step, Δ) such that answers of neighbours, rounded to step·ℤ^d, differ by a point of Δ·shape.
+
+    Requires body ⊆ inside·shape.
 
     Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), and so
     fine that the point of step·[−1, 1]^d which that adds makes Δ at most a thousandth larger, or 2^−40 of the radius

@@ -20,7 +20,7 @@ from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.base import Finish, Mechanism, Progress
+from gaugedp.mechanisms.base import ApplyNoise, Mechanism, Progress
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
@@ -44,7 +44,7 @@ class RankExponential(Mechanism):
     Theorem. Between neighbours the d of all cells together move by at most Δ = `rank_sensitivity`, whatever t is, so
     each draw, in all cells at once, is ExponentialLoss(ε); a quantile is one draw at 2ε and two at ε = `epsilon`.
     Whatever the histogram, all intervals hold all their true quantiles at once with probability `level`.
-    docs/theory/quantiles.md
+    docs/theory/rank_exponential.md
     """
 
     body: Polytope
@@ -152,7 +152,7 @@ class RankExponential(Mechanism):
         ]
         return np.full(self.n_cells * len(self.quantiles), max(reach))
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body belongs to a histogram of the same form whose ranks move no further."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
@@ -169,10 +169,10 @@ class RankExponential(Mechanism):
             f"ends aimed {shift} rows off"
         )
 
-    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[Finish]:  # noqa: ARG002
-        return [partial(self._finish, Entropy(rng.integer(256))) for _ in range(size)]
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
+        return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
-    def _finish(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
+    def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
         """Return the answers, the lower and the upper ends, in steps, of histograms (cells·values,)."""
         tables = answer.reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(_Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
