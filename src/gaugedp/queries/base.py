@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +23,16 @@ class Rows(Protocol):
 
     def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
         """Return the totals; see the table."""
+
+
+class Bounded(NamedTuple):
+    """Answers that lie within the bounds of a column; `middle` are those among them that tell where its values lie."""
+
+    name: str
+    column: str
+    answers: slice
+    middle_name: str
+    middle: slice | None
 
 
 class Query(ABC):
@@ -73,6 +83,11 @@ class Query(ABC):
     def linear(self) -> "Workload | None":
         """The question itself where its released integers are linear in the joint table, and so can be consistent."""
         return None
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """The terms whose answers lie within the bounds of a column."""
+        return ()
 
     @property
     def has_one_unit(self) -> bool:

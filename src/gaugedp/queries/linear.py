@@ -17,7 +17,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap
@@ -134,6 +134,17 @@ class Workload(Query):
     def linear(self) -> "Workload":
         """This question."""
         return self
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """The means."""
+        ends = np.cumsum([term.estimate.n_answers for term in self.terms]).tolist()
+        places = [slice(end - term.estimate.n_answers, end) for term, end in zip(self.terms, ends, strict=True)]
+        return [
+            Bounded(term.text, str(term.pieces[0].column), place, term.text, place)
+            for term, place in zip(self.terms, places, strict=True)
+            if term.estimate.ratio is not None
+        ]
 
     @property
     def has_one_unit(self) -> bool:

@@ -19,7 +19,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.rank_exponential import RankExponential
-from gaugedp.queries.base import Query, Rows
+from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import cell_rules, column_rule, n_cells
@@ -112,6 +112,13 @@ class Quantiles(Query):
         columns = WorkloadColumns(domain, names, (), (Piece(names, Identity(domain.n_cells())),))
         replace = unit.neighbours == "replace"
         return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """All quantiles; in the middle are the medians."""
+        name = self.text if self.is_median else f"The median in {self.text}"
+        places = slice(self.quantiles.index(MEDIAN), None, len(self.quantiles)) if MEDIAN in self.quantiles else None
+        return [Bounded(self.text, self.column, slice(None), name, places)]
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[RankExponential]:
         """Yield the exponential mechanism on ranks."""
