@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._progress import silent
 from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
@@ -13,7 +14,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
 from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.planning import Plan, fits, misfit, plan, together
 from gaugedp.processing import check

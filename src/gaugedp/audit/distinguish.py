@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from gaugedp._progress import part_of, silent
 from gaugedp._validate import between, whole
 from gaugedp.audit.black_box import black_box
 from gaugedp.audit.claim import points
@@ -14,7 +15,6 @@ from gaugedp.audit.sources import reach, runs_of
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import part_of, silent
 
 _LEAST_RUNS = 100
 _RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import scipy
 
+from gaugedp._progress import Progress, silent
 from gaugedp.audit import goodness
 from gaugedp.audit.linear import chance_by_width, common, directions
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
-from gaugedp.mechanisms.base import Progress, silent
 from gaugedp.mechanisms.nim import Nested
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.continuous import gammas

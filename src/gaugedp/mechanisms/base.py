@@ -9,6 +9,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
@@ -17,18 +18,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
 
-Progress = Callable[[float], object]
 ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
 FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
-
-
-def silent(share: float) -> None:
-    """Show nothing."""
-
-
-def part_of(progress: Progress, start: float, stop: float) -> Progress:
-    """Return what is told the share done of a part that goes from `start` to `stop`."""
-    return lambda share: progress(start + share * (stop - start))
 
 
 class Calibrated(ABC):

@@ -18,6 +18,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
@@ -132,7 +133,7 @@ class Identity(AdditiveNoise):
         if not simultaneous:
             return self._each(level)
         ratios = self._sorted_trials[1]
-        rank = _safe_rank(len(ratios), level)
+        rank = safe_rank(len(ratios), level)
         if rank is None:
             return self._each(1 - (1 - level) / self.body.ambient_dim)
         return np.ceil(np.sqrt(self.variances) * ratios[rank])
@@ -172,7 +173,7 @@ class Identity(AdditiveNoise):
 
     def _other_widths(self, level: float) -> np.ndarray:
         sizes = self._sorted_trials[0]
-        rank = _safe_rank(len(sizes), level)
+        rank = safe_rank(len(sizes), level)
         return self._chernoff(level) if rank is None else sizes[rank]
 
     def _trials(self, size: int) -> np.ndarray:
@@ -199,9 +200,3 @@ class Identity(AdditiveNoise):
         largest = self.body.generators.largest_norm(math.inf, None)
         squares = self.body.generators.row_squares()
         return np.maximum(scale * np.sqrt(8 * squares * need), 2 * math.sqrt(2) * scale * largest * need)
-
-
-def _safe_rank(size: int, level: float) -> int | None:
-    """Return the index of the order statistic three standard errors above the quantile, None where there is none."""
-    rank = math.ceil(size * level + 3 * math.sqrt(size * level * (1 - level)))
-    return rank if rank < size else None

@@ -1,6 +1,5 @@
 """Noise with independent coordinates: what the Laplace and the Gaussian mechanism share."""
 
-import math
 from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
+from gaugedp.mechanisms.noise_widths import mean_root
 from gaugedp.samplers.laws import Law
 
 
@@ -102,17 +102,12 @@ def in_words(scales: Sequence[float]) -> str:
 
 
 def _expected_length(parts: Parts) -> float:
-    """E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt, S the sum of the squares; on a grid of log t.
-
-    Below the grid 1 − E e^(−tS) is t·E S, above it 1; both tails are added in closed form.
-    """
+    """E√S, S the sum of the squares over the scales."""
     mean = sum(count * law.variance / scale**2 for count, law, scale in parts)
     if mean < 1e-100:  # hardly ever more than one coordinate is ±1
         return sum(count * law.variance / scale for count, law, scale in parts)
-    log_t = np.linspace(-30, 40, 1401) - math.log(mean)
-    t = np.exp(log_t)
-    log_moment = sum(count * np.log(law.gaussian_moment(t / scale**2)) for count, law, scale in parts)
-    integrand = -np.expm1(log_moment) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t
-    core = float((integrand[1:] + integrand[:-1]) @ np.diff(log_t)) / 2
-    below, above = 2 * mean * math.sqrt(t[0]), 2 / math.sqrt(t[-1])
-    return (core + below + above) / (2 * math.sqrt(math.pi))
+
+    def log_moment(t: np.ndarray) -> np.ndarray:
+        return np.sum([count * np.log(law.gaussian_moment(t / scale**2)) for count, law, scale in parts], axis=0)
+
+    return mean_root(mean, log_moment)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.operations import project
@@ -15,7 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
 from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
-from gaugedp.samplers.gauge_noise import GaugeNoise, Progress, gauge_noise, silent
+from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.moments import moments
 
 _THINNEST = 1e-10  # of mean squares: a hundred thousand times in length

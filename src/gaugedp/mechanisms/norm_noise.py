@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.digest import digest
@@ -20,7 +21,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, Progress, is_integer, silent
+from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for

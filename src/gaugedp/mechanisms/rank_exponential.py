@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._progress import Progress
 from gaugedp._validate import between, decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
@@ -20,7 +21,7 @@ from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.base import ApplyNoise, Mechanism, Progress
+from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
