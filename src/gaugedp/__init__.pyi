@@ -29,22 +29,7 @@ from gaugedp.guarantees import GaussianDP as GaussianDP
 from gaugedp.guarantees import PureDP as PureDP
 from gaugedp.guarantees import RenyiDP as RenyiDP
 from gaugedp.ledger import Ledger as Ledger
-from gaugedp.mechanisms import NIM as NIM
-from gaugedp.mechanisms import Cube as Cube
-from gaugedp.mechanisms import EllipsoidNoise as EllipsoidNoise
-from gaugedp.mechanisms import Exponential as Exponential
-from gaugedp.mechanisms import ExponentialDensity as ExponentialDensity
-from gaugedp.mechanisms import Gaussian as Gaussian
-from gaugedp.mechanisms import Identity as Identity
-from gaugedp.mechanisms import KNorm as KNorm
-from gaugedp.mechanisms import Laplace as Laplace
-from gaugedp.mechanisms import Matrix as Matrix
-from gaugedp.mechanisms import NoisyMax as NoisyMax
-from gaugedp.mechanisms import Peeling as Peeling
-from gaugedp.mechanisms import PermuteAndFlip as PermuteAndFlip
-from gaugedp.mechanisms import Quality as Quality
-from gaugedp.mechanisms import RandomizedResponse as RandomizedResponse
-from gaugedp.mechanisms import RankExponential as RankExponential
+from gaugedp.mechanisms import *  # noqa: F403 - the export line of a mechanism is there
 from gaugedp.planning import Plan as Plan
 from gaugedp.planning import plan as plan
 from gaugedp.queries import bounded_means as bounded_means

@@ -26,7 +26,19 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
 
 def _modules(stub: Path) -> dict[str, str]:
-    """Return the module that each name of a stub is imported from."""
-    statements = ast.parse(stub.read_text()).body
+    """Return the module that each name of a stub is imported from; `import *` stands for the module's `__all__`."""
+    statements = ast.parse(stub.read_text("utf-8")).body
     imports = [statement for statement in statements if isinstance(statement, ast.ImportFrom)]
-    return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
+    return {
+        name: str(statement.module)
+        for statement in imports
+        for alias in statement.names
+        for name in (_exported(stub.parent, str(statement.module)) if alias.name == "*" else [alias.name])
+    }
+
+
+def _exported(root: Path, module: str) -> list[str]:
+    """Return a package's `__all__` without importing it."""
+    source = root.joinpath(*module.split(".")[1:], "__init__.py").read_text("utf-8")
+    lists = (node.value for node in ast.parse(source).body if isinstance(node, ast.Assign))
+    return list(ast.literal_eval(next(lists)))

@@ -90,19 +90,19 @@ class Release:
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper): each holds its true answer with probability at least `level`, or all do at once.
 
-        The probability is over the noise. They are the intervals of the raw answers, also where `values` are processed,
-        and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that hold all at
-        once use 0.6 of the misses it allows. A mean's interval holds the m for which sum − m·count is no more than its
-        noise may be; all at once, it follows from the intervals of its sum and its count. Those of quantiles were
-        released, to hold all at once, at a level of their own; a higher one is refused. Rows that the rules leave out
-        are not part of the true answer.
+        The probability is over the noise. They are the intervals of the raw answers, also where `values` are
+        processed, and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that
+        hold all at once use 0.6 of the misses it allows. A mean's interval is Fieller's: {m : |sum − m·count| ≤
+        q(m)}, q(m) the level-quantile of |noise_sum − m·noise_count|; all at once, it follows from the intervals of
+        its sum and its count. Those of quantiles were released, to hold all at once, at a level of their own; a
+        higher one is refused. Rows that the rules leave out are not part of the true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
-        for one in self.estimates:
-            if one.ends is not None and level > one.ends + 1e-12:
+        for estimate in self.estimates:
+            if estimate.ends is not None and level > estimate.ends + 1e-12:
                 raise InvalidRequest(
-                    f"The intervals of these quantiles were released at {one.ends:g}, and {level!r} is asked for.",
-                    f"Ask for at most {one.ends:g}, or release them with a higher level=.",
+                    f"The intervals of these quantiles were released at {estimate.ends:g}, and {level!r} is asked for.",
+                    f"Ask for at most {estimate.ends:g}, or release them with a higher level=.",
                 )
         parts = zip(
             self.estimates,
@@ -113,8 +113,8 @@ class Release:
             strict=True,
         )
         ends = [
-            one.intervals(values, wide if simultaneous or one.ratio is None else halved, curves)
-            for one, values, wide, halved, curves in parts
+            estimate.intervals(values, wide if simultaneous or estimate.ratio is None else halved, curves)
+            for estimate, values, wide, halved, curves in parts
         ]
         return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
 
@@ -147,7 +147,7 @@ class Release:
                 "guarantee": self.guarantee.to_dict(),
                 "numbers": [int(number) for number in self.numbers],
                 "labels": self.labels,
-                "estimates": [one.to_dict() for one in self.estimates],
+                "estimates": [estimate.to_dict() for estimate in self.estimates],
             }
         )
 
@@ -162,7 +162,7 @@ class Release:
             release = cls(
                 np.array(facts.pop("numbers"), dtype=object),
                 [(str(query), str(cell)) for query, cell in facts.pop("labels")],
-                tuple(Estimate.of(one) for one in facts.pop("estimates")),
+                tuple(Estimate.of(estimate) for estimate in facts.pop("estimates")),
                 from_dict(facts.pop("guarantee")),
                 {"format": FORMAT, **facts},
             )
@@ -205,7 +205,7 @@ class Release:
     def _check_shown(self) -> None:
         """Fail where anything that is shown of a release could not be."""
         self._check_sizes()
-        highest = min((one.ends for one in self.estimates if one.ends), default=LEVELS[-2])
+        highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level in (level for level in LEVELS if level <= max(highest, 0.95)):
             ends = np.array([self.interval(level), self.interval(level, simultaneous=True)])
             if not (np.abs(ends) < _LARGEST).all() or ends.shape[-1] != len(self.labels):
@@ -247,14 +247,14 @@ class Release:
         return [Fraction(step) for count, step in self.facts["steps"] for step in [step] * count]
 
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
-        if all(one.ends for one in self.estimates):
+        if all(estimate.ends for estimate in self.estimates):
             return np.zeros(len(self.numbers))
         return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
 
     def _curves(self, level: float) -> np.ndarray | None:
         """Return the widths of the means' quotients; None without means, and for a release of before there were any."""
         levels = (self.facts["widths"] or {}).get("quotients")
-        n_means = sum(one.n_answers for one in self.estimates if one.ratio)
+        n_means = sum(estimate.n_answers for estimate in self.estimates if estimate.ratio)
         if levels is None:
             return None
         curves: np.ndarray = unfold(levels[_stored(level)]).reshape(-1, n_means).T
@@ -270,16 +270,16 @@ class Release:
 
 def _stored(level: float) -> str:
     """Return the next of LEVELS."""
-    return next((str(one) for one in LEVELS if one >= level - 1e-12), str(LEVELS[-1]))
+    return next((str(stored_level) for stored_level in LEVELS if stored_level >= level - 1e-12), str(LEVELS[-1]))
 
 
 def _check_lengths(facts: Mapping[str, Any]) -> None:
     """Fail where runs are longer than the numbers that they speak of: they would fill the memory."""
     widths = facts["widths"] or {}
     runs = [facts["steps"], *(levels for kind in widths.values() for levels in kind.values())]
-    if any(count < 0 for each in runs for count, _ in each):
+    if any(count < 0 for run in runs for count, _ in run):
         raise ValueError
-    if any(sum(count for count, _ in each) > _MOST_PLACES * len(facts["numbers"]) for each in runs):
+    if any(sum(count for count, _ in run) > _MOST_PLACES * len(facts["numbers"]) for run in runs):
         raise ValueError
 
 

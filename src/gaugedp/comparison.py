@@ -22,15 +22,20 @@ class Comparison:
 
     def curves(self) -> dict[str, list[tuple[float, float]]]:
         """Return the points (ε, expected error) of every mechanism that was a candidate, by its name."""
-        names = dict.fromkeys(one.mechanism.name for made in self.plans for one in made.candidates)
+        names = dict.fromkeys(candidate.mechanism.name for plan in self.plans for candidate in plan.candidates)
         return {
-            name: [(made.epsilon, one.error) for made in self.plans for one in made.candidates if _name(one) == name]
+            name: [
+                (plan.epsilon, candidate.error)
+                for plan in self.plans
+                for candidate in plan.candidates
+                if _name(candidate) == name
+            ]
             for name in names
         }
 
     def lower_bound(self) -> list[tuple[float, float]]:
         """Return the points (ε, error) that the plans give as the least that any mechanism can reach."""
-        return [(made.epsilon, float(made.lower_bound)) for made in self.plans if made.lower_bound > 0]
+        return [(plan.epsilon, float(plan.lower_bound)) for plan in self.plans if plan.lower_bound > 0]
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each ε: epsilon, the error of each mechanism (None where it is no candidate), chosen.
@@ -40,12 +45,12 @@ class Comparison:
         curves, bounds = self.curves(), dict(self.lower_bound())
         return [
             {
-                "epsilon": made.epsilon,
-                **{name: dict(points).get(made.epsilon) for name, points in curves.items()},
-                **({"lower_bound": bounds.get(made.epsilon, 0.0)} if bounds else {}),
-                "chosen": made.mechanism.name,
+                "epsilon": plan.epsilon,
+                **{name: dict(points).get(plan.epsilon) for name, points in curves.items()},
+                **({"lower_bound": bounds.get(plan.epsilon, 0.0)} if bounds else {}),
+                "chosen": plan.mechanism.name,
             }
-            for made in self.plans
+            for plan in self.plans
         ]
 
     def __repr__(self) -> str:
@@ -75,10 +80,10 @@ def compare(
 
     Errors are expected ℓ₂ norms over all released values; see `plan.Candidate`.
     """
-    chosen = sorted(set(epsilons))
-    if not chosen:
+    in_order = sorted(set(epsilons))
+    if not in_order:
         raise InvalidRequest("There is no epsilon to compare at.", "Give at least one.")
-    return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in chosen))
+    return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in in_order))
 
 
 def _shown(value: Any) -> str:

@@ -19,15 +19,12 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.mechanisms.choose import candidates, choose, left_out
+from gaugedp.mechanisms.choose import choose
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.quantiles import RankExponential
-from gaugedp.mechanisms.quotients import quotients
+from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import curves_of, quotient_terms
-from gaugedp.queries.linear import Workload
-from gaugedp.queries.quantiles import Quantiles
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -75,8 +72,8 @@ class Plan:
     @property
     def error(self) -> float:
         """The expected error of the chosen mechanism; see Candidate."""
-        known = next((one.error for one in self.candidates if one.mechanism is self.mechanism), None)
-        return _error(self.query, self.mechanism) if known is None else known
+        listed = next((candidate.error for candidate in self.candidates if candidate.mechanism is self.mechanism), None)
+        return _error(self.query, self.mechanism) if listed is None else listed
 
     @cached_property
     def lower_bound(self) -> float:
@@ -95,15 +92,13 @@ class Plan:
     @cached_property
     def left_out(self) -> dict[str, str]:
         """Why a mechanism is no candidate, in words, by the names of those that are none; empty for quantiles."""
-        if isinstance(self.query, Quantiles):
-            return {}
-        body, kept = self.query.sensitivity(self.unit), {one.mechanism.name for one in self.candidates}
-        return left_out(body, self.asked, _weights(self.query), kept)
+        offered = {candidate.mechanism.name for candidate in self.candidates}
+        return self.query.left_out(self.unit, self.asked, offered)
 
     def left_out_in_words(self) -> str:
         """Return `left_out` in a line, empty where nothing was left out."""
-        told = self.left_out.items()
-        alike = {reason: ", ".join(name for name, own in told if own == reason) for _, reason in told}
+        reasons = self.left_out.items()
+        alike = {reason: ", ".join(name for name, why in reasons if why == reason) for _, reason in reasons}
         parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
         return f"Left out: {parts}." if parts else ""
 
@@ -120,22 +115,15 @@ class Plan:
         """What `error` is counted in, in words."""
         if self.mechanism.in_rows:
             return "rows, by which ranks are off"
-        if not self.has_one_unit:
+        if not self.query.has_one_unit:
             return "rows: a sum's error is divided by the most that one row can add to it"
-        return "the unit of the sums" if isinstance(self.query, Workload) and self.query.columns else "rows"
-
-    @property
-    def has_one_unit(self) -> bool:
-        """Whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
-        if not isinstance(self.query, Workload) or not self.query.columns:
-            return True
-        return _weights(self.query) is None and not any(piece.counts for piece in self.query.pieces)
+        return self.query.released_unit
 
     def _bound(self, whole: bool) -> float:
         pure = isinstance(self.asked, PureDP | ApproxDP)
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
-        body, weights = self.query.sensitivity(self.unit), _weights(self.query)
+        body, weights = self.query.sensitivity(self.unit), self.query.error_weights
         scales = np.full(body.ambient_dim, 1 / float(self.query.steps[0])) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
@@ -146,43 +134,42 @@ class Plan:
         """
         return [
             {
-                "mechanism": one.mechanism.name,
-                "error": one.error,
-                "interval_95": float(self._widths(one.mechanism).max()),
-                "simultaneous_95": float(self._widths(one.mechanism, simultaneous=True).max()),
-                "guarantee": repr(one.mechanism.guarantee),
-                "exactness": one.mechanism.exactness,
-                "chosen": one.mechanism is self.mechanism,
-                "noise": one.mechanism.describe(),
+                "mechanism": candidate.mechanism.name,
+                "error": candidate.error,
+                "interval_95": float(self._widths(candidate.mechanism).max()),
+                "simultaneous_95": float(self._widths(candidate.mechanism, simultaneous=True).max()),
+                "guarantee": repr(candidate.mechanism.guarantee),
+                "exactness": candidate.mechanism.exactness,
+                "chosen": candidate.mechanism is self.mechanism,
+                "noise": candidate.mechanism.describe(),
             }
-            for one in self.candidates
+            for candidate in self.candidates
         ]
 
     def terms(self) -> list[dict[str, Any]]:
         """Return a row for each term of the question: its answers and its intervals under the chosen mechanism.
 
         For a mean, the intervals are those of the centred sums and of the counts that it is computed from, and
-        `of_1000_rows` is half the interval that a release shows for a cell of 1,000 rows, alone and all at once, there
-        within the bounds where it is longest. For a quantile, the rows by which the ranks of its interval's ends may
-        be off.
+        `of_1000_rows` is the worst-case half-width over the column's bounds for a cell of 1,000 rows, [single,
+        simultaneous]. For a quantile, the rows by which the ranks of its interval's ends may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
-        ends = np.cumsum([0, *(one.n_widths for one in self.query.estimates)])
+        ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
         texts = list(dict.fromkeys(text for text, _ in self.query.labels))
         return [
             {
                 "query": text,
-                "answers": one.n_answers,
-                "interval_95": _widest(single[start:end], one.n_answers),
-                "simultaneous_95": _widest(all_at_once[start:end], one.n_answers),
-                "of_1000_rows": one.ratio
+                "answers": estimate.n_answers,
+                "interval_95": _widest(single[start:end], estimate.n_answers),
+                "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
+                "of_1000_rows": estimate.ratio
                 and [
-                    one.half_length(halved[start:end], _MEAN_ROWS, curve),
-                    one.half_length(all_at_once[start:end], _MEAN_ROWS),
+                    estimate.half_length(halved[start:end], _MEAN_ROWS, curve),
+                    estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
                 ],
             }
-            for text, one, start, end, curve in zip(
+            for text, estimate, start, end, curve in zip(
                 texts, self.query.estimates, ends[:-1], ends[1:], self._curves(), strict=True
             )
         ]
@@ -191,8 +178,8 @@ class Plan:
         """Return the widths of the quotients that means are, for each term."""
         noise, steps = self.mechanism, np.array([float(step) for step in self.query.steps])
         terms = quotient_terms(self.query.estimates)
-        found = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
-        return curves_of(self.query.estimates, None if found is None else found.widths(_LEVEL))
+        ratios = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
+        return curves_of(self.query.estimates, None if ratios is None else ratios.widths(_LEVEL))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""
@@ -211,18 +198,12 @@ class Plan:
 
     def remarks(self) -> list[str]:
         """Return what must be known to read the intervals of `terms`, in sentences."""
-        found = []
-        if any(one.ratio for one in self.query.estimates):
-            found.append(
-                f"Means: of {_MEAN_ROWS:,} rows, where in the bounds the interval is longest; four times the rows, "
-                "about a quarter of it."
-            )
-        if isinstance(self.query, Quantiles):
-            share = min(min(one, 1 - one) for one in self.query.quantiles)
-            fewest = math.ceil(float(self._widths(self.mechanism).max()) / share)
-            what = "be the whole range" if self.query.is_median else "reach an end of the range"
-            found.append(f"With fewer than {fewest:,} rows the interval may {what}.")
-        return found
+        about_means = (
+            f"Means: of {_MEAN_ROWS:,} rows, where in the bounds the interval is longest; four times the rows, "
+            "about a quarter of it."
+        )
+        has_means = any(estimate.ratio for estimate in self.query.estimates)
+        return [about_means] * has_means + self.query.remarks(self.mechanism)
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -233,10 +214,13 @@ class Plan:
 
     def _gaussian_ratio(self) -> float:
         """Return the root mean square of the noise over the least of all Gaussian noise; 0 where that is not known."""
-        floor = max((one.mechanism.floor for one in self.candidates if isinstance(one.mechanism, Matrix)), default=0.0)
+        floor = max(
+            (candidate.mechanism.floor for candidate in self.candidates if isinstance(candidate.mechanism, Matrix)),
+            default=0.0,
+        )
         if not floor > 0 or not isinstance(self.mechanism, Gaussian | Matrix):
             return 0.0
-        weights = _weights(self.query)
+        weights = self.query.error_weights
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
@@ -261,7 +245,7 @@ class Plan:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
         rows = [
             f"{'*' if row['chosen'] else ' '} {row['mechanism']:<10} error {readable(row['error']):<10} "
-            + (f"±{readable(row['interval_95']):<10} " if self.has_one_unit else "")
+            + (f"±{readable(row['interval_95']):<10} " if self.query.has_one_unit else "")
             + f"{rounded_up(row['guarantee']):<22} {row['exactness']}"
             for row in self.table()
         ]
@@ -316,21 +300,13 @@ def plan(
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
     """Whether a mechanism makes the answers of this question, and protects this unit."""
-    if isinstance(query, Quantiles):
-        settings = (query.quantiles, query.level, query.first)
-        if not isinstance(mechanism, RankExponential):
-            return False
-        if (mechanism.quantiles, mechanism.level, mechanism.first) != settings:
-            return False
-    elif not isinstance(mechanism, AdditiveNoise) or mechanism.lattice_step != 1:
-        return False
-    return mechanism.covers(query.sensitivity(unit))
+    return query.is_answered_by(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
 
 
 def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
     """Return the refusal of a mechanism that does not fit a question; it names a wrong step of the lattice."""
     step = mechanism.lattice_step if isinstance(mechanism, AdditiveNoise) else 1
-    if step != 1 and not isinstance(query, Quantiles):
+    if step != 1 and query.linear is not None:
         return InvalidRequest(
             f"The mechanism's lattice step is {step}, and a release has 1: answers are whole numbers of steps.",
             "Take a mechanism from a plan for this question, or calibrate it to query.sensitivity(unit).",
@@ -341,35 +317,19 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
 
 
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
-    if isinstance(query, Quantiles):
-        return _plan_quantiles(query, unit, asked)
-    body, weights = query.sensitivity(unit), _weights(query)
-    mechanisms = list(candidates(body, asked, weights))
-    errors = [_error(query, mechanism) for mechanism in mechanisms]
-    chosen, reason = choose(mechanisms, errors)
-    offers = tuple(Candidate(m, e) for m, e in zip(mechanisms, errors, strict=True))
-    return Plan(query, unit, asked, offers, chosen, reason)
-
-
-def _plan_quantiles(query: Quantiles, unit: PrivacyUnit, asked: Guarantee) -> Plan:
-    body = query.sensitivity(unit)
-    made = RankExponential.calibrate(body, asked, query.quantiles, query.level, query.first)
-    error = _error(query, made)
-    reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {readable(error)} rows"
-    return Plan(query, unit, asked, (Candidate(made, error),), made, reason)
+    offers = tuple(Candidate(mechanism, _error(query, mechanism)) for mechanism in query.candidates(unit, asked))
+    best, reason = choose([offer.mechanism for offer in offers], [offer.error for offer in offers])
+    if best.in_rows:
+        error = readable(min(offer.error for offer in offers))
+        reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {error} rows"
+    return Plan(query, unit, asked, offers, best, reason)
 
 
 def _error(query: Query, mechanism: Mechanism) -> float:
     """Return the expected error of a mechanism for this question, as `Candidate.error` counts it."""
-    weights = None if mechanism.in_rows else _weights(query)
+    weights = None if mechanism.in_rows else query.error_weights
     unit = float(query.steps[0]) if weights is None and not mechanism.in_rows else 1.0
     return mechanism.error(2, weights) * unit
-
-
-def _weights(query: Query) -> np.ndarray | None:
-    """Return the scales on which errors are compared, None where all are the same."""
-    reach = query.reach
-    return None if float(reach.min()) == float(reach.max()) else reach
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
@@ -381,10 +341,10 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
         middle = (low + high) / 2
         reached = _plan(query, unit, guarantee_asked(math.exp(middle), delta)).error <= error
         low, high = (low, middle) if reached else (middle, high)
-    found = _plan(query, unit, guarantee_asked(_three_digits_up(math.exp(high)), delta))
-    while found.error > error:  # errors that are estimated from draws do not fall evenly
-        found = _plan(query, unit, guarantee_asked(_three_digits_up(found.epsilon * 1.005), delta))
-    return found
+    plan_at = _plan(query, unit, guarantee_asked(_three_digits_up(math.exp(high)), delta))
+    while plan_at.error > error:  # errors that are estimated from draws do not fall evenly
+        plan_at = _plan(query, unit, guarantee_asked(_three_digits_up(plan_at.epsilon * 1.005), delta))
+    return plan_at
 
 
 def _three_digits_up(value: float) -> float:

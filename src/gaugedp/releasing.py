@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._progress import silent
 from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
@@ -13,10 +14,10 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent
-from gaugedp.mechanisms.quotients import quotients
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
+from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.planning import Plan, fits, misfit, plan, together
-from gaugedp.processing import check, counts
+from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import quotient_terms
 from gaugedp.tables.table import Table, can_resume, reporting, source_rules
@@ -62,48 +63,49 @@ def release(
     on_stage("plan")
     _check_kinds(query, table, ledger)
     steps = check(processing, query)
-    given = planned or mechanism or (noise.mechanism if noise else None)
-    made = _planned(query, table, given, (epsilon, delta, rho, mu))
-    guarantees = chargeable(made.mechanism.guarantee, made.asked)  # of a plan put together by hand they may not fit
+    planned_by = planned or mechanism or (noise.mechanism if noise else None)
+    chosen_plan = _planned(query, table, planned_by, (epsilon, delta, rho, mu))
+    # of a plan put together by hand they may not fit
+    guarantees = chargeable(chosen_plan.mechanism.guarantee, chosen_plan.asked)
     stream = system_rng() if rng is None else rng
-    prepared, row_key = _noise(made, noise, stream, on_progress), stream.bytes(16)
+    prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
-    facts = _facts(made, table, seed)
+    facts = _facts(chosen_plan, table, seed)
     on_stage("pay")
-    paid = ledger.reserve(
+    reservation = ledger.reserve(
         guarantees,
         table=table.name,
         unit=table.unit,
-        request=_request(made, seed),
+        request=_request(chosen_plan, seed),
         key=key,
         resume=can_resume(table),
     )
-    if isinstance(paid, Stored):
-        return Release.from_json(paid.released.decode()).processed(*steps, query=query)
+    if isinstance(reservation, Stored):
+        return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
     on_stage("look")
-    facts["account"] = _account(ledger, paid)
+    facts["account"] = _account(ledger, reservation)
     numbers = prepared(query.evaluate(reporting(table, on_progress), row_key))
     on_stage("store")
-    answer = Release(numbers, query.labels, query.estimates, made.mechanism.guarantee, facts)
-    ledger.settle(paid, answer.to_json().encode())
+    answer = Release(numbers, query.labels, query.estimates, chosen_plan.mechanism.guarantee, facts)
+    ledger.settle(reservation, answer.to_json().encode())
     return answer.processed(*steps, query=query) if steps else answer
 
 
 def _check_kinds(query: object, table: object, ledger: object) -> None:
     """Refuse what is no question, table or ledger, such as its name."""
-    for name, given, fits_in, how in (
+    for name, value, fits_in, how in (
         ("query", query, isinstance(query, Query), "gd.query(domain, text)"),
         ("table", table, hasattr(table, "domain"), "gd.Table.scan(file, domain=domain)"),
         ("ledger", ledger, isinstance(ledger, Ledger), "gd.Ledger.open(file, budget=...)"),
     ):
         if not fits_in:
-            raise InvalidRequest(f"{name} is of type {type(given).__name__}.", f"Give {how}.")
+            raise InvalidRequest(f"{name} is of type {type(value).__name__}.", f"Give {how}.")
 
 
-def _noise(made: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:
+def _noise(chosen_plan: Plan, noise: Prepared | None, stream: Entropy, progress: Callable[[float], object]) -> Prepared:
     if noise is None:
-        return made.mechanism.prepare(stream, progress)
-    if noise.mechanism is not made.mechanism:
+        return chosen_plan.mechanism.prepare(stream, progress)
+    if noise.mechanism is not chosen_plan.mechanism:
         raise InvalidRequest(
             "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
         )
@@ -112,42 +114,47 @@ def _noise(made: Plan, noise: Prepared | None, stream: Entropy, progress: Callab
     return noise
 
 
-def _planned(query: Query, table: Table, given: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
+def _planned(query: Query, table: Table, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
         raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
-    if given is None:
+    if source is None:
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if any(number is not None for number in numbers):
         raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Give one of them.")
-    mechanism = given.mechanism if isinstance(given, Plan) else given
+    mechanism = source.mechanism if isinstance(source, Plan) else source
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
     _check_facts(mechanism)
-    if not isinstance(given, Plan):
+    if not isinstance(source, Plan):
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
-    if given.query.digest() != query.digest() or given.unit != table.unit:
+    if source.query.digest() != query.digest() or source.unit != table.unit:
         raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
-    return given
+    return source
 
 
-def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
+def _account(ledger: Ledger, reservation: Reservation) -> dict[str, Any]:
     """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
     try:
         numbers = ledger.balance
     except LedgerRefused as refused:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
-    charged = {"charged": repr(paid.guarantee), "entry": paid.number, "tip": paid.tip, "durable": ledger.durable}
-    charged["key"] = paid.key
+    charged = {
+        "charged": repr(reservation.guarantee),
+        "entry": reservation.number,
+        "tip": reservation.tip,
+        "durable": ledger.durable,
+    }
+    charged["key"] = reservation.key
     return {**numbers, **charged}
 
 
-def _request(made: Plan, seed: int | None) -> dict[str, Any]:
+def _request(chosen_plan: Plan, seed: int | None) -> dict[str, Any]:
     return {
-        "query": made.query.text,
-        "digest": made.query.digest(),
-        "asked": made.asked.to_dict(),
-        "mechanism": made.mechanism.name,
+        "query": chosen_plan.query.text,
+        "digest": chosen_plan.query.digest(),
+        "asked": chosen_plan.asked.to_dict(),
+        "mechanism": chosen_plan.mechanism.name,
         "research_seed": seed,
     }
 
@@ -162,8 +169,8 @@ def _check_facts(mechanism: Mechanism) -> None:
         )
     if not isinstance(mechanism, AdditiveNoise):
         return
-    told = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
-    for name, numbers in told.items():
+    sizes = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
+    for name, numbers in sizes.items():
         shape = (mechanism.body.ambient_dim,)
         if np.shape(numbers) != shape or not (np.isfinite(numbers) & (np.asarray(numbers) >= 0)).all():
             raise InvalidRequest(
@@ -171,44 +178,44 @@ def _check_facts(mechanism: Mechanism) -> None:
             )
 
 
-def _facts(made: Plan, table: Table, seed: int | None) -> dict[str, Any]:
+def _facts(chosen_plan: Plan, table: Table, seed: int | None) -> dict[str, Any]:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
     return {
         "format": FORMAT,
         "version": version("gaugedp"),
-        "query": made.query.text,
-        "digest": made.query.digest(),
+        "query": chosen_plan.query.text,
+        "digest": chosen_plan.query.digest(),
         "table": table.name,
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *source_rules(table), *made.query.rules],
-        "asked": made.asked.to_dict(),
+        "rules": [*table.unit.rules, *source_rules(table), *chosen_plan.query.rules],
+        "asked": chosen_plan.asked.to_dict(),
         "mechanism": {
-            "name": made.mechanism.name,
-            "exactness": made.mechanism.exactness,
-            "noise": made.mechanism.describe(),
-            **({"in_rows": True} if made.mechanism.in_rows else {}),
+            "name": chosen_plan.mechanism.name,
+            "exactness": chosen_plan.mechanism.exactness,
+            "noise": chosen_plan.mechanism.describe(),
+            **({"in_rows": True} if chosen_plan.mechanism.in_rows else {}),
         },
-        "reason": made.reason,
-        "lower_bound": made.bound_facts(),
-        "candidates": made.table(),
-        "steps": fold([str(step) for step in made.query.steps]),
-        **_spread(made),
-        "counts": fold(counts(made.query)),
+        "reason": chosen_plan.reason,
+        "lower_bound": chosen_plan.bound_facts(),
+        "candidates": chosen_plan.table(),
+        "steps": fold([str(step) for step in chosen_plan.query.steps]),
+        **_spread(chosen_plan),
+        "counts": fold(chosen_plan.query.are_counts),
         "research_seed": seed,
     }
 
 
-def _spread(made: Plan) -> dict[str, Any]:
+def _spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
-    noise, steps = made.mechanism, np.array([float(step) for step in made.query.steps])
+    noise, steps = chosen_plan.mechanism, np.array([float(step) for step in chosen_plan.query.steps])
     if not isinstance(noise, AdditiveNoise):
         return {"widths": None, "deviations": fold(np.zeros(len(steps)))}
     single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}
     at_once = {str(level): fold(noise.half_widths(together(level), True) * steps) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
-    ratios = quotients(noise, steps, quotient_terms(made.query.estimates))
+    ratios = quotients(noise, steps, quotient_terms(chosen_plan.query.estimates))
     if ratios is not None:
         widths["quotients"] = {str(level): fold(ratios.widths(level).T.ravel()) for level in LEVELS[:-1]}
     return {"widths": widths, "deviations": fold(np.sqrt(noise.variances) * steps)}

@@ -11,9 +11,10 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_files", "_late", "_names", "_numbers", "_validate", "_cells", "_postgres", "entropy", "attributes",
-    "domain", "bodies", "accountant", "guarantees", "samplers", "tables", "queries",
-    "mechanisms", "optimization", "ledger", "bounds", "planning", "comparison", "processing", "answer", "releasing",
+    "errors", "_files", "_late", "_names", "_numbers", "_progress", "_validate", "_cells", "_postgres", "entropy",
+    "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
+    "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
+    "comparison", "processing", "answer", "releasing",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip

@@ -11,6 +11,8 @@ import numpy as np
 import gaugedp as gd
 from gaugedp.bodies import Body, LpBall, Polytope
 from gaugedp.guarantees import ExponentialLoss, Guarantee
+from gaugedp.mechanisms import Mechanism
+from gaugedp.mechanisms.choose import registered
 
 DOMAIN = gd.Domain.of(
     a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5)
@@ -34,6 +36,7 @@ COUNTING = {
     "prefix": question("prefix(a)"),
     "ranges, replace": question("ranges(a)", REPLACED),
     "count": question("count"),
+    "count, person": question("count", PERSON),
     "matrix": (gd.workload([[1, -2, 0], [3, 1, 1]], gd.Domain.of(a=gd.integers(1, 3))).sensitivity(ROW), None),
 }
 OTHERS = {
@@ -121,7 +124,38 @@ def _on_cells() -> list[Case]:
 
 
 INDEPENDENT, ON_CELLS = _independent(), _on_cells()
-CASES = INDEPENDENT + ON_CELLS
+
+
+# -- mechanisms that have no line here: wherever a plan would weigh them ----------------------------------------------
+
+
+def offers(kind: type[Mechanism], guarantee: Guarantee) -> dict[str, tuple[Body, Callable[[Guarantee], Any]]]:
+    """The bodies on which a class offers itself to a plan, by name, each with the way to make it there."""
+    return {
+        name: (body, lambda guarantee, body=body, weights=weights: next(kind.candidates(body, guarantee, weights)))
+        for name, (body, weights) in BODIES.items()
+        if any(kind.candidates(body, guarantee, weights))
+    }
+
+
+def _offered() -> list[Case]:
+    named = {type(case.mechanism) for case in (*INDEPENDENT, *ON_CELLS)}
+    return [
+        Case(
+            f"{kind.name} {guarantee} {name}",
+            body,
+            None,
+            lambda body, kind=kind, guarantee=guarantee: next(kind.candidates(body, guarantee)),
+        )
+        for kind in registered()
+        if kind not in named and kind.exactness == "exact"
+        for guarantee in PURE
+        for name, (body, _) in offers(kind, guarantee).items()
+    ]
+
+
+PURE = (gd.PureDP(1.0), gd.PureDP(0.07))
+CASES = [*INDEPENDENT, *ON_CELLS, *_offered()]
 
 
 # -- every mechanism, by the guarantees that it is made for ----------------------------------------------------------
@@ -152,7 +186,6 @@ class Recipe:
         return self.make(guarantee)
 
 
-PURE = (gd.PureDP(1.0), gd.PureDP(0.07))
 APPROX = (gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(0.3, 1e-9))
 NORMAL = (*APPROX, gd.GaussianDP(0.5), gd.GaussianDP(2.5), gd.ZCDP(0.3), gd.ZCDP(0.05))
 RANGES = (*PURE, ExponentialLoss(2.0), ExponentialLoss(0.1))
@@ -202,4 +235,12 @@ RECIPES = [
     Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice"),
     Recipe("ExponentialDensity", _density(False), (*RANGES, *APPROX), "idealized", "point"),
     Recipe("ExponentialDensity, walk", _density(True), (*APPROX, *PURE), "mixing", "point"),
+]
+
+_NAMED = {type(recipe.made(recipe.guarantees[0])) for recipe in RECIPES}
+RECIPES += [
+    Recipe(f"{kind.name}, {name}", make, PURE, kind.exactness, kind.form)
+    for kind in registered()
+    if kind not in _NAMED
+    for name, (_, make) in offers(kind, PURE[0]).items()
 ]

@@ -15,7 +15,13 @@ import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.spread import expected_root, laplace_reach, rounded_means, rounded_quantiles, rounded_variances
+from gaugedp.mechanisms.noise_widths import (
+    expected_root,
+    laplace_reach,
+    rounded_means,
+    rounded_quantiles,
+    rounded_variances,
+)
 from gaugedp.samplers.laws import DiscreteLaplace, RoundedGaussian
 from tests.mechanisms.matrix_zoo import (
     BODIES,
@@ -200,20 +206,20 @@ def test_it_covers_its_own_body_and_smaller_ones_only() -> None:
     body = QUERIES["prefix"].sensitivity(PERSON)
     for guarantee in (NORMAL, PURE):
         mechanism = Matrix.calibrate(body, guarantee)
-        assert mechanism.covers(body)
-        assert mechanism.covers(QUERIES["prefix"].sensitivity(ROW))
-        assert not mechanism.covers(replace(body, factor=3.1))
-        assert not mechanism.covers(replace(body, differences=True, with_zero=True))
-        assert not mechanism.covers(QUERIES["ranges"].sensitivity(ROW))
-        assert not mechanism.covers(LpBall(11, 1))
+        assert mechanism.is_valid_for(body)
+        assert mechanism.is_valid_for(QUERIES["prefix"].sensitivity(ROW))
+        assert not mechanism.is_valid_for(replace(body, factor=3.1))
+        assert not mechanism.is_valid_for(replace(body, differences=True, with_zero=True))
+        assert not mechanism.is_valid_for(QUERIES["ranges"].sensitivity(ROW))
+        assert not mechanism.is_valid_for(LpBall(11, 1))
         wide = Matrix.calibrate(replace(body, differences=True, with_zero=True), guarantee)
-        assert wide.covers(body)
+        assert wide.is_valid_for(body)
         narrow = Matrix.calibrate(replace(body, differences=True, with_zero=False), guarantee)
-        assert not narrow.covers(body)
+        assert not narrow.is_valid_for(body)
         points = np.random.default_rng(4).normal(size=(2, 5))
         real = Matrix.calibrate(Polytope.symmetric_hull(points), guarantee)
-        assert real.covers(Polytope.symmetric_hull(points, 0.5))
-        assert not real.covers(Polytope.symmetric_hull(points * 0.5))
+        assert real.is_valid_for(Polytope.symmetric_hull(points, 0.5))
+        assert not real.is_valid_for(Polytope.symmetric_hull(points * 0.5))
 
 
 @pytest.mark.parametrize(

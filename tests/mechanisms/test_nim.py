@@ -27,7 +27,7 @@ def test_the_noise_has_the_mean_square_that_is_computed(base: float) -> None:
         noise = mechanism.noise
         assert isinstance(noise, Nested)
         squares = (mechanism.sample_noise(4000, gd.research_rng(depth)) ** 2).sum(axis=1)
-        expected = noise.square * mechanism.stretch**2
+        expected = noise.square * mechanism.scale_factor**2
         assert abs(squares.mean() - expected) < 5 * squares.std() / 4000**0.5 + 0.02 * expected
         assert mechanism.error() <= np.sqrt(expected) * 1.02
         assert noise.shares.sum() == pytest.approx(1)

@@ -13,7 +13,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.mechanisms.independent import IndependentNoise
-from gaugedp.mechanisms.shaped import ALLOWANCE
+from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from tests.mechanisms.registry import COUNTS, RECIPES, Recipe
 
 INTERFACES = {"AdditiveNoise", "Calibrated", "Mechanism", "Prepared", "Quality", "Selection"}

@@ -12,7 +12,7 @@ from gaugedp.bodies.prepare import distinct
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.factorisation import factorise
 from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.spread import expected_root
+from gaugedp.mechanisms.noise_widths import expected_root
 from gaugedp.mechanisms.strategies import best_strategy
 from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
 from gaugedp.mechanisms.strategies.cells import cells

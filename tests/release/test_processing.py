@@ -15,8 +15,8 @@ import gaugedp as gd
 from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.processing import STEPS, counts, remark, words
-from gaugedp.processing.least_squares import MOST_CELLS, consistent
+from gaugedp.processing import STEPS, remark, words
+from gaugedp.processing.consistency import MOST_CELLS, consistent
 from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
@@ -107,7 +107,7 @@ def test_both_ways_of_solving_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     query = gd.query(DOMAIN, "count; A*B; C; C*A; B*A*C")
     values, deviations = noisy(query, 5)
     closed = consistent(query, values[0], deviations)
-    monkeypatch.setattr("gaugedp.processing.least_squares._marginals_only", lambda _: False)
+    monkeypatch.setattr("gaugedp.processing.consistency._marginals_only", lambda _: False)
     assert consistent(query, values[0], deviations) == pytest.approx(closed, abs=1e-9)
 
 
@@ -169,7 +169,7 @@ def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: in
     query = gd.query(DOMAIN, text)
     values, deviations = noisy(query, seed)
     found = without_negatives(query, scale * values[0], scale * deviations)
-    assert (found[counts(query)] >= 0).all()
+    assert (found[query.are_counts] >= 0).all()
     assert consistent(query, found, deviations) == pytest.approx(found, rel=1e-6, abs=1e-6 * scale + 1e-8)
     for term, part in zip(query.estimates, split(query.estimates, found), strict=True):
         if term.ratio:
@@ -330,14 +330,14 @@ def test_tables_that_add_up_have_no_count_below_0(ledger: Ledger) -> None:
 
 def test_only_rows_of_zeros_and_ones_count() -> None:
     domain = gd.Domain.of(A=["1", "2"])
-    assert counts(gd.workload(np.array([[1, 0], [1, -1], [2, 1], [1, 1]]), domain)).tolist() == [
+    assert gd.workload(np.array([[1, 0], [1, -1], [2, 1], [1, 1]]), domain).are_counts.tolist() == [
         True,
         False,
         False,
         True,
     ]
-    assert counts(gd.workload(np.array([[0.5, 0.5], [1, 0]]), domain)).tolist() == [False, True]
-    assert not counts(gd.query(DOMAIN, "sum(PAY) by A; mean(PAY)")).any()
+    assert gd.workload(np.array([[0.5, 0.5], [1, 0]]), domain).are_counts.tolist() == [False, True]
+    assert not gd.query(DOMAIN, "sum(PAY) by A; mean(PAY)").are_counts.any()
 
 
 @pytest.mark.parametrize("text", TEXTS)

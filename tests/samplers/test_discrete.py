@@ -12,7 +12,14 @@ from scipy import stats
 
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.discrete import MAX_SCALE, _laplace_digits, discrete_gaussian, discrete_laplace, rounded_gaussian
+from gaugedp.samplers.discrete import (
+    MAX_SCALE,
+    _geometric_digits,
+    discrete_gaussian,
+    discrete_laplace,
+    rounded_gaussian,
+    uniform_below,
+)
 from tests.samplers import fit
 
 pytestmark = pytest.mark.statistical
@@ -136,7 +143,7 @@ def test_digits_are_drawn_with_their_own_weights(kind: str, scale: str) -> None:
 @pytest.mark.parametrize("scale", ["64", "127", "128", "1000/7", "4096", "123457/3", str(2**54)])
 def test_the_digits_multiply_to_the_geometric_law(scale: str) -> None:
     """Each digit's own probabilities, to 192 bits; their product at m must be (1 − q)·q^m."""
-    digits = _laplace_digits(Fraction(scale))
+    digits = _geometric_digits(Fraction(scale))
     assert sorted(shift for shift, _ in digits)[0] == 0
     laws = [(shift, table._thresholds(192)[0]) for shift, table in digits]
     with mpmath.workdps(80):
@@ -229,3 +236,14 @@ def test_the_widest_scale_is_drawn_and_wider_is_refused(kind: str) -> None:
     for scale in (MAX_SCALE + Fraction(1, 10**9), Fraction(10) ** 400):
         with pytest.raises(InvalidRequest, match="wider than 2\\^54"):
             KINDS[kind].draw(10, scale, research_rng(6))
+
+
+@pytest.mark.parametrize("bound", [1, 2, 7, 3 * 2**60, 2**62])
+def test_uniform_numbers_are_uniform_below_their_bounds(bound: int) -> None:
+    """Sixteenths of the range; of 64 bits modulo 3·2^60, without rejection, the lowest third would come up 6/16."""
+    draws = uniform_below(np.full(20_000, bound, dtype=np.int64), research_rng(5))
+    assert ((draws >= 0) & (draws < bound)).all()
+    counts = np.bincount(draws * 16 // bound if bound < 16 else draws // (bound // 16), minlength=16)
+    shares = np.diff([-(-place * bound // 16) for place in range(17)]) / bound
+    expected = shares[shares > 0] * len(draws)
+    assert stats.chi2.sf(((counts[shares > 0] - expected) ** 2 / expected).sum(), len(expected)) > ALARM

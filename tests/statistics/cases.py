@@ -1,6 +1,7 @@
 """Every mechanism with its claim, two answers, and the same mechanism made for 1.1 times the claim.
 
-To add a mechanism, add a line to CASES. `runs` are enough for both: no alarm at the claim, and one at 1.1 times it.
+`runs` are enough for both: no alarm at the claim, and one at 1.1 times it. A mechanism without a line in CASES is taken
+in on a body of the contract tests' registry on which it offers itself to a plan.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ import gaugedp as gd
 from gaugedp.audit.neighbours import neighbours
 from gaugedp.bodies import Body, LpBall, Polytope
 from gaugedp.guarantees import ExponentialLoss, Guarantee
+from gaugedp.mechanisms.choose import registered
+from tests.mechanisms.registry import offers
 
 DOMAIN = gd.Domain.of(a=gd.integers(1, 4), b=["x", "y"])
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
@@ -114,4 +117,11 @@ CASES = [
         runs=150_000,
     ),
     Case("ExponentialDensity", density, ExponentialLoss(6.0), ExponentialLoss(6.6), (np.zeros(1), np.ones(1))),
+]
+_NAMED = {type(case.make(case.guarantee)) for case in CASES}
+CASES += [
+    pure(f"{kind.name}, {name}", make)
+    for kind in registered()
+    if kind not in _NAMED
+    for name, (_, make) in offers(kind, gd.PureDP(1.0)).items()
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from gaugedp._progress import part_of, silent
 from gaugedp._validate import between, whole
 from gaugedp.audit.black_box import black_box
 from gaugedp.audit.claim import points
@@ -14,7 +15,6 @@ from gaugedp.audit.sources import reach, runs_of
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import silent, stretch
 
 _LEAST_RUNS = 100
 _RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without
@@ -54,11 +54,11 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     stream = system_rng() if rng is None else rng
     model = expected(mechanism, claim)
     of_runs = _RUNS_ALONE if model is None else _RUNS
-    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, stretch(on_progress, 0.0, of_runs))
+    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, part_of(on_progress, 0.0, of_runs))
     miss = (1 - confidence) * (1 if model is None else 0.5)
     tests = black_box(seen, (answer_a, answer_b), curve, miss)
     if model is not None:
-        told = stretch(on_progress, of_runs, 1.0)
+        told = part_of(on_progress, of_runs, 1.0)
         tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream, told), miss)
     on_progress(1.0)
     called = _name(mechanism) if name is None else name

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 import scipy
 
-from gaugedp.samplers.laws import Law, Spread
+from gaugedp.samplers.laws import Law, SymmetricLaw
 
 _IN_A_BIN = 50  # draws expected
 _MOST_PLACES = 2**11  # on one side of 0, at which a law is looked at: bins are far wider
@@ -40,21 +40,21 @@ def some(n: int, most: int = _MOST_COLUMNS) -> np.ndarray:
 # -- one law -----------------------------------------------------------------------------------------
 
 
-def probabilities(law: Spread, width: int, stride: int = 1) -> np.ndarray:
+def probabilities(law: SymmetricLaw, width: int, stride: int = 1) -> np.ndarray:
     """Return P(⌈|N|/stride⌉·sign N = k), k = −⌊width/stride⌋ …, from the law's coverage."""
     inside = law.coverage(np.arange(width // stride + 1) * stride)
     upper = np.diff(inside) / 2
     return np.concatenate([upper[::-1], inside[:1], upper])
 
 
-def _grid(law: Spread) -> tuple[int, int]:
+def _grid(law: SymmetricLaw) -> tuple[int, int]:
     """Return how far a law reaches, and the stride at which it is looked at: 1 where that is not too many places."""
     width = int(12 * law.variance**0.5) + 12
     stride = max(1, width // _MOST_PLACES)
     return width - width % stride, stride
 
 
-def fit(draws: np.ndarray, law: Spread) -> float:
+def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
     """Chi-square (CLT): the counts of the values (n,) against their probabilities, in bins that expect 50 or more."""
     reach, stride = _grid(law)
     expected, width = probabilities(law, reach, stride) * len(draws), reach // stride
@@ -101,18 +101,15 @@ def _joined(observed: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.append(seen[:head].sum(), seen[head:]), np.append(due[:head].sum(), due[head:])
 
 
-def size(draws: np.ndarray, law: Spread) -> float:
+def size(draws: np.ndarray, law: SymmetricLaw) -> float:
     """Return the p-value (CLT) of the mean of |N| against E|N|."""
-    width = int(40 * law.variance**0.5) + 40
-    stride = max(1, width // _MOST_PLACES)
-    beyond = 1 - law.coverage(np.arange(0, width, stride))
-    mean = float(stride * beyond.sum() - (stride - 1) * beyond[0] / 2)  # Euler and Maclaurin; exact for a stride of 1
+    mean = law.mean_size
     spread = math.sqrt(max(law.variance - mean**2, 1e-30) / len(draws))
     gap = float(np.abs(draws).mean()) - mean
     return two_sided(gap / spread) if law.variance * len(draws) > _IN_A_BIN else _rare(draws, law)
 
 
-def _rare(draws: np.ndarray, law: Spread) -> float:
+def _rare(draws: np.ndarray, law: SymmetricLaw) -> float:
     """Return a bound on P(so many draws are not 0) for a law that hardly ever gives anything else."""
     other = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))

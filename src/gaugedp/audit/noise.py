@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp.audit import goodness
 from gaugedp.audit.choices import CHOICE_TESTS, choice_tests
 from gaugedp.audit.linear import identity_tests, matrix_tests
@@ -13,7 +14,7 @@ from gaugedp.audit.sources import Runs
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Progress, silent
+from gaugedp.mechanisms.base import AdditiveNoise, Calibrated
 from gaugedp.mechanisms.independent import IndependentNoise
 
 Found = dict[str, float]

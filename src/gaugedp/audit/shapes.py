@@ -5,15 +5,15 @@ import math
 import numpy as np
 import scipy
 
+from gaugedp._progress import Progress, silent
 from gaugedp.audit import goodness
 from gaugedp.audit.linear import chance_by_width, common, directions
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
-from gaugedp.mechanisms.base import Progress, silent
 from gaugedp.mechanisms.nim import Nested
-from gaugedp.mechanisms.shaped import ShapedNoise
+from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.continuous import gammas
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
@@ -24,7 +24,7 @@ _FINE = 0.01  # of the gauge's deviation, that rounding may shift it by and be f
 _MOST_AXES = 8
 
 
-def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progress: Progress) -> Found:
+def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress: Progress) -> Found:
     """Return the tests of noise of density ∝ e^{−ε‖z‖/Δ}.
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
@@ -42,13 +42,13 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progre
     return found if isinstance(mechanism.noise, Nested) else found | _radial(mechanism, draws / scale, rng)
 
 
-def expected_scale(mechanism: ShapedNoise) -> float:
+def expected_scale(mechanism: NormNoise) -> float:
     """Return Δ/ε in steps, ε that of the guarantee."""
     epsilon, _ = mechanism.guarantee.cost("approx") or (0, 0)
-    return mechanism.stretch / float(epsilon) / float(mechanism.step)
+    return mechanism.scale_factor / float(epsilon) / float(mechanism.step)
 
 
-def reference_noise(mechanism: ShapedNoise, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
+def reference_noise(mechanism: NormNoise, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
     """Return noise at ε = Δ = 1 by another way than `draw`: radius times uniform, level by level; walks by walks."""
     noise = mechanism.noise
     if isinstance(noise, Nested):
@@ -75,7 +75,7 @@ def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
     return total
 
 
-def _radial(mechanism: ShapedNoise, unit: np.ndarray, rng: Entropy) -> Found:
+def _radial(mechanism: NormNoise, unit: np.ndarray, rng: Entropy) -> Found:
     """Return the tests of gauges, of the draws themselves where rounding is fine beside them."""
     noise, body = mechanism.noise, mechanism.shape
     most = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
@@ -91,7 +91,7 @@ def _radial(mechanism: ShapedNoise, unit: np.ndarray, rng: Entropy) -> Found:
     return found
 
 
-def _unrounded(mechanism: ShapedNoise, size: int, rng: Entropy) -> np.ndarray:
+def _unrounded(mechanism: NormNoise, size: int, rng: Entropy) -> np.ndarray:
     noise = mechanism.noise
     return noise.release(size, mechanism.steps, rng) if noise.walks else noise.draw(size, rng)
 
@@ -100,7 +100,7 @@ def _needs_programs(body: Body) -> bool:
     return isinstance(body, Polytope) or (isinstance(body, LinearImage) and _needs_programs(body.body))
 
 
-def _is_fine(mechanism: ShapedNoise) -> bool:
+def _is_fine(mechanism: NormNoise) -> bool:
     """Whether rounding keeps draws in the span and moves their gauge by a hundredth of its deviation at most."""
     body = mechanism.shape
     if body.rank < body.ambient_dim:
@@ -115,9 +115,9 @@ def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> floa
     return goodness.together(goodness.same_law(draws @ weight, reference @ weight) for weight in weights)
 
 
-def _covers(mechanism: ShapedNoise) -> bool:
-    """Whether generators of the body lie in stretch·shape, tried in some directions."""
+def _covers(mechanism: NormNoise) -> bool:
+    """Whether generators of the body lie in scale_factor·shape, tried in some directions."""
     body = mechanism.body
     axes = np.eye(body.ambient_dim)[goodness.some(body.ambient_dim)]
-    inside = body.support(axes) <= mechanism.stretch * mechanism.shape.support(axes) * (1 + 1e-9)
+    inside = body.support(axes) <= mechanism.scale_factor * mechanism.shape.support(axes) * (1 + 1e-9)
     return bool(inside.all())

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Progress, is_integer, silent
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, is_integer
 from gaugedp.mechanisms.selection import Selection
 
 _MOST_NUMBERS = 5 * 10**7

@@ -7,40 +7,28 @@ import numpy as np
 from gaugedp.answer import Release
 from gaugedp.attributes import BoundedColumn
 from gaugedp.cli.empty import about_counts
-from gaugedp.queries import Quantiles, Workload
-from gaugedp.queries.quantiles import MEDIAN
+from gaugedp.queries.base import Query
 
 _SLACK = 1e-9  # of a range: what rounding may take from an interval that is the whole of it
 _NEAR, _SHORT = 0.01, 0.1  # of a range: an answer so near to a bound lies at it, where its interval is so short
 
 
-def hints(answer: Release, question: Workload | Quantiles) -> Iterator[str]:
+def hints(answer: Release, question: Query) -> Iterator[str]:
     """Yield a sentence for what says nothing or lies at a bound, and for categories that may have no rows.
 
     Means and quantiles are judged by the intervals that are shown. Counts are by those that hold all at once: of many
     cells whose counts are 0, some have single intervals without it.
     """
     shown = np.array([answer.raw, *answer.interval(0.95)])
-    if isinstance(question, Quantiles):
-        yield from _about_quantiles(question, shown)
-        return
-    ends = np.cumsum([one.n_answers for one in answer.estimates])[:-1]
-    for term, numbers in zip(question.terms, np.split(shown, ends, axis=1), strict=True):
-        if term.estimate.ratio is not None:
-            column = str(term.pieces[0].column)
-            yield from _about_range(term.text, question.domain.column(column), numbers)
-            yield from _about_bounds(term.text, column, question.domain.column(column), numbers)
-    sides = np.array(answer.interval(0.95, simultaneous=True))
-    yield from about_counts(question, np.split(sides, ends, axis=1))
-
-
-def _about_quantiles(question: Quantiles, shown: np.ndarray) -> Iterator[str]:
-    facts = question.domain.column(question.column)
-    yield from _about_range(question.text, facts, shown)
-    if MEDIAN in question.quantiles:
-        place, every = question.quantiles.index(MEDIAN), len(question.quantiles)
-        name = question.text if question.is_median else f"The median in {question.text}"
-        yield from _about_bounds(name, question.column, facts, shown[:, place::every])
+    for part in question.bounded:
+        facts = question.domain.column(part.column)
+        yield from _about_range(part.name, facts, shown[:, part.answers])
+        if part.middle is not None:
+            yield from _about_bounds(part.middle_name, part.column, facts, shown[:, part.middle])
+    if question.linear is not None:
+        sides = np.array(answer.interval(0.95, simultaneous=True))
+        ends = np.cumsum([estimate.n_answers for estimate in answer.estimates])[:-1]
+        yield from about_counts(question.linear, np.split(sides, ends, axis=1))
 
 
 def _about_range(name: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:

@@ -77,7 +77,7 @@ def show_plan(made: Plan, details: bool = False) -> None:
     rows = ", in rows from a quantile to the ends of its interval" if made.mechanism.in_rows else ""
     show_table(terms, f"Answers: how far noise may move one, with probability 95 %{rows}")
     click.echo("".join(f"{remark}\n" for remark in made.remarks()))
-    shown = _SHOWN if made.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
+    shown = _SHOWN if made.query.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
     show_table([{name: row[name] for name in shown} for row in made.table()], made.about_errors())
     click.echo(f"Chosen: {made.mechanism.name}, {made.reason}\n{made.bound_in_words()}")
     if details:

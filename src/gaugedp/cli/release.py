@@ -143,7 +143,7 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     account = answer.facts["account"]
     if stored is not None:
         click.echo(
-            stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and isinstance(question, Workload))
+            stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and question.linear is not None)
         )
     show_account(account, stored)
 

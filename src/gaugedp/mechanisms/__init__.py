@@ -15,9 +15,10 @@ from gaugedp.mechanisms.noisy_max import NoisyMax
 from gaugedp.mechanisms.peeling import Peeling
 from gaugedp.mechanisms.permute_and_flip import PermuteAndFlip
 from gaugedp.mechanisms.quality import Quality
-from gaugedp.mechanisms.quantiles import RankExponential
 from gaugedp.mechanisms.randomized_response import RandomizedResponse
+from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.selection import Selection
+from gaugedp.mechanisms.staircase import Staircase
 
 __all__ = [
     "NIM",
@@ -41,4 +42,5 @@ __all__ = [
     "RandomizedResponse",
     "RankExponential",
     "Selection",
+    "Staircase",
 ]

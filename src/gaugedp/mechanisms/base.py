@@ -2,13 +2,14 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar, NoReturn
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
@@ -17,18 +18,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
 
-Progress = Callable[[float], object]
-Finish = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
+ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to what is released
 FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its own, to its radius
-
-
-def silent(share: float) -> None:
-    """Show nothing."""
-
-
-def stretch(progress: Progress, start: float, stop: float) -> Progress:
-    """Return what is told the share done of a part that goes from `start` to `stop`."""
-    return lambda share: progress(start + share * (stop - start))
 
 
 class Calibrated(ABC):
@@ -72,7 +63,21 @@ class Mechanism(Calibrated):
     """
 
     in_rows: ClassVar[bool] = False
+    plan_order: ClassVar[int] = 9  # of the rows of a plan: simple noise first
     body: Body
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003
+        """Yield the mechanisms of this class that a plan weighs for a sensitivity body: none where it is not for it.
+
+        What they keep implies `guarantee`. Errors are compared over `weights` (d,), ones where None.
+        """
+        yield from ()
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return in words why `candidates` yields nothing; empty for a class that no plan weighs."""
+        return ""
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -86,7 +91,7 @@ class Mechanism(Calibrated):
         """
 
     @abstractmethod
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the guarantee holds for a question with this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
@@ -97,15 +102,15 @@ class Mechanism(Calibrated):
         """Return randomness drawn now for `size` answers, each to be used once."""
         whole(minimum=1, size=size)
         stream = _stream(rng)
-        return [Prepared(finish, self, stream.seed) for finish in self._finishers(size, stream, progress)]
+        return [Prepared(apply_noise, self, stream.seed) for apply_noise in self._finishers(size, stream, progress)]
 
     @abstractmethod
-    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[ApplyNoise]":
         """Return `size` functions of the exact answer that hold all the randomness they use."""
 
 
 class AdditiveNoise(Mechanism, ABC):
-    """Noise that hides which point of a translate of `body` the answer is, as well as `guarantee` says.
+    """Releases answer + noise. Satisfies `guarantee` if the answers of neighbours differ by a point of `body`.
 
     Answers and noise lie on the lattice lattice_step·ℤ^d, fixed by the body alone.
     """
@@ -127,7 +132,7 @@ class AdditiveNoise(Mechanism, ABC):
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
         """Return `size` draws of the noise, shape (size, d), dtype float.
 
-        Of a walk ("mixing") they hang together, and so do less for a sample covariance than independent draws would.
+        Draws of a Markov chain ("mixing") are correlated: their effective sample size is below `size`.
         """
         whole(minimum=1, size=size)
         return self.checked(self.draw(size, _stream(rng)), size) * float(self.lattice_step)
@@ -136,17 +141,17 @@ class AdditiveNoise(Mechanism, ABC):
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
         return self.draw(size, rng)
 
-    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[Finish]":
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> "Iterable[ApplyNoise]":
         noises = self.checked(self.releasable(size, rng, progress), size)
         return [partial(np.add, noise) for noise in noises]
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
         """Refuse draws of another shape or type: spread over the answers, one draw would tell their differences."""
-        shape, wanted = np.shape(steps), (size, self.body.ambient_dim)
+        shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = getattr(steps, "dtype", None)
-        if shape != wanted or kind != np.int64:
+        if shape != draw_shape or kind != np.int64:
             raise InvalidRequest(
-                f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {wanted} and type int64.",
+                f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {draw_shape} and type int64.",
                 "Mend its method draw.",
             )
         return steps
@@ -166,14 +171,14 @@ def _stream(rng: Entropy | None) -> Entropy:
 class Prepared:
     """Randomness that waits for its answer: two answers under one draw would tell their difference.
 
-    `finish` turns the answer (integers) into what is released. `mechanism` is the one that drew it, `seed` that of a
-    research stream.
+    `apply_noise` turns the answer (integers) into what is released. `mechanism` is the one that drew it, `seed` that of
+    a research stream.
     """
 
-    def __init__(self, finish: Finish, mechanism: Mechanism, seed: int | None) -> None:
+    def __init__(self, apply_noise: ApplyNoise, mechanism: Mechanism, seed: int | None) -> None:
         self.mechanism, self.seed = mechanism, seed
         self._forks = fork_count()
-        self._finish = [finish]
+        self._apply_noise = [apply_noise]
 
     def __call__(self, answer: np.ndarray) -> np.ndarray:
         """Return what may be released for `answer` (integers, shape (d,)), such as answer + noise; forget the noise."""
@@ -185,17 +190,17 @@ class Prepared:
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
-            finish = self._finish.pop()  # at once, so that no second thread can take it too
+            apply_noise = self._apply_noise.pop()  # at once, so that no second thread can take it too
         except IndexError:
             raise InvalidRequest(
                 "This noise has been used.", "Prepare the mechanism again for another answer."
             ) from None
-        return finish(answer)
+        return apply_noise(answer)
 
     @property
     def is_used(self) -> bool:
         """Whether the noise went into an answer, or may do so in the process that this one was forked from."""
-        return not self._finish or self._forks != fork_count()
+        return not self._apply_noise or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")

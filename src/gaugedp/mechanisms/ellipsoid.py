@@ -1,5 +1,7 @@
 """Noise with the shape of the ellipsoid around the sensitivity body that keeps it smallest, under pure privacy."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,13 +12,15 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.body_limits import TOO_WIDE, is_long, size, why_not_long
 from gaugedp.mechanisms.factorisation import factorise
-from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EllipsoidNoise(ShapedNoise):
+class EllipsoidNoise(NormNoise):
     """Noise of density ∝ e^{−ε‖z‖_E/Δ}, E the ellipsoid around the body with the least E‖η‖₂² of such noise.
 
     Its axes are those of the optimal Gaussian factorisation: with E = L·B₂ the noise has the covariance
@@ -25,6 +29,7 @@ class EllipsoidNoise(ShapedNoise):
     """
 
     name: ClassVar[str] = "Ellipsoid"
+    plan_order: ClassVar[int] = 5
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
@@ -34,10 +39,25 @@ class EllipsoidNoise(ShapedNoise):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
             raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
-        found = factorise(body, weights)
-        shape = Ellipsoid(found.left)
-        step, stretch = lattice_of(body, shape, found.radius)
-        return cls(body, satisfied, shape, gauge_noise(shape), epsilon, stretch, step)
+        factorisation = factorise(body, weights)
+        shape = Ellipsoid(factorisation.left)
+        step, scale_factor = lattice_of(body, shape, factorisation.radius)
+        return cls(body, satisfied, shape, gauge_noise(shape), epsilon, scale_factor, step)
+
+    @classmethod
+    def candidates(
+        cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None
+    ) -> "Iterator[EllipsoidNoise]":
+        """Yield one for long bodies with more generators than their rank."""
+        rank, count = size(body)
+        with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
+            if rank < count and is_long(body, weights):
+                yield cls.calibrate(body, pure_within(guarantee), weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        return why_not_long(body, weights) or TOO_WIDE
 
     def describe(self) -> str:
         """Return rank and rate."""

@@ -49,8 +49,8 @@ class Exponential(Selection):
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the law of the output, shape (k,), in floating point."""
-        found: np.ndarray = scipy.special.softmax(self.in_steps(scores) * float(self.rate))
-        return found
+        shares: np.ndarray = scipy.special.softmax(self.in_steps(scores) * float(self.rate))
+        return shares
 
     def describe(self) -> str:
         """Return the number of candidates and what the score is multiplied by."""
@@ -79,8 +79,8 @@ def _with_delta(epsilon: float, delta: float) -> float:
         low, high = high, 2 * high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        kept = ExponentialLoss(middle).exact_delta(epsilon) <= delta
-        low, high = (middle, high) if kept else (low, middle)
+        is_enough = ExponentialLoss(middle).exact_delta(epsilon) <= delta
+        low, high = (middle, high) if is_enough else (low, middle)
     if low > 0:
         return low
     raise InvalidRequest("No exponential mechanism keeps so small a guarantee.", "Give a larger epsilon or delta.")

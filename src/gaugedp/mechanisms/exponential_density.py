@@ -16,8 +16,8 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import FINE_STEPS, Calibrated
+from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from gaugedp.mechanisms.quality import Quality
-from gaugedp.mechanisms.shaped import ALLOWANCE
 from gaugedp.samplers.continuous import exponentials
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import gauge_noise
@@ -68,8 +68,8 @@ class ExponentialDensity(Calibrated):
         quality.check(over)
         if not constant_time:
             return cls(quality, over, ExponentialLoss(epsilon), epsilon)
-        asked = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
-        delta = min(asked or ALLOWANCE, ALLOWANCE)
+        target_delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
+        delta = min(target_delta or ALLOWANCE, ALLOWANCE)
         count = _proposals(epsilon * quality.width / 2, float(np.logaddexp(0, epsilon)) - math.log(delta))
         return cls(quality, over, ApproxDP(epsilon, delta), epsilon, count)
 
@@ -133,30 +133,30 @@ class ExponentialDensity(Calibrated):
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Keep uniform points with the chance e^{log weight}, until there are `size`."""
-        found: list[np.ndarray] = []
+        accepted: list[np.ndarray] = []
         missing, count = size, max(64, min(size, _BATCH))
         while missing > 0:
             points = uniform(self.over, count, rng)
             heights = self.log_weights(answer, points)
-            kept = points[exponentials(count, rng) >= -heights][:missing]
-            found.append(kept)
-            missing, count = missing - len(kept), min(2 * count, _BATCH)
-        return np.concatenate(found)
+            below = points[exponentials(count, rng) >= -heights][:missing]
+            accepted.append(below)
+            missing, count = missing - len(below), min(2 * count, _BATCH)
+        return np.concatenate(accepted)
 
     def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Walk `size` chains through `proposals` uniform points each, the first of them the start."""
         places = uniform(self.over, size, rng)
         heights = self.log_weights(answer, places)
-        most = max(1, _BATCH // size)
-        for start in range(1, self.proposals, most):
-            count = min(most, self.proposals - start)
+        batch = max(1, _BATCH // size)
+        for start in range(1, self.proposals, batch):
+            count = min(batch, self.proposals - start)
             points = uniform(self.over, count * size, rng)
             logs = self.log_weights(answer, points).reshape(count, size)
             coins = exponentials(count * size, rng).reshape(count, size)
-            for moved, height, coin in zip(points.reshape(count, size, -1), logs, coins, strict=True):
-                taken = height + coin >= heights  # with the chance min(1, e^{new − old})
-                places = np.where(taken[:, None], moved, places)
-                heights = np.where(taken, height, heights)
+            for proposal, height, coin in zip(points.reshape(count, size, -1), logs, coins, strict=True):
+                is_accepted = height + coin >= heights  # with the chance min(1, e^{new − old})
+                places = np.where(is_accepted[:, None], proposal, places)
+                heights = np.where(is_accepted, height, heights)
         return places
 
 

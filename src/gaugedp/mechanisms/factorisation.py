@@ -51,10 +51,10 @@ def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisatio
     scales = np.ones(body.ambient_dim) if weights is None else np.asarray(weights, dtype=float)
     _check_work(body)
     columns = body.symmetric_columns() * body.factor / scales[:, None]
-    ready = prepared(columns)
-    basis = ready.frame.span
-    probability, lower = _best_probability(basis.T @ ready.columns)
-    return _factorised(ready, basis, probability, lower, scales)
+    distinct = prepared(columns)
+    basis = distinct.frame.span
+    probability, lower = _best_probability(basis.T @ distinct.columns)
+    return _factorised(distinct, basis, probability, lower, scales)
 
 
 def _check_work(body: Polytope) -> None:
@@ -70,22 +70,22 @@ def _check_work(body: Polytope) -> None:
 
 
 def _factorised(
-    ready: Prepared, basis: np.ndarray, probability: np.ndarray, lower: float, scales: np.ndarray
+    distinct: Prepared, basis: np.ndarray, probability: np.ndarray, lower: float, scales: np.ndarray
 ) -> Factorisation:
-    axes, lengths = _roots(basis.T @ ready.columns, probability)
+    axes, lengths = _roots(basis.T @ distinct.columns, probability)
     left = basis @ (axes * np.sqrt(lengths))
     inverse = (axes / np.sqrt(lengths)).T @ basis.T
-    radius = radius_of(left, inverse, ready.columns)
+    radius = radius_of(left, inverse, distinct.columns)
     upper = radius * float(np.sqrt(lengths.sum())) * (1 + 2.0**-40)
     return Factorisation(left * scales[:, None], inverse / scales, radius, upper, lower * (1 - 2.0**-30))
 
 
 def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> float:
     """Return at least max_j ‖u_j‖₂ over v_j = L·u_j; the error of u_j is bounded by twice its first-order term."""
-    found = inverse @ columns
-    missed = np.abs(columns - left @ found)
-    missed += (sum(left.shape) + 2) * _UNIT * (np.abs(left) @ np.abs(found) + np.abs(columns))
-    lengths = np.linalg.norm(found, axis=0)
+    coordinates = inverse @ columns
+    missed = np.abs(columns - left @ coordinates)
+    missed += (sum(left.shape) + 2) * _UNIT * (np.abs(left) @ np.abs(coordinates) + np.abs(columns))
+    lengths = np.linalg.norm(coordinates, axis=0)
     slack = np.linalg.norm(np.abs(inverse) @ missed, axis=0)
     if not slack.max() <= 1e-3 * lengths.max():
         raise InvalidRequest("The generators are nearly parallel.", "Leave out directions that differ by rounding.")
@@ -113,10 +113,10 @@ def _best_probability(columns: np.ndarray) -> tuple[np.ndarray, float]:
     options = {"maxiter": 1000, "ftol": 0, "gtol": 0, "maxcor": 30}
     for _ in range(5):  # a line search may end early where rounding hides the slope; then once more from there
         try:
-            found = scipy.optimize.minimize(search, start, jac=True, method="L-BFGS-B", options=options)
+            minimum = scipy.optimize.minimize(search, start, jac=True, method="L-BFGS-B", options=options)
         except StopIteration:
             break
-        start = np.sqrt(_step(columns, found.x**2 / (found.x @ found.x)))
+        start = np.sqrt(_step(columns, minimum.x**2 / (minimum.x @ minimum.x)))
     return search.probability, search.lower
 
 

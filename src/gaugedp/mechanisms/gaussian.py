@@ -1,5 +1,6 @@
 """The Gaussian mechanism on the integers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -16,6 +17,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.independent import IndependentNoise, laws_for
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 
 
@@ -30,6 +32,7 @@ class Gaussian(IndependentNoise):
     """
 
     name: ClassVar[str] = "Gaussian"
+    plan_order: ClassVar[int] = 7
     exactness: ClassVar[str] = "exact"
     p: ClassVar[float] = 2
 
@@ -46,6 +49,17 @@ class Gaussian(IndependentNoise):
             radius,
             laws_for(body, weights, radius, lambda width: _law(satisfied, width)),
         )
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Gaussian]":
+        """Yield one for guarantees that are not pure."""
+        if not cls.why_not(body, guarantee, weights):
+            yield cls.calibrate(body, guarantee, weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        return "needs a δ, ρ or μ" if guarantee == pure_within(guarantee) else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Gaussian":
         """Return the mechanism for the same body and weights."""

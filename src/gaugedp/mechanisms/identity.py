@@ -1,6 +1,7 @@
 """Noise on the cells instead of the answers: the norm of the question itself where its columns are independent."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +18,8 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.noise_widths import safe_rank
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
@@ -43,6 +46,7 @@ class Identity(AdditiveNoise):
     guarantee: PureDP
     law: DiscreteLaplace
     name: ClassVar[str] = "Identity"
+    plan_order: ClassVar[int] = 2
     exactness: ClassVar[str] = "exact"
     form: ClassVar[str] = "cells"
 
@@ -69,6 +73,25 @@ class Identity(AdditiveNoise):
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
             raise InvalidRequest("The noise on the cells would not fit 64-bit sums.", "Use Laplace or Gaussian.")
         return cls(body, guarantee, law)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Identity]":
+        """Yield one for counts, where the noise fits and is not the same as noise on the answers."""
+        if not cls.why_not(body, guarantee, weights):
+            yield cls.calibrate(body, pure_within(guarantee))
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        if not isinstance(body, Polytope) or not body.generators.counting:
+            return "for questions that only count rows"
+        if body.generators.n_generators > MOST_CELLS:
+            return f"the joint table has {body.generators.n_generators:,} cells"
+        squares = body.generators.row_squares()
+        if body.coefficient_radius / pure_within(guarantee).epsilon_value * float(squares.max()) > MAX_SCALE / 2:
+            return "its noise would not fit 64-bit numbers"
+        is_histogram = body.ambient_dim == body.generators.n_generators and not (squares != 1).any()
+        return "here the same as Laplace" if is_histogram else ""
 
     def recalibrated(self, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for the same body."""
@@ -110,12 +133,12 @@ class Identity(AdditiveNoise):
         if not simultaneous:
             return self._each(level)
         ratios = self._sorted_trials[1]
-        rank = _safe_rank(len(ratios), level)
+        rank = safe_rank(len(ratios), level)
         if rank is None:
             return self._each(1 - (1 - level) / self.body.ambient_dim)
         return np.ceil(np.sqrt(self.variances) * ratios[rank])
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body belongs to the same columns and is no larger."""
         return (
             isinstance(body, Polytope)
@@ -142,15 +165,15 @@ class Identity(AdditiveNoise):
 
     def _sum_widths(self, level: float, counts: np.ndarray) -> np.ndarray:
         """Return quantiles for sums of cells; where many sizes occur, for the next larger of some of them."""
-        sizes = chosen = np.unique(counts)
+        sizes = tabulated = np.unique(counts)
         if len(sizes) > _MOST_SIZES:
-            chosen = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
-        widths = [LaplaceSum(self.law.scale, int(size)).half_width(level) if size else 0 for size in chosen]
-        return np.array(widths, dtype=float)[np.searchsorted(chosen, counts)]
+            tabulated = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
+        widths = [LaplaceSum(self.law.scale, int(size)).half_width(level) if size else 0 for size in tabulated]
+        return np.array(widths, dtype=float)[np.searchsorted(tabulated, counts)]
 
     def _other_widths(self, level: float) -> np.ndarray:
         sizes = self._sorted_trials[0]
-        rank = _safe_rank(len(sizes), level)
+        rank = safe_rank(len(sizes), level)
         return self._chernoff(level) if rank is None else sizes[rank]
 
     def _trials(self, size: int) -> np.ndarray:
@@ -177,9 +200,3 @@ class Identity(AdditiveNoise):
         largest = self.body.generators.largest_norm(math.inf, None)
         squares = self.body.generators.row_squares()
         return np.maximum(scale * np.sqrt(8 * squares * need), 2 * math.sqrt(2) * scale * largest * need)
-
-
-def _safe_rank(size: int, level: float) -> int | None:
-    """Return the index of the order statistic three standard errors above the quantile, None where there is none."""
-    rank = math.ceil(size * level + 3 * math.sqrt(size * level * (1 - level)))
-    return rank if rank < size else None

@@ -1,6 +1,5 @@
 """Noise with independent coordinates: what the Laplace and the Gaussian mechanism share."""
 
-import math
 from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
+from gaugedp.mechanisms.noise_widths import mean_root
 from gaugedp.samplers.laws import Law
 
 
@@ -54,14 +54,15 @@ class IndependentNoise(AdditiveNoise, ABC):
         starts = np.cumsum([0, *(count for count, _ in self.runs[:-1])])
         scales = np.ones(len(starts)) if weights is None else np.asarray(weights, dtype=float)[starts]
         parts = [(count, law, float(scale)) for (count, law), scale in zip(self.runs, scales, strict=True)]
-        return (_expected_sum(parts) if norm == 1 else _expected_length(parts)) * float(self.step)
+        mean_sum = sum(count * law.mean_size / scale for count, law, scale in parts)
+        return (mean_sum if norm == 1 else _expected_length(parts)) * float(self.step)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return exact quantiles of the laws; all at once by independence, at level^(1/d) each."""
-        each = level ** (1 / self.body.ambient_dim) if simultaneous else level
-        return self._spread([law.half_width(each) for _, law in self.runs]) * float(self.step)
+        single_level = level ** (1 / self.body.ambient_dim) if simultaneous else level
+        return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body's radius is no larger."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
@@ -100,30 +101,13 @@ def in_words(scales: Sequence[float]) -> str:
     return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
 
 
-def _expected_sum(parts: Parts) -> float:
-    """Σ E|N|/w, E|N| = Σ_{k ≥ 0} P(|N| > k) by Euler and Maclaurin, in strides of a thousandth of the deviation."""
-    total = 0.0
-    for count, law, scale in parts:
-        std = math.sqrt(law.variance)
-        stride = max(1, int(std / 1000))
-        width = np.arange(0, int(60 * std) + 60, stride)
-        beyond = 1 - law.coverage(width)
-        total += count / scale * float(stride * beyond.sum() - (stride - 1) * beyond[0] / 2)
-    return total
-
-
 def _expected_length(parts: Parts) -> float:
-    """E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt, S the sum of the squares; on a grid of log t.
-
-    Below the grid 1 − E e^(−tS) is t·E S, above it 1; both tails are added in closed form.
-    """
+    """E√S, S the sum of the squares over the scales."""
     mean = sum(count * law.variance / scale**2 for count, law, scale in parts)
     if mean < 1e-100:  # hardly ever more than one coordinate is ±1
         return sum(count * law.variance / scale for count, law, scale in parts)
-    log_t = np.linspace(-30, 40, 1401) - math.log(mean)
-    t = np.exp(log_t)
-    log_moment = sum(count * np.log(law.gaussian_moment(t / scale**2)) for count, law, scale in parts)
-    integrand = -np.expm1(log_moment) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t
-    core = float((integrand[1:] + integrand[:-1]) @ np.diff(log_t)) / 2
-    below, above = 2 * mean * math.sqrt(t[0]), 2 / math.sqrt(t[-1])
-    return (core + below + above) / (2 * math.sqrt(math.pi))
+
+    def log_moment(t: np.ndarray) -> np.ndarray:
+        return np.sum([count * np.log(law.gaussian_moment(t / scale**2)) for count, law, scale in parts], axis=0)
+
+    return mean_root(mean, log_moment)

@@ -1,16 +1,20 @@
 """The K-norm mechanism: noise with the shape of the question's own sensitivity body."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from gaugedp.bodies.base import Body
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.body_limits import body_noise, why_no_body_noise
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import gauge_noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KNorm(ShapedNoise):
+class KNorm(NormNoise):
     """Noise of density ∝ e^{−ε‖z‖_K} on the span of K, the body of the question itself (Hardt and Talwar 2010).
 
     Drawn directly for balls and ellipsoids and for polytopes with as many generators as their rank; from the list of
@@ -20,6 +24,7 @@ class KNorm(ShapedNoise):
     """
 
     name: ClassVar[str] = "KNorm"
+    plan_order: ClassVar[int] = 3
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
@@ -29,8 +34,18 @@ class KNorm(ShapedNoise):
         """
         noise = gauge_noise(body)
         epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
-        step, stretch = lattice_of(body, body, 1.0)
-        return cls(body, satisfied, body, noise, epsilon, stretch, step)
+        step, scale_factor = lattice_of(body, body, 1.0)
+        return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
+        """Yield one where its draws take seconds: see `body_noise`."""
+        yield from body_noise(cls.calibrate, body, guarantee, weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        return why_no_body_noise(body, guarantee)
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk where there is one."""

@@ -1,6 +1,7 @@
 """The Laplace mechanism on the integers."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.independent import IndependentNoise, laws_for
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.laws import DiscreteLaplace
 
 
@@ -26,6 +28,7 @@ class Laplace(IndependentNoise):
     """
 
     name: ClassVar[str] = "Laplace"
+    plan_order: ClassVar[int] = 1
     exactness: ClassVar[str] = "exact"
     p: ClassVar[float] = 1
 
@@ -40,6 +43,11 @@ class Laplace(IndependentNoise):
         epsilon = decimal(guarantee.epsilon_value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))
         return cls(body, guarantee, weights, step, radius, runs)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Laplace]":
+        """Yield the one for every body."""
+        yield cls.calibrate(body, pure_within(guarantee), weights)
 
     def recalibrated(self, guarantee: Guarantee) -> "Laplace":
         """Return the mechanism for the same body and weights."""

@@ -1,6 +1,8 @@
 """The matrix mechanism: noise on the answers of a strategy, carried over to the question's."""
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +23,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
-from gaugedp.mechanisms.spread import (
+from gaugedp.mechanisms.noise_widths import (
     expected_root,
     laplace_reach,
     rounded_means,
@@ -29,6 +31,7 @@ from gaugedp.mechanisms.spread import (
     rounded_variances,
     safe_rank,
 )
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 from gaugedp.samplers.discrete import check_scale
@@ -59,6 +62,7 @@ class Matrix(AdditiveNoise):
     step: Fraction
     scale: float
     name: ClassVar[str] = "Matrix"
+    plan_order: ClassVar[int] = 8
     exactness: ClassVar[str] = "idealized"
     form: ClassVar[str] = "strategy"
 
@@ -77,6 +81,21 @@ class Matrix(AdditiveNoise):
         strategy = best_strategy(body, p, weights)
         step = fine if is_integer(body) else _step(strategy, fine)
         return cls(body, satisfied, strategy, step, _scale(body, strategy, step, rate))
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Matrix]":
+        """Yield the better of the pure and the Gaussian one, where strategies are found in seconds."""
+        mechanisms: list[Matrix] = []
+        for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
+            with contextlib.suppress(InvalidRequest):
+                mechanisms.append(cls.calibrate(body, noise_guarantee, weights))
+        if mechanisms:
+            yield min(mechanisms, key=lambda mechanism: mechanism.error(2, weights))
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        return "no strategy is found in seconds"
 
     def recalibrated(self, guarantee: Guarantee) -> "Matrix":
         """Return the mechanism with the same strategy, which is for Laplace noise or for normal noise."""
@@ -118,10 +137,10 @@ class Matrix(AdditiveNoise):
             scales = np.ones(1) if weights is None else np.asarray(weights, dtype=float)
             return float((rounded_means(self._deviations) / scales).sum()) * float(self.step)
         wide = self._is_normal and float(self._deviations.min()) >= 1
-        found = self.strategy.spectrum(weights) if wide else None
-        if found is None:
+        spectrum = self.strategy.spectrum(weights) if wide else None
+        if spectrum is None:
             return self._trial_error(norm, weights)
-        values, counts = found
+        values, counts = spectrum
         scaled = math.sqrt(self._mean_square(weights) / float(values @ counts))  # with the rounding's share
         return scaled * expected_root(values, counts)
 
@@ -142,7 +161,7 @@ class Matrix(AdditiveNoise):
         together = np.ceil(self._trials[0][rank] * self._deviations - 0.5).clip(0)
         return min(bound, together, key=np.sum) * float(self.step)
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body has the same generators, no larger factor, and no differences that were not paid for."""
         if not isinstance(body, Polytope) or body.factor > self.body.factor:
             return False
@@ -225,10 +244,10 @@ class Matrix(AdditiveNoise):
         return np.divide(part, self._deviations, out=np.zeros_like(part), where=self._deviations > 0)
 
 
-def _equal(one: Generators, other: Generators) -> bool:
-    if isinstance(one, MatrixGenerators) and isinstance(other, MatrixGenerators):
-        return np.array_equal(one.matrix, other.matrix)
-    return one == other
+def _equal(first: Generators, second: Generators) -> bool:
+    if isinstance(first, MatrixGenerators) and isinstance(second, MatrixGenerators):
+        return np.array_equal(first.matrix, second.matrix)
+    return first == second
 
 
 def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:

@@ -1,10 +1,12 @@
 """The recursive (non-isotropic) mechanism: a share of ε for each half of the directions, the short half first."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.operations import project
@@ -12,8 +14,9 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.shaped import ShapedNoise, lattice_of, pure_or_approx
-from gaugedp.samplers.gauge_noise import GaugeNoise, Progress, gauge_noise, silent
+from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
+from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.moments import moments
 
 _THINNEST = 1e-10  # of mean squares: a hundred thousand times in length
@@ -65,15 +68,15 @@ class Nested(GaugeNoise):
         return self._joined([level.noise.release(size, steps, rng, progress) for level in self.levels])
 
     def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
-        drawn = [level.noise.trials for level in self.levels]
-        size = min(each.shape[1] for each in drawn)
-        joined = self._joined([_shuffled(each[:, :size], index) for index, each in enumerate(drawn)])
-        return joined.reshape(drawn[0].shape[0], size, -1)
+        trials = [level.noise.trials for level in self.levels]
+        size = min(draws.shape[1] for draws in trials)
+        joined = self._joined([_shuffled(draws[:, :size], index) for index, draws in enumerate(trials)])
+        return joined.reshape(trials[0].shape[0], size, -1)
 
-    def _joined(self, drawn: list[np.ndarray]) -> np.ndarray:
+    def _joined(self, noises: list[np.ndarray]) -> np.ndarray:
         total = np.zeros(1)
         for level, share, weight, noise in reversed(
-            list(zip(self.levels, self.shares, self.weights, drawn, strict=True))
+            list(zip(self.levels, self.shares, self.weights, noises, strict=True))
         ):
             short = noise @ level.short @ level.short.T
             long = noise @ level.long @ level.long.T
@@ -82,8 +85,10 @@ class Nested(GaugeNoise):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NIM(ShapedNoise):
-    """K-norm noise, anew on the longer half of its directions, and so on: Hardt and Talwar 2010, section 7, mended.
+class NIM(NormNoise):
+    """Nested K-norm mechanism (Hardt and Talwar 2010, section 7, with corrected recursion).
+
+    Add K-norm noise, project onto the half of the eigendirections with the largest second moment, repeat.
 
     Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
@@ -91,6 +96,7 @@ class NIM(ShapedNoise):
     """
 
     name: ClassVar[str] = "NIM"
+    plan_order: ClassVar[int] = 4
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
@@ -104,10 +110,21 @@ class NIM(ShapedNoise):
             whole(minimum=1, depth=depth)
         levels = _levels(body, depth)
         cuts = range(1, len(levels) + 1) if depth is None else [len(levels)]
-        found = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
-        epsilon, satisfied = pure_or_approx(guarantee, found.walks)
-        step, stretch = lattice_of(body, body, _SPLITS)
-        return cls(body, satisfied, body, found, epsilon, stretch, step)
+        nested_noise = min((_nested(levels[:cut]) for cut in cuts), key=lambda nested: nested.square)
+        epsilon, satisfied = pure_or_approx(guarantee, nested_noise.walks)
+        step, scale_factor = lattice_of(body, body, _SPLITS)
+        return cls(body, satisfied, body, nested_noise, epsilon, scale_factor, step)
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[NIM]":
+        """Yield one for long bodies, where its draws take seconds: see `body_noise`."""
+        if is_long(body, weights):
+            yield from body_noise(cls.calibrate, body, guarantee, weights)
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:
+        """Return why it is no candidate, in words."""
+        return why_not_long(body, weights) or why_no_body_noise(body, guarantee)
 
     @property
     def depth(self) -> int:
@@ -157,9 +174,9 @@ def _mixed(levels: list[Level], shares: np.ndarray) -> tuple[float, list[float]]
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
     for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
-        own = level.long_square / share**2
-        weights.append(own / (own + square))
-        square = level.short_square / share**2 + own * square / (own + square)
+        level_square = level.long_square / share**2
+        weights.append(level_square / (level_square + square))
+        square = level.short_square / share**2 + level_square * square / (level_square + square)
     return float(square), weights[::-1]
 
 

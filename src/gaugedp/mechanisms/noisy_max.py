@@ -95,8 +95,8 @@ class NoisyMax(Selection):
             places = np.arange(int(numbers.max()) - reach, int(numbers.max()) + reach, stride)
             above = np.array([_cumulative(law, places - score) for score in numbers])
             below = np.array([_cumulative(law, places - 1 - score) for score in numbers])
-        found = np.array([_wins(index, above, below) for index in range(len(numbers))]) * stride
-        return found / found.sum()
+        shares = np.array([_wins(index, above, below) for index in range(len(numbers))]) * stride
+        return shares / shares.sum()
 
     def describe(self) -> str:
         """Return the number of candidates and the scales."""
@@ -104,18 +104,18 @@ class NoisyMax(Selection):
         return index if self.value_scale is None else f"{index}; value, scale {float(self.value_scale * self.step):.6g}"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        most = max(1, _AT_ONCE // len(scores))
-        parts = [min(most, size - start) for start in range(0, size, most)]
-        found = np.concatenate([self._indices(scores, part, rng) for part in parts])
+        batch = max(1, _AT_ONCE // len(scores))
+        parts = [min(batch, size - start) for start in range(0, size, batch)]
+        indices = np.concatenate([self._indices(scores, part, rng) for part in parts])
         if self.value_scale is None:
-            return found
-        values = scores[found] + discrete_laplace(size, self.value_scale, rng)
-        return np.stack([found, values * float(self.step)], axis=1)
+            return indices
+        values = scores[indices] + discrete_laplace(size, self.value_scale, rng)
+        return np.stack([indices, values * float(self.step)], axis=1)
 
     def _indices(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         noisy = scores + discrete_laplace(size * len(scores), self.scale, rng).reshape(size, -1)
-        found: np.ndarray = (np.abs(noisy) if self.absolute else noisy).argmax(axis=1)
-        return found
+        indices: np.ndarray = (np.abs(noisy) if self.absolute else noisy).argmax(axis=1)
+        return indices
 
 
 def _cumulative(law: DiscreteLaplace, places: np.ndarray) -> np.ndarray:
@@ -133,5 +133,5 @@ def _folded(law: DiscreteLaplace, places: np.ndarray, score: int) -> np.ndarray:
 
 def _wins(index: int, above: np.ndarray, below: np.ndarray) -> float:
     """Σ_v P(own = v)·∏_{j<i} P(j < v)·∏_{j>i} P(j ≤ v)."""
-    own = above[index] - below[index]
-    return float((own * below[:index].prod(axis=0) * above[index + 1 :].prod(axis=0)).sum())
+    at_index = above[index] - below[index]
+    return float((at_index * below[:index].prod(axis=0) * above[index + 1 :].prod(axis=0)).sum())

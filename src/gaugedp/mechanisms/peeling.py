@@ -89,8 +89,8 @@ class Peeling(Selection):
             raise InvalidRequest("The law of a pick with Laplace noise is not computed.", 'Take noise="gumbel".', "")
         numbers = self.in_steps(scores)
         sizes = numbers if self.monotone else np.abs(numbers)
-        found: np.ndarray = scipy.special.softmax(sizes * float(self.rate))
-        return found
+        shares: np.ndarray = scipy.special.softmax(sizes * float(self.rate))
+        return shares
 
     def error_bound(self, failure: float) -> float:
         """Return by how much any pick may miss the best score left, but for a probability `failure`.
@@ -123,40 +123,48 @@ class Peeling(Selection):
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         sizes = scores if self.monotone else np.abs(scores)
         pick = self._by_laplace if self.noise == "laplace" else self._by_weights
-        found = np.array([pick(scores, sizes, rng) for _ in range(size)])
+        picks = np.array([pick(scores, sizes, rng) for _ in range(size)])
         if self.law is None:
-            return found
-        values = scores[found] + self.law.draw(size * self.k, rng).reshape(size, self.k)
-        return np.hstack([found, values * float(self.step)])
+            return picks
+        values = scores[picks] + self.law.draw(size * self.k, rng).reshape(size, self.k)
+        return np.hstack([picks, values * float(self.step)])
 
     def _by_weights(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:  # noqa: ARG002
-        left, found = np.arange(len(sizes)), []
+        remaining, picks = np.arange(len(sizes)), []
         for _ in range(self.k):
-            place = int(choose(-sizes[left], self.rate, 1, rng)[0])
-            found.append(int(left[place]))
-            left = np.delete(left, place)
-        return found
+            place = int(choose(-sizes[remaining], self.rate, 1, rng)[0])
+            picks.append(int(remaining[place]))
+            remaining = np.delete(remaining, place)
+        return picks
 
     def _by_laplace(self, scores: np.ndarray, sizes: np.ndarray, rng: Entropy) -> list[int]:
-        left, found = np.arange(len(sizes)), []
+        remaining, picks = np.arange(len(sizes)), []
         for _ in range(self.k):
-            noisy = np.abs(scores[left] + discrete_laplace(len(left), 1 / self.rate, rng))
+            noisy = np.abs(scores[remaining] + discrete_laplace(len(remaining), 1 / self.rate, rng))
             place = int(noisy.argmax())
-            found.append(int(left[place]))
-            left = np.delete(left, place)
-        return found
+            picks.append(int(remaining[place]))
+            remaining = np.delete(remaining, place)
+        return picks
 
 
 def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
         raise InvalidRequest(f"Peeling as printed cannot be made for {guarantee!r}.", "Give ApproxDP, delta above 0.")
-    each = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
+    step_epsilon = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
     step, width = score_lattice(body)
-    true = k * PureDP(up(1.5 * each))
+    true = k * PureDP(up(1.5 * step_epsilon))
     if true.epsilon(guarantee.delta_value) > guarantee.epsilon_value:
         raise InvalidRequest("Peeling as printed does not keep so large an epsilon.", 'Take noise="gumbel".')
     return Peeling(
-        body, true, decimal(each), step, width, False, k, "laplace", DiscreteLaplace(2 * width / decimal(each))
+        body,
+        true,
+        decimal(step_epsilon),
+        step,
+        width,
+        False,
+        k,
+        "laplace",
+        DiscreteLaplace(2 * width / decimal(step_epsilon)),
     )
 
 
@@ -165,9 +173,11 @@ def _calibrated(body: Body, guarantee: Guarantee, k: int, share: float) -> Peeli
     monotone = is_monotone(body)
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         epsilon = decimal(guarantee.epsilon_value)
-        each, rest = decimal(share) * epsilon / k, (1 - decimal(share)) * epsilon
-        law: Law | None = DiscreteLaplace(_value_radius(body, step, width, k, 1) / rest) if rest else None
-        return Peeling(body, guarantee, each, step, width, monotone, k, "gumbel", law, share)
+        pick_epsilon, value_epsilon = decimal(share) * epsilon / k, (1 - decimal(share)) * epsilon
+        law: Law | None = (
+            DiscreteLaplace(_value_radius(body, step, width, k, 1) / value_epsilon) if value_epsilon else None
+        )
+        return Peeling(body, guarantee, pick_epsilon, step, width, monotone, k, "gumbel", law, share)
     each_range, mu = _parts(_rho(guarantee, k, share), k, share)
     law = RoundedGaussian(_value_radius(body, step, width, k, 2) / decimal(mu)) if mu else None
     return Peeling(

@@ -52,15 +52,15 @@ class PermuteAndFlip(Selection):
         nodes, weights = np.polynomial.legendre.leggauss(min(self.n_candidates // 2 + 1, 200))
         factors = 1 - np.multiply.outer((1 - nodes) / 2, heads)
         products = factors.prod(axis=1, keepdims=True) / factors
-        found: np.ndarray = heads * (weights / 2 @ products)
-        return found
+        shares: np.ndarray = heads * (weights / 2 @ products)
+        return shares
 
     def describe(self) -> str:
         """Return the number of candidates and what the gap is multiplied by."""
         return f"one of {self.n_candidates:,}, heads exp(-{float(self.rate / self.step):.6g} x gap)"
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        gaps, most = scores.max() - scores, max(1, _AT_ONCE // len(scores))
-        parts = [min(most, size - start) for start in range(0, size, most)]
-        found = [one_of_each(coins(np.broadcast_to(gaps, (part, len(gaps))), self.rate, rng), rng) for part in parts]
-        return np.concatenate(found)
+        gaps, batch = scores.max() - scores, max(1, _AT_ONCE // len(scores))
+        parts = [min(batch, size - start) for start in range(0, size, batch)]
+        choices = [one_of_each(coins(np.broadcast_to(gaps, (part, len(gaps))), self.rate, rng), rng) for part in parts]
+        return np.concatenate(choices)

@@ -82,20 +82,20 @@ class Quality:
             points = uniform(over, _PLACES, rng)
             before, after = self._number(answer, points), self._number(answer + change, points)
             self._check_own_point(answer, points, before)
-            moved = float(np.abs(self._clip(after) - self._clip(before)).max())
-            if moved > 1 + self.slack:
+            difference = float(np.abs(self._clip(after) - self._clip(before)).max())
+            if difference > 1 + self.slack:
                 raise InvalidRequest(
-                    f"One unit was seen to change a score by {moved:.6g}; the theorem needs 1.",
+                    f"One unit was seen to change a score by {difference:.6g}; the theorem needs 1.",
                     "Divide the score by its true sensitivity, or give a larger body.",
                 )
 
     def _answers(self, over: Body, rng: Entropy) -> np.ndarray:
         """Return answers, shape (pairs, d): multiples of points of K; every other one seen from a point of `over`."""
         sizes = np.geomspace(1, 2 * self.width + 1, _PAIRS)
-        found = sizes[:, None] * _mixtures(self.body, _PAIRS, rng)
+        vectors = sizes[:, None] * _mixtures(self.body, _PAIRS, rng)
         if over.ambient_dim == self.body.ambient_dim:
-            found[::2] += uniform(over, len(found[::2]), rng)
-        return found
+            vectors[::2] += uniform(over, len(vectors[::2]), rng)
+        return vectors
 
     def _check_bounds(self, points: np.ndarray) -> None:
         scores = self._number(np.zeros(self.body.ambient_dim), points)

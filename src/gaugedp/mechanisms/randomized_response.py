@@ -68,9 +68,9 @@ class RandomizedResponse(Calibrated):
 
     def probabilities(self, answer: int) -> np.ndarray:
         """Return the law of the response to the category `answer`, shape (k,)."""
-        found = np.full(self.n_categories, self.other)
-        found[self._checked(np.asarray(answer))] = self.truth
-        return found
+        shares = np.full(self.n_categories, self.other)
+        shares[self._checked(np.asarray(answer))] = self.truth
+        return shares
 
     def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` responses of one person, shape (size,); each of them costs the guarantee."""
@@ -83,12 +83,14 @@ class RandomizedResponse(Calibrated):
 
     def respond(self, categories: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
         """Return a response for each row of `categories` (n,), whole numbers 0 … k − 1; exact coins."""
-        own = self._checked(np.asarray(categories))
+        indices = self._checked(np.asarray(categories))
         gaps, counts = np.array([0, 1]), np.array([1, self.n_categories - 1])
         stream = system_rng() if rng is None else rng
-        lies = choose(gaps, self.epsilon, own.size, stream, counts).astype(bool)
-        shifts = 1 + choose(np.zeros(self.n_categories - 1, dtype=np.int64), Fraction(1), own.size, stream)
-        return np.where(lies.reshape(own.shape), (own + shifts.reshape(own.shape)) % self.n_categories, own)
+        lies = choose(gaps, self.epsilon, indices.size, stream, counts).astype(bool)
+        shifts = 1 + choose(np.zeros(self.n_categories - 1, dtype=np.int64), Fraction(1), indices.size, stream)
+        return np.where(
+            lies.reshape(indices.shape), (indices + shifts.reshape(indices.shape)) % self.n_categories, indices
+        )
 
     def estimate(self, responses: np.ndarray) -> np.ndarray:
         """Return unbiased estimates of how many rows have each category, shape (k,): (count − n·q)/(p − q)."""
@@ -115,18 +117,18 @@ class RandomizedResponse(Calibrated):
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
             raise InvalidRequest("A category is not a whole number.", "Give categories by number.", STAYS_SPENT)
-        own = categories.astype(np.int64)
-        if own.size and (own.min() < 0 or own.max() >= self.n_categories):
+        responses = categories.astype(np.int64)
+        if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
             raise InvalidRequest(
                 "A category is unknown.", f"Give whole numbers from 0 to {self.n_categories - 1}.", STAYS_SPENT
             )
-        return own
+        return responses
 
     def _counts(self, responses: np.ndarray) -> np.ndarray:
-        own = self._checked(np.asarray(responses))
-        if not own.size:
+        indices = self._checked(np.asarray(responses))
+        if not indices.size:
             raise InvalidRequest("There are no responses.", "Give one response a row.")
-        return np.bincount(own.ravel(), minlength=self.n_categories)
+        return np.bincount(indices.ravel(), minlength=self.n_categories)
 
     def _least(self, count: int, n: int, miss: float) -> int:
         """The least m with P(count or more | m) > miss."""
@@ -139,8 +141,8 @@ class RandomizedResponse(Calibrated):
     def _below(self, count: int, m: int, n: int) -> float:
         """P(Binomial(m, p) + Binomial(n − m, q) ≤ count)."""
         first, law = _binomial(m, self.truth)
-        rest = scipy.special.bdtr(np.minimum(count - first, n - m).astype(float), n - m, self.other)
-        return float(law @ np.where(count >= first, rest, 0.0))
+        others = scipy.special.bdtr(np.minimum(count - first, n - m).astype(float), n - m, self.other)
+        return float(law @ np.where(count >= first, others, 0.0))
 
 
 def _epsilon(guarantee: Guarantee) -> Fraction:

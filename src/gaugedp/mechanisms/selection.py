@@ -61,8 +61,8 @@ class Selection(Calibrated):
 
     def sample(self, scores: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
         """Return one output for the scores (k,): pay first."""
-        found: np.ndarray = self.draw(scores, 1, system_rng() if rng is None else rng)[0]
-        return found
+        choice: np.ndarray = self.draw(scores, 1, system_rng() if rng is None else rng)[0]
+        return choice
 
     def prepare(self, rng: Entropy | None = None) -> "PreparedChoice":
         """Return a function of the scores that may be called once."""
@@ -111,8 +111,8 @@ class PreparedChoice:
             raise InvalidRequest(
                 "This choice has been made.", "Prepare the mechanism again for other scores."
             ) from None
-        found: np.ndarray = self.mechanism._draw(numbers, 1, stream)[0]
-        return found
+        choice: np.ndarray = self.mechanism._draw(numbers, 1, stream)[0]
+        return choice
 
     @property
     def is_used(self) -> bool:

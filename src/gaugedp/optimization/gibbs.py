@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._cells import entries_of, numbers, read_cells
+from gaugedp._progress import Progress
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
@@ -17,7 +18,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Hinge, Logistic, Loss, check_loss
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
-from gaugedp.samplers.proximal import Progress, ProximalSampler
+from gaugedp.samplers.proximal import ProximalSampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for

@@ -74,8 +74,8 @@ def _place(names: Names, some: Names) -> tuple[slice | int, ...]:
 
 def _ordered(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
     """Bring a block's axes from the marginal's order into the domain's."""
-    kept = [name for name in names if name in some]
-    return np.transpose(block, [kept.index(name) for name in some])
+    shared = [name for name in names if name in some]
+    return np.transpose(block, [shared.index(name) for name in some])
 
 
 def _restored(block: np.ndarray, names: Names, some: Names) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gaugedp.processing.least_squares import consistent
+from gaugedp.processing.consistency import consistent
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.linear import Workload
@@ -26,9 +26,10 @@ def solvable(query: Query | None) -> bool:
 
     Prefixes, ranges and matrices are left out: descent takes too many steps there.
     """
-    if not isinstance(query, Workload) or not all(isinstance(piece.cells, Identity) for piece in query.pieces):
+    workload = None if query is None else query.linear
+    if workload is None or not all(isinstance(piece.cells, Identity) for piece in workload.pieces):
         return False
-    return query.operator.n_generators <= MOST_CELLS
+    return workload.operator.n_generators <= MOST_CELLS
 
 
 def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -42,19 +43,25 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     table x ≥ 0 (one number for each joint cell and choice of the bounded columns' ends): they add up to rounding,
     counts are at least 0, and means lie within bounds.
     """
-    wanted = consistent(query, values, deviations)
-    tables = sorted(_tables(query, wanted, deviations), key=lambda one: one.level)
-    operator = WorkloadColumns(query.domain, query.attributes, query.columns, [one.piece for one in tables])
-    aims, table = np.concatenate([one.values for one in tables]), np.zeros(operator.n_generators)
-    for level in sorted({one.level for one in tables}):
+    nearest = consistent(query, values, deviations)
+    tables = sorted(_tables(query, nearest, deviations), key=lambda table_of_term: table_of_term.level)
+    operator = WorkloadColumns(
+        query.domain, query.attributes, query.columns, [table_of_term.piece for table_of_term in tables]
+    )
+    aims, table = np.concatenate([table_of_term.values for table_of_term in tables]), np.zeros(operator.n_generators)
+    for level in sorted({table_of_term.level for table_of_term in tables}):
         for floor in _FLOORS:
             table = _descended(operator, _weights(tables, level, floor), aims, table)
-        held = np.concatenate([np.full(len(one.values), one.level <= level) for one in tables])
+        held = np.concatenate(
+            [np.full(len(table_of_term.values), table_of_term.level <= level) for table_of_term in tables]
+        )
         aims = np.where(held, operator.apply(table), aims)
     table = _polished(operator, tables, table)
-    found = np.array([float(step) for step in query.steps]) * query.operator.apply(table)
-    is_there = (np.abs(found - wanted) <= _NO_MOVE * deviations).all() and (wanted >= 0)[_counting(query)].all()
-    return wanted if is_there else np.round(found, _DIGITS)
+    values_of_table = np.array([float(step) for step in query.steps]) * query.operator.apply(table)
+    is_there = (np.abs(values_of_table - nearest) <= _NO_MOVE * deviations).all() and (nearest >= 0)[
+        _counting(query)
+    ].all()
+    return nearest if is_there else np.round(values_of_table, _DIGITS)
 
 
 @dataclass(frozen=True)
@@ -70,13 +77,13 @@ class _Table:
         return len(self.piece.attributes)
 
 
-def _tables(query: Workload, wanted: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
+def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
     """Yield the tables of the question, and for each kind of them the total, whose noise is the least known."""
     totals = dict[tuple[str | None, bool], _Table]()
     start = 0
     for piece in query.pieces:
         stop, step = start + piece.cells.n_released, float(piece.step)
-        values = wanted[start:stop] / step
+        values = nearest[start:stop] / step
         deviation = float(deviations[start:stop].max()) / (step * piece.reach)
         yield _Table(piece, values, deviation)
         total = _Table(
@@ -93,13 +100,13 @@ def _tables(query: Workload, wanted: np.ndarray, deviations: np.ndarray) -> Iter
 
 def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
     """Return the roots of what squares weigh: tables of the level by their noise, those before it are held."""
-    firm = floor * (max(one.deviation for one in tables if one.level == level) or 1.0)
+    firm = floor * (max(part.deviation for part in tables if part.level == level) or 1.0)
 
-    def weight(one: _Table) -> float:
-        deviation = max(firm, one.deviation) if one.level == level else firm
-        return 0.0 if one.level > level else 1 / (one.piece.reach * deviation)
+    def weight(part: _Table) -> float:
+        deviation = max(firm, part.deviation) if part.level == level else firm
+        return 0.0 if part.level > level else 1 / (part.piece.reach * deviation)
 
-    return np.concatenate([np.full(len(one.values), weight(one)) for one in tables])
+    return np.concatenate([np.full(len(part.values), weight(part)) for part in tables])
 
 
 def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -120,15 +127,15 @@ def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray,
 
 def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray) -> np.ndarray:
     """Return the table with the very counts that were not moved, by iterative proportional fitting: descent is near."""
-    aims = np.concatenate([one.values for one in tables])
-    far, ends = np.abs(operator.apply(table) - aims), np.cumsum([len(one.values) for one in tables])
-    places = [slice(end - len(one.values), end) for end, one in zip(ends, tables, strict=True)]
+    aims = np.concatenate([part.values for part in tables])
+    far, ends = np.abs(operator.apply(table) - aims), np.cumsum([len(part.values) for part in tables])
+    places = [slice(end - len(part.values), end) for end, part in zip(ends, tables, strict=True)]
     stay = [
         place
-        for place, one in zip(places, tables, strict=True)
-        if one.piece.column is None
-        and far[place].max() <= _NO_MOVE * one.deviation
-        and one.values.min() > 2 * far[place].max()
+        for place, part in zip(places, tables, strict=True)
+        if part.piece.column is None
+        and far[place].max() <= _NO_MOVE * part.deviation
+        and part.values.min() > 2 * far[place].max()
     ]
     for place in stay * _SWEEPS:
         ratios = np.zeros(len(aims))
@@ -141,8 +148,8 @@ def _half_squares(
     table: np.ndarray, operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """Return half the weighted squares of what is left of the wanted answers, and their gradient."""
-    left = weights * (operator.apply(table) - aims)
-    return 0.5 * float(left @ left), operator.adjoint(weights * left)
+    residual = weights * (operator.apply(table) - aims)
+    return 0.5 * float(residual @ residual), operator.adjoint(weights * residual)
 
 
 def _counting(query: Workload) -> np.ndarray:

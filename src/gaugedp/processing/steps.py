@@ -6,12 +6,9 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import UNTOUCHED, UnknownName
-from gaugedp.processing.least_squares import answerable, consistent
+from gaugedp.processing.consistency import answerable, consistent
 from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.base import Query
-from gaugedp.queries.linear import Term, Workload
-from gaugedp.queries.maps import MatrixMap
-from gaugedp.queries.piece import Piece
 
 WORDS = {
     "consistent": "made consistent by least squares, so that answers about the same rows add up",
@@ -36,8 +33,8 @@ def jointly(steps: Sequence[str], query: Query | None) -> bool:
 
 def words(processing: Mapping[str, Any]) -> str:
     """Return what was done to a release, from its facts."""
-    told = [WORDS[step] for step in processing["steps"]]
-    return "; then ".join([_JOINTLY, *told[2:]] if processing.get("jointly") else told)
+    sentences = [WORDS[step] for step in processing["steps"]]
+    return "; then ".join([_JOINTLY, *sentences[2:]] if processing.get("jointly") else sentences)
 
 
 def remark(processing: Mapping[str, Any]) -> str:
@@ -54,13 +51,13 @@ def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCH
 
     Refused: a name that is none of STEPS; "consistent" for a question (where one is given) that it is not for.
     """
-    asked = (steps,) if isinstance(steps, str) else tuple(steps)
-    for name in asked:
+    requested = (steps,) if isinstance(steps, str) else tuple(steps)
+    for name in requested:
         if name not in STEPS:
             raise UnknownName.among("processing step", name, STEPS, undone)
-    if "consistent" in asked and query is not None:
+    if "consistent" in requested and query is not None:
         answerable(query, undone)
-    return tuple(name for name in STEPS if name in asked)
+    return tuple(name for name in STEPS if name in requested)
 
 
 def process(
@@ -71,35 +68,11 @@ def process(
     Theorem. Every step is a function of the released values and of public facts, so the guarantee stays what it was
     (post-processing). Only "consistent" needs the question, and the deviations of the noise.
     """
-    if isinstance(query, Workload) and jointly(steps, query):
-        values = without_negatives(query, values, deviations)
-    elif "consistent" in steps and isinstance(query, Workload):
-        values = consistent(query, values, deviations)
+    workload = None if query is None else query.linear
+    if workload is not None and "consistent" in steps:
+        values = (without_negatives if jointly(steps, workload) else consistent)(workload, values, deviations)
     if "non_negative" in steps:
         values = np.where(are_counts, np.maximum(values, 0.0), values)
     if "rounded" in steps:
         values = np.where(are_counts, np.rint(values), values)
     return values + 0.0  # no −0
-
-
-def counts(query: Query) -> np.ndarray:
-    """Return which released values are answers that count rows, each row as 0 or 1; shape (n_released,), dtype bool.
-
-    Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
-    """
-    if not isinstance(query, Workload):
-        return np.zeros(query.n_released, dtype=bool)
-    return np.concatenate([_counts(term) for term in query.terms])
-
-
-def _counts(term: Term) -> np.ndarray:
-    if term.estimate.ratio is not None:
-        return np.zeros(term.estimate.n_released, dtype=bool)
-    return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
-
-
-def _rows_are_counts(piece: Piece) -> np.ndarray:
-    if isinstance(piece.cells, MatrixMap) and piece.counts:
-        entries = piece.cells.matrix * np.array([float(step) for step in piece.cells.steps])[:, None]
-        return np.asarray(((entries == 0) | (entries == 1)).all(axis=1))
-    return np.full(piece.cells.n_released, piece.counts)

@@ -1,16 +1,21 @@
 """What every question answers about itself before any row is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
 from gaugedp.tables.total import Total
+
+if TYPE_CHECKING:
+    from gaugedp.queries.linear import Workload
 
 
 class Rows(Protocol):
@@ -18,6 +23,16 @@ class Rows(Protocol):
 
     def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
         """Return the totals; see the table."""
+
+
+class Bounded(NamedTuple):
+    """Answers that lie within the bounds of a column; `middle` are those among them that tell where its values lie."""
+
+    name: str
+    column: str
+    answers: slice
+    middle_name: str
+    middle: slice | None
 
 
 class Query(ABC):
@@ -57,6 +72,53 @@ class Query(ABC):
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:
         """Return the body that holds every difference between neighbours, in steps."""
+
+    @property
+    def error_weights(self) -> np.ndarray | None:
+        """The scales on which errors are compared, None where all are the same."""
+        reach = self.reach
+        return None if float(reach.min()) == float(reach.max()) else reach
+
+    @property
+    def linear(self) -> "Workload | None":
+        """The question itself where its released integers are linear in the joint table, and so can be consistent."""
+        return None
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """The terms whose answers lie within the bounds of a column."""
+        return ()
+
+    @property
+    def has_one_unit(self) -> bool:
+        """Whether all that is released is in one unit: not counts beside sums, nor sums of unlike reach."""
+        return True
+
+    @property
+    def released_unit(self) -> str:
+        """What one unit of the released numbers is, where they have one, in words."""
+        return "rows"
+
+    @property
+    def are_counts(self) -> np.ndarray:
+        """Which released values are answers that count rows, each as 0 or 1; shape (n_released,), dtype bool."""
+        return np.zeros(self.n_released, dtype=bool)
+
+    @abstractmethod
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
+        """Yield the mechanisms that a plan weighs: what they keep implies `guarantee`."""
+
+    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:  # noqa: ARG002
+        """Return why mechanisms are no candidates, in words, by the names that are not in `offered`."""
+        return {}
+
+    @abstractmethod
+    def is_answered_by(self, mechanism: Mechanism) -> bool:
+        """Whether the mechanism makes the integers that this question releases, for some unit."""
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
+        """Return what must be known to read the intervals of a plan with this mechanism, in sentences."""
+        return []
 
     @abstractmethod
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:

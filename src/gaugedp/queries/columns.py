@@ -231,16 +231,16 @@ def _check_size(n_cells: int) -> None:
 def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:
     """Return the table over `names` as an array that broadcasts over the axes `onto`."""
     table = cells.reshape(domain.shape(names))
-    kept = [name for name in onto if name in names]
-    table = table.transpose([names.index(name) for name in kept])
+    shared = [name for name in onto if name in names]
+    table = table.transpose([names.index(name) for name in shared])
     return table.reshape([domain.attribute(name).n_cells if name in names else 1 for name in onto])
 
 
 def _ordered(table: np.ndarray, have: tuple[str, ...], want: tuple[str, ...]) -> np.ndarray:
     """Bring the last axes, over the names in `have` that are wanted, into the order `want` and flatten them."""
-    kept = [name for name in have if name in want]
-    ahead = table.ndim - len(kept)
-    order = [*range(ahead), *(ahead + kept.index(name) for name in want)]
+    shared = [name for name in have if name in want]
+    ahead = table.ndim - len(shared)
+    order = [*range(ahead), *(ahead + shared.index(name) for name in want)]
     return table.transpose(order).reshape(*table.shape[:ahead], -1)
 
 

@@ -63,10 +63,12 @@ class Estimate:
             answers = self.answers(values)
             return np.minimum(middle + low, answers), np.maximum(middle + high, answers)
         fewest, most = values[n:] - widths[n:], values[n:] + widths[n:]
-        known = fewest > 0
-        ends = [_divided(values[:n] + side * widths[:n], count, known) for side in (-1, 1) for count in (fewest, most)]
-        low = np.where(known, np.minimum.reduce(ends), -half_range)
-        high = np.where(known, np.maximum.reduce(ends), half_range)
+        has_rows = fewest > 0
+        ends = [
+            _divided(values[:n] + side * widths[:n], count, has_rows) for side in (-1, 1) for count in (fewest, most)
+        ]
+        low = np.where(has_rows, np.minimum.reduce(ends), -half_range)
+        high = np.where(has_rows, np.maximum.reduce(ends), half_range)
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
@@ -74,8 +76,8 @@ class Estimate:
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
         counts = np.full(self.n_answers, count)
-        values = [np.concatenate([np.full(self.n_answers, one), counts]) for one in sums]
-        ends = [self.intervals(one, widths, curves) for one in values]
+        values = [np.concatenate([np.full(self.n_answers, sum_value), counts]) for sum_value in sums]
+        ends = [self.intervals(sum_value, widths, curves) for sum_value in values]
         return max(float((high - low).max()) for low, high in ends) / 2
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,26 +98,28 @@ class Estimate:
 
 def all_answers(estimates: Sequence[Estimate], values: np.ndarray) -> np.ndarray:
     """Return the answers of all terms."""
-    return np.concatenate([one.answers(part) for one, part in zip(estimates, split(estimates, values), strict=True)])
+    return np.concatenate(
+        [estimate.answers(part) for estimate, part in zip(estimates, split(estimates, values), strict=True)]
+    )
 
 
 def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]:
     """Cut what was released for all terms into the parts of each term."""
-    return np.split(values, np.cumsum([one.n_released for one in estimates])[:-1])
+    return np.split(values, np.cumsum([estimate.n_released for estimate in estimates])[:-1])
 
 
 def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.ndarray) -> list[np.ndarray]:
     """Cut a column of all answers into the answers of each term."""
-    return np.split(np.asarray(answers), np.cumsum([one.n_answers for one in estimates])[:-1])
+    return np.split(np.asarray(answers), np.cumsum([estimate.n_answers for estimate in estimates])[:-1])
 
 
 def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
     """Return (where it starts among the released values, n_answers, half_range) for each mean."""
-    starts = np.cumsum([0, *(one.n_released for one in estimates)])[:-1].tolist()
+    starts = np.cumsum([0, *(estimate.n_released for estimate in estimates)])[:-1].tolist()
     return [
-        (start, one.n_answers, one.ratio[1])
-        for start, one in zip(starts, estimates, strict=True)
-        if one.ratio is not None
+        (start, estimate.n_answers, estimate.ratio[1])
+        for start, estimate in zip(starts, estimates, strict=True)
+        if estimate.ratio is not None
     ]
 
 
@@ -123,8 +127,11 @@ def curves_of(estimates: Sequence[Estimate], curves: np.ndarray | None) -> list[
     """Cut curves (answers of all means, k) into those of each term; None for what is no mean."""
     if curves is None:
         return [None] * len(estimates)
-    ends = np.cumsum([one.n_answers if one.ratio else 0 for one in estimates])
-    return [curves[end - one.n_answers : end] if one.ratio else None for one, end in zip(estimates, ends, strict=True)]
+    ends = np.cumsum([estimate.n_answers if estimate.ratio else 0 for estimate in estimates])
+    return [
+        curves[end - estimate.n_answers : end] if estimate.ratio else None
+        for estimate, end in zip(estimates, ends, strict=True)
+    ]
 
 
 def _within(

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,10 @@ from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.base import Query, Rows
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
+from gaugedp.mechanisms.choose import candidates, left_out
+from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap
@@ -127,11 +130,54 @@ class Workload(Query):
         replace = unit.neighbours == "replace"
         return Polytope(self.operator, unit.max_rows, differences=replace, with_zero=replace)
 
+    @property
+    def linear(self) -> "Workload":
+        """This question."""
+        return self
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """The means."""
+        ends = np.cumsum([term.estimate.n_answers for term in self.terms]).tolist()
+        places = [slice(end - term.estimate.n_answers, end) for term, end in zip(self.terms, ends, strict=True)]
+        return [
+            Bounded(term.text, str(term.pieces[0].column), place, term.text, place)
+            for term, place in zip(self.terms, places, strict=True)
+            if term.estimate.ratio is not None
+        ]
+
+    @property
+    def has_one_unit(self) -> bool:
+        """Whether there are counts alone, or sums of one reach alone."""
+        return not self.columns or (self.error_weights is None and not any(piece.counts for piece in self.pieces))
+
+    @property
+    def released_unit(self) -> str:
+        """Rows, or the unit of the sums."""
+        return "the unit of the sums" if self.columns else "rows"
+
+    @property
+    def are_counts(self) -> np.ndarray:
+        """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from."""
+        return np.concatenate([_are_counts(term) for term in self.terms])
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
+        """Yield the mechanisms for the sensitivity body."""
+        return candidates(self.sensitivity(unit), guarantee, self.error_weights)
+
+    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
+        """Return why mechanisms are not for the sensitivity body, by name."""
+        return left_out(self.sensitivity(unit), guarantee, self.error_weights, offered)
+
+    def is_answered_by(self, mechanism: Mechanism) -> bool:
+        """Whether the mechanism adds whole numbers of steps."""
+        return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
+
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""
-        wanted = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
-        found = dict(zip(wanted, table.totals(wanted, row_key), strict=True))
-        rows = [piece.cells.apply(_cells(piece, found)) for piece in self.pieces]
+        needed = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
+        totals = dict(zip(needed, table.totals(needed, row_key), strict=True))
+        rows = [piece.cells.apply(_cells(piece, totals)) for piece in self.pieces]
         exact = object if any(part.dtype == object for part in rows) else np.int64
         return np.concatenate([part.astype(exact) for part in rows])
 
@@ -162,14 +208,27 @@ class Workload(Query):
         return f"Workload({text!r}, {self.n_answers} answers)"
 
 
+def _are_counts(term: Term) -> np.ndarray:
+    if term.estimate.ratio is not None:
+        return np.zeros(term.estimate.n_released, dtype=bool)
+    return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
+
+
+def _rows_are_counts(piece: Piece) -> np.ndarray:
+    if isinstance(piece.cells, MatrixMap) and piece.counts:
+        entries = piece.cells.matrix * np.array([float(step) for step in piece.cells.steps])[:, None]
+        return np.asarray(((entries == 0) | (entries == 1)).all(axis=1))
+    return np.full(piece.cells.n_released, piece.counts)
+
+
 def _needed(piece: Piece) -> Sequence[Total]:
     count = Total(piece.attributes, piece.column, present=piece.column is not None)
     return [count] if piece.counts else [count, Total(piece.attributes, piece.column)]
 
 
-def _cells(piece: Piece, found: dict[Total, np.ndarray]) -> np.ndarray:
+def _cells(piece: Piece, totals: dict[Total, np.ndarray]) -> np.ndarray:
     """Return the piece's own totals from the table's, which sum columns centred, in half steps."""
-    counts, *sums = (found[total] for total in _needed(piece))
+    counts, *sums = (totals[total] for total in _needed(piece))
     if piece.counts:
         return counts
     return sums[0] if piece.centred else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2

@@ -1,7 +1,8 @@
 """Quantiles of a bounded column: the values below which given shares of the rows lie."""
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,10 @@ from gaugedp.attributes import Integers
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.base import Query, Rows
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.rank_exponential import RankExponential
+from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import cell_rules, column_rule, n_cells
@@ -51,10 +55,10 @@ class Quantiles(Query):
     @property
     def text(self) -> str:  # type: ignore[override]
         """The question as `gd.query` reads it."""
-        asked = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
+        shares = [] if self.is_median else [_plain(quantile) for quantile in self.quantiles]
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
         by = f" by {'*'.join(map(written, self.by))}" if self.by else ""
-        inside = ", ".join([written_in_list(self.column), *asked, *level])
+        inside = ", ".join([written_in_list(self.column), *shares, *level])
         return f"{'median' if self.is_median else 'quantiles'}({inside}){by}"
 
     @property
@@ -81,8 +85,8 @@ class Quantiles(Query):
     def labels(self) -> list[tuple[str, str]]:
         """Pairs (question, cell), the quantile fastest."""
         cells = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in self.by]
-        asked = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
-        return [(self.text, ", ".join(cell) or "all") for cell in product(*cells, *asked)]
+        shares = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
+        return [(self.text, ", ".join(cell) or "all") for cell in product(*cells, *shares)]
 
     @property
     def rules(self) -> list[str]:
@@ -108,6 +112,32 @@ class Quantiles(Query):
         columns = WorkloadColumns(domain, names, (), (Piece(names, Identity(domain.n_cells())),))
         replace = unit.neighbours == "replace"
         return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """All quantiles; in the middle are the medians."""
+        name = self.text if self.is_median else f"The median in {self.text}"
+        places = slice(self.quantiles.index(MEDIAN), None, len(self.quantiles)) if MEDIAN in self.quantiles else None
+        return [Bounded(self.text, self.column, slice(None), name, places)]
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[RankExponential]:
+        """Yield the exponential mechanism on ranks."""
+        yield RankExponential.calibrate(self.sensitivity(unit), guarantee, self.quantiles, self.level, self.first)
+
+    def is_answered_by(self, mechanism: Mechanism) -> bool:
+        """Whether the mechanism is for these quantiles, at this level, of values from this one on."""
+        settings = (self.quantiles, self.level, self.first)
+        return (
+            isinstance(mechanism, RankExponential)
+            and (mechanism.quantiles, mechanism.level, mechanism.first) == settings
+        )
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:
+        """Say with how few rows an interval may reach the end of the range."""
+        share = min(min(quantile, 1 - quantile) for quantile in self.quantiles)
+        n_rows = math.ceil(float(mechanism.half_widths(LEVEL).max()) / share)
+        what = "be the whole range" if self.is_median else "reach an end of the range"
+        return [f"With fewer than {n_rows:,} rows the interval may {what}."]
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the number of rows at each value in each cell, shape (cells·values,), dtype int64."""
@@ -182,5 +212,5 @@ def _plain(quantile: Fraction) -> str:
     return repr(value) if decimal(value) == quantile and value >= 1e-4 else str(quantile)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    return name if name not in taken else _free(f"{name}'", taken)
+def _free(name: str, used: Sequence[str]) -> str:
+    return name if name not in used else _free(f"{name}'", used)

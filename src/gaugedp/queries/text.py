@@ -57,8 +57,8 @@ def _query(domain: Domain, text: str) -> Workload | Quantiles:
     if not terms:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
     _check_alone(terms)
-    made = [_term(domain, term) for term in terms]
-    return made[0] if len(made) == 1 and isinstance(made[0], Quantiles) else stack(*made)  # type: ignore[arg-type]
+    questions = [_term(domain, term) for term in terms]
+    return questions[0] if len(questions) == 1 else stack(*questions)  # type: ignore[arg-type]
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
@@ -97,11 +97,11 @@ def _check_alone(terms: list[str]) -> None:
     alone = [term for term, call in zip(terms, calls, strict=True) if call and call["word"] in _QUANTILES]
     if not alone or len(terms) == 1:
         return
-    rest = "; ".join(term for term in terms if term not in alone)
-    asked = " and ".join(f"--query {_in_shell(text)}" for text in [*alone, rest] if text)
+    joined = "; ".join(term for term in terms if term not in alone)
+    options = " and ".join(f"--query {_in_shell(text)}" for text in [*alone, joined] if text)
     raise InvalidRequest(
         "Quantiles are asked for alone, and cannot be stacked with other terms.",
-        f"Ask in commands of their own: {asked}. One term takes several quantiles.",
+        f"Ask in commands of their own: {options}. One term takes several quantiles.",
     )
 
 
@@ -124,21 +124,27 @@ def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
 
 def _check_joined(domain: Domain, text: str) -> None:
     """Refuse terms that are joined by a comma or by "by", where that is not part of a name."""
-    known = all(name in domain.attributes for name in _product(text))
+    are_attributes = all(name in domain.attributes for name in _product(text))
     bare = without_quoted(text)
-    if not known and (per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)):
+    if not are_attributes and (
+        per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)
+    ):
         raise InvalidRequest(f"{text!r} is no term.", f"Write by: {per[1]} by {per[2]}.")
-    if not known and re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
+    if not are_attributes and re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
         raise InvalidRequest(
             f"{text!r} is no term: nothing is filtered here.",
             "Ask for all cells (A, or mean(C) by A), and take those that you need.",
         )
-    if not known and re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
+    if not are_attributes and re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
         raise InvalidRequest(
             f"{text!r} is no term.",
             "Ask for its parts, joined by ;: shares and differences of answers cost nothing more.",
         )
-    if not known and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", text)) and " by " in text:
+    if (
+        not are_attributes
+        and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", text))
+        and " by " in text
+    ):
         raise InvalidRequest(
             f"{text!r} is no term: by belongs to sums, means and quantiles.",
             f"For counts write {'*'.join(part for part in cells.groups() if part)}.",
@@ -147,7 +153,7 @@ def _check_joined(domain: Domain, text: str) -> None:
         raise UnknownName(f"There is no question {text!r}.", "Write count.")
     if "" in _product(text):
         raise InvalidRequest(f"{text!r} lacks a name.", "Cross attributes by *, such as A*B.")
-    if not known and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
+    if not are_attributes and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
             f"{text!r} is no term.",
             "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means and quantiles.",
@@ -156,9 +162,11 @@ def _check_joined(domain: Domain, text: str) -> None:
 
 def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None) -> Quantiles:
     """Read the inside of `median(C)` and `quantiles(C, 0.1, 0.9)`, either with `level=0.99` at the end."""
-    column, *rest = parts(inside, ",")
-    level = _number(rest.pop().removeprefix("level=")) if rest and rest[-1].startswith("level=") else LEVEL
-    shares = [_number(part) for part in rest]
+    column, *arguments = parts(inside, ",")
+    level = (
+        _number(arguments.pop().removeprefix("level=")) if arguments and arguments[-1].startswith("level=") else LEVEL
+    )
+    shares = [_number(part) for part in arguments]
     if word == "median" and shares:
         raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
     return quantiles(domain, plain(column), *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))

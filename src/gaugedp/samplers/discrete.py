@@ -14,6 +14,7 @@ from gaugedp.samplers.inverse import InverseTable, decaying_weights
 MAX_SCALE = 2**54  # wider noise would not fit 64-bit integers
 _LAPLACE_TABLE = 64  # scales up to this have one table; larger ones are written in digits
 _DIGIT_BITS = 8
+_LAST_WORD = np.uint64(2**64 - 1)
 
 Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
@@ -21,20 +22,36 @@ Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 def discrete_laplace(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
     """Return `size` draws with P(k) ∝ e^(−|k|/scale) on the integers, shape (size,), dtype int64.
 
-    |k| is written in digits of base 2^8 below a leading digit without bound; given the sign, the digits of a
-    geometric variable are independent, so each is drawn from a table of its own. (−, 0) is rejected, which leaves
-    the two-sided law (Canonne, Kamath and Steinke 2020, section 5).
+    A geometric magnitude with a fair sign, (−, 0) rejected (Canonne, Kamath and Steinke 2020, section 5).
     """
     check_scale(scale)
-    digits = _laplace_digits(scale)
+    return symmetric(size, lambda count: (geometric(count, scale, rng), np.ones(count, dtype=bool)), rng)
 
-    def propose(count: int) -> tuple[np.ndarray, np.ndarray]:
-        magnitude = np.zeros(count, dtype=np.int64)
-        for shift, table in digits:
-            magnitude += table.draw(count, rng) << shift
-        return magnitude, np.ones(count, dtype=bool)
 
-    return _signed(size, propose, rng)
+def geometric(size: int, scale: Fraction, rng: Entropy) -> np.ndarray:
+    """Return `size` draws with P(k) ∝ e^(−k/scale) on 0, 1, 2, …, shape (size,), dtype int64.
+
+    k is written in digits of base 2^8 below a leading digit without bound: the digits of a geometric variable are
+    independent, so each is drawn from a table of its own (Canonne, Kamath and Steinke 2020, section 5).
+    """
+    total = np.zeros(size, dtype=np.int64)
+    for shift, table in _geometric_digits(scale):
+        total += table.draw(size, rng) << shift
+    return total
+
+
+def uniform_below(bounds: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return for each of `bounds` (n,), 1 … 2^62, a uniform whole number from 0 below it, dtype int64.
+
+    A word modulo the bound; words beyond the last whole multiple of it are drawn anew.
+    """
+    limits = bounds.astype(np.uint64)
+    values, undecided = np.zeros(len(limits), dtype=np.int64), np.arange(len(limits))
+    while len(undecided):
+        words, limit = rng.words(len(undecided)), limits[undecided]
+        values[undecided] = words % limit
+        undecided = undecided[words - words % limit > _LAST_WORD - (limit - np.uint64(1))]
+    return values
 
 
 def discrete_gaussian(size: int, variance: Fraction, rng: Entropy) -> np.ndarray:
@@ -42,7 +59,7 @@ def discrete_gaussian(size: int, variance: Fraction, rng: Entropy) -> np.ndarray
     if variance > MAX_SCALE**2:
         check_scale(Fraction(MAX_SCALE + 1))
     half = _half_gaussian(variance)
-    return _signed(size, lambda count: half.lattice(count, rng), rng)
+    return symmetric(size, lambda count: half.lattice(count, rng), rng)
 
 
 def rounded_gaussian(size: int, std: Fraction, rng: Entropy) -> np.ndarray:
@@ -64,8 +81,11 @@ def check_scale(scale: Fraction) -> None:
         )
 
 
-def _signed(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
-    """Give magnitudes a fair sign; reject what `propose` rejects and (−, 0)."""
+def symmetric(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
+    """Return `size` magnitudes with a fair sign: P(±k) ∝ P(magnitude k), also at 0, for (−, 0) is rejected.
+
+    `propose(count)` returns magnitudes (count,) and which of them are kept.
+    """
     result = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
@@ -80,7 +100,7 @@ def _signed(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _laplace_digits(scale: Fraction) -> list[tuple[int, InverseTable]]:
+def _geometric_digits(scale: Fraction) -> list[tuple[int, InverseTable]]:
     """Return pairs (shift, table): the magnitude is Σ digit·2^shift."""
     shift = max(0, (scale.numerator // (scale.denominator * _LAPLACE_TABLE)).bit_length())
     digits = [(shift, InverseTable(decaying_weights(2**shift / scale)))]

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.digest import digest
 from gaugedp.bodies.lp import LpBall
@@ -32,12 +33,7 @@ _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
 _known: dict[str, "GaugeNoise"] = {}
 
-Progress = Callable[[float], object]
 Weights = Callable[[int, int, Entropy], np.ndarray]
-
-
-def silent(share: float) -> None:
-    """Show nothing."""
 
 
 class GaugeNoise(ABC):

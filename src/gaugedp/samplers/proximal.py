@@ -1,16 +1,15 @@
 """The proximal sampler: strongly log-concave laws by exact rejection, with a proof of how near it is."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from gaugedp._progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals
 
-Progress = Callable[[float], object]
 _DESCENTS = 3  # gradient steps towards a proximal point: always as many, whatever the potential
 
 

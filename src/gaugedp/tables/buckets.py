@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.checkpoint import Checkpoint, Sums, owned_folder
@@ -34,10 +35,6 @@ MOST_BUCKETS = 10_000
 Look = Callable[["Plan", bytes], list[np.ndarray]]
 
 
-def silent(share: float) -> None:
-    """Show nothing."""
-
-
 def nothing() -> None:
     """Find no files."""
 
@@ -52,7 +49,7 @@ class Buckets:
     folder: Path | None = None
     origin: Origin | None = None
     find_origin: Callable[[], Origin | None] = field(default=nothing, repr=False)
-    on_progress: Callable[[float], object] = field(default=silent, repr=False)
+    on_progress: Progress = field(default=silent, repr=False)
 
     @classmethod
     def of(cls, source: object) -> "Buckets":

@@ -32,13 +32,13 @@ def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> 
 
     It does not depend on the guarantee, so the last few are cached: a plan for a wanted error asks for it repeatedly.
     """
-    wanted = (body, p, None if weights is None else np.asarray(weights, dtype=float).tobytes())
-    for known, strategy in list(_recent):
-        if known == wanted:
+    request = (body, p, None if weights is None else np.asarray(weights, dtype=float).tobytes())
+    for recent_key, strategy in list(_recent):
+        if recent_key == request:
             return strategy
-    found = _gaussian(body, weights) if p == 2 else _laplace(body, weights)
-    best = min(found, key=lambda strategy: _length(strategy, weights))
-    _recent.append((wanted, best))
+    searched = _gaussian(body, weights) if p == 2 else _laplace(body, weights)
+    best = min(searched, key=lambda strategy: _length(strategy, weights))
+    _recent.append((request, best))
     return best
 
 

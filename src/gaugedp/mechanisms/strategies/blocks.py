@@ -19,11 +19,11 @@ def carried_prefixes(body: Polytope, columns: np.ndarray) -> Dense:
 
     Here as below `columns` is F, the generators of `body`, shape (d, n).
     """
-    known = toeplitz(body)
+    closed_form = toeplitz(body)
     steps = columns - np.pad(columns[:, 1:], ((0, 0), (0, 1)))
-    lags = np.subtract.outer(np.arange(known.n_cells), np.arange(known.n_cells))
-    root = np.where(lags >= 0, square_root(known.n_cells)[np.maximum(lags, 0)], 0.0)
-    return Dense(steps @ root, known.radius, f"{known.describe()} of the prefix sums")
+    lags = np.subtract.outer(np.arange(closed_form.n_cells), np.arange(closed_form.n_cells))
+    root = np.where(lags >= 0, square_root(closed_form.n_cells)[np.maximum(lags, 0)], 0.0)
+    return Dense(steps @ root, closed_form.radius, f"{closed_form.describe()} of the prefix sums")
 
 
 def levelled(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) -> Dense:
@@ -32,30 +32,30 @@ def levelled(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) ->
     F·e_j = L·u_j with u_j = Σ_l P_l·e_j/t_l and ‖P_l·e_j‖² = 1/s_l − 1/s_{l−1}, the same for all cells. The t_l are
     the best for the branching that serves best (docs/theory/matrix.md, section 4).
     """
-    found = [(_noise(columns, sizes, weights), sizes) for sizes in shapes(columns.shape[1])]
-    (_, squares), sizes = min(found, key=lambda one: one[0][0])
-    left = _levels(columns, sizes, np.sqrt(squares))
-    return Dense(left, _radius(body, sizes, squares), f"averages over blocks of {_in_words(sizes)} cells")
+    trees = [(_noise(columns, sizes, weights), sizes) for sizes in shapes(columns.shape[1])]
+    (_, squares), sizes = min(trees, key=lambda tree: tree[0][0])
+    factor = _levels(columns, sizes, np.sqrt(squares))
+    return Dense(factor, _radius(body, sizes, squares), f"averages over blocks of {_in_words(sizes)} cells")
 
 
 def laplace_blocks(body: Polytope, columns: np.ndarray, weights: np.ndarray | None) -> Dense:
     """Return L = F·A⁺ for Laplace noise, A = the weighted block counts of `Tree`, for any F that is written out."""
     scaled = _scaled(columns, weights)
-    found = [(weighted_levels(sizes, _demand(scaled, sizes)), sizes) for sizes in shapes(columns.shape[1])]
-    (_, levels), sizes = min(found, key=lambda one: one[0][0])
+    trees = [(weighted_levels(sizes, _demand(scaled, sizes)), sizes) for sizes in shapes(columns.shape[1])]
+    (_, levels), sizes = min(trees, key=lambda tree: tree[0][0])
     inverse = 1 / np.cumsum((levels**2 * sizes)[::-1])[::-1]
     middle = _levels(columns, sizes, inverse)
-    left = np.hstack([c * _sums(middle, size) for c, size in zip(levels, sizes, strict=True)])
+    factor = np.hstack([c * _sums(middle, size) for c, size in zip(levels, sizes, strict=True)])
     radius = body.coefficient_radius * float(levels.sum()) * UP
-    return Dense(left, radius, f"counts of blocks of {_in_words(sizes)} cells")
+    return Dense(factor, radius, f"counts of blocks of {_in_words(sizes)} cells")
 
 
 def _noise(columns: np.ndarray, sizes: list[int], weights: np.ndarray | None) -> tuple[float, np.ndarray]:
     """Return (radius·‖W⁻¹L‖_F)² for units added or removed, and the t_l² that make it least: (share_l/demand_l)^½."""
     demand = _demand(_scaled(columns, weights), sizes)
     shares = np.diff(1 / np.array(sizes, dtype=float), prepend=0.0)
-    kept = np.maximum(demand, _NOTHING * demand.sum())
-    return float(np.sqrt(kept * shares).sum()) ** 2, np.sqrt(shares / kept)
+    positive = np.maximum(demand, _NOTHING * demand.sum())
+    return float(np.sqrt(positive * shares).sum()) ** 2, np.sqrt(shares / positive)
 
 
 def _radius(body: Polytope, sizes: list[int], squares: np.ndarray) -> float:
@@ -66,7 +66,7 @@ def _radius(body: Polytope, sizes: list[int], squares: np.ndarray) -> float:
     if not body.differences:
         return body.factor * alone**0.5 * UP
     finer = np.append(np.cumsum(parts[::-1])[::-1][1:], 0.0)
-    apart = max(float(found) for found in (2 * inverse / squares + 2 * finer)[1:])
+    apart = max(float(square) for square in (2 * inverse / squares + 2 * finer)[1:])
     return body.factor * max(apart, alone if body.with_zero else 0.0) ** 0.5 * UP
 
 

@@ -66,12 +66,12 @@ class Dense(PrefixStrategy):
 
 def optimal(body: Polytope, weights: np.ndarray | None) -> Dense:
     """Return the best Gaussian strategy of a polytope that can be written out."""
-    found = factorise(body, weights)
-    flat = len(found.left) > found.left.shape[1]
-    cube = None if flat else float(np.linalg.norm(found.inverse, axis=0).sum())
-    return Dense(found.left, found.radius, words_for(found), found.lower, cube)
+    factorisation = factorise(body, weights)
+    flat = len(factorisation.left) > factorisation.left.shape[1]
+    cube = None if flat else float(np.linalg.norm(factorisation.inverse, axis=0).sum())
+    return Dense(factorisation.left, factorisation.radius, words_for(factorisation), factorisation.lower, cube)
 
 
-def words_for(found: Factorisation) -> str:
+def words_for(factorisation: Factorisation) -> str:
     """Return what a factorisation is, with its gap."""
-    return f"an optimal factorisation (gap {found.gap:.0e})"
+    return f"an optimal factorisation (gap {factorisation.gap:.0e})"

@@ -30,10 +30,10 @@ class Interactions:
     @cached_property
     def sets(self) -> list[Axes]:
         """The T of positive dimension, the smallest first, in ascending axes."""
-        found = {subset for block in self.blocks for subset in _subsets(sorted(block))}
-        if len(found) > MOST_SUBSETS:
-            raise InvalidRequest(f"The marginals have {len(found):,} interactions.", "Ask for smaller marginals.")
-        return sorted((axes for axes in found if self.dimension(axes) > 0), key=lambda axes: (len(axes), axes))
+        subsets = {subset for block in self.blocks for subset in _subsets(sorted(block))}
+        if len(subsets) > MOST_SUBSETS:
+            raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Ask for smaller marginals.")
+        return sorted((axes for axes in subsets if self.dimension(axes) > 0), key=lambda axes: (len(axes), axes))
 
     @property
     def blocks(self) -> list[Axes]:
@@ -67,10 +67,10 @@ class Interactions:
         ]
         return np.array([self.dimension(axes) for axes in self.sets]) * np.array(held)
 
-    def apart(self, moved: Sequence[int]) -> np.ndarray:
-        """Return ‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `moved`."""
+    def apart(self, movable: Sequence[int]) -> np.ndarray:
+        """Return ‖P_T(e_i − e_j)‖² for each T, for two cells that differ exactly in the axes `movable`."""
         joint = math.prod(self.structure.shape)
-        inner = [math.prod(-1 if a in moved else self.structure.shape[a] - 1 for a in axes) for axes in self.sets]
+        inner = [math.prod(-1 if a in movable else self.structure.shape[a] - 1 for a in axes) for axes in self.sets]
         return 2 * (self.share - np.array(inner) / joint)
 
     def residual(self, table: np.ndarray, n_axes: int) -> np.ndarray:

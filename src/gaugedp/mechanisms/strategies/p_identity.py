@@ -32,13 +32,13 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
         )
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
-    left, missed = _left(columns, strategy)
+    factor, missed = _left(columns, strategy)
     if missed > _MISSED:  # noise on the merged cells needs no inverse
         strategy = np.eye(n)
-        left, missed = columns, 0.0
+        factor, missed = columns, 0.0
     radius = body.coefficient_radius * (float(np.abs(strategy).sum(axis=0).max()) + missed) * UP
     words = f"{n} merged cells and {len(strategy) - n} sums"
-    return Dense(left, radius, words, cube=_cube(columns, strategy))
+    return Dense(factor, radius, words, cube=_cube(columns, strategy))
 
 
 def _left(columns: np.ndarray, strategy: np.ndarray) -> tuple[np.ndarray, float]:
@@ -47,11 +47,11 @@ def _left(columns: np.ndarray, strategy: np.ndarray) -> tuple[np.ndarray, float]
     A residual ρ in the range of F is L·A·F⁺·ρ up to rounding; twice that is taken, and what each row loses.
     """
     frame, triangle = np.linalg.qr(strategy)
-    left = np.linalg.solve(triangle.T, columns.T).T @ frame.T
-    residual = columns - left @ strategy
+    factor = np.linalg.solve(triangle.T, columns.T).T @ frame.T
+    residual = columns - factor @ strategy
     made_up = np.abs(strategy @ np.linalg.pinv(columns) @ residual).sum(axis=0).max()
     rows = np.abs(residual).max(axis=1) / np.maximum(np.abs(columns).max(axis=1), 1e-300)
-    return left, 2 * float(made_up) + float(rows.max()) + 2.0**-40
+    return factor, 2 * float(made_up) + float(rows.max()) + 2.0**-40
 
 
 def _strategy(sums: np.ndarray) -> np.ndarray:
@@ -69,10 +69,10 @@ def _best_sums(gram: np.ndarray, p: int) -> np.ndarray:
 
     start = uniforms(p * n, research_rng(_PUBLIC_SEED))
     bounds = scipy.optimize.Bounds(0.0, _LARGEST_SUM)
-    found = scipy.optimize.minimize(
+    minimum = scipy.optimize.minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "maxfun": 600}
     )
-    best: np.ndarray = found.x.reshape(p, n) if found.fun < 1 else np.zeros((p, n))
+    best: np.ndarray = minimum.x.reshape(p, n) if minimum.fun < 1 else np.zeros((p, n))
     return best
 
 

@@ -40,8 +40,8 @@ class Ranges(Strategy):
         """C_jj − 2·C_ij + C_ii at the two ends, C the covariance of the prefix sums."""
         table = np.pad(self.inner.covariance(), ((1, 0), (1, 0)))
         first, last = np.triu_indices(self.n_cells)
-        own = np.diag(table)
-        return np.maximum(own[last + 1] - 2 * table[first, last + 1] + own[first], 0.0)
+        diagonal = np.diag(table)
+        return np.maximum(diagonal[last + 1] - 2 * table[first, last + 1] + diagonal[first], 0.0)
 
     @property
     def largest(self) -> np.ndarray:
@@ -65,12 +65,12 @@ def optimal_ranges(body: Polytope) -> Ranges:
     place = np.arange(n)
     gram = (np.minimum.outer(place, place) + 1.0) * (n - np.maximum.outer(place, place))
     coordinates = np.linalg.cholesky(gram).T
-    found = factorise(_like(body, coordinates))
-    matrix = np.cumsum(np.linalg.solve(coordinates, found.left), axis=0)
-    inverse = found.inverse @ coordinates @ (np.eye(n) - np.eye(n, k=-1))
+    factorisation = factorise(_like(body, coordinates))
+    matrix = np.cumsum(np.linalg.solve(coordinates, factorisation.left), axis=0)
+    inverse = factorisation.inverse @ coordinates @ (np.eye(n) - np.eye(n, k=-1))
     prefixes = _like(body, np.tril(np.ones((n, n))))
     radius = radius_of(matrix, inverse, prefixes.symmetric_columns() * body.factor)
-    return Ranges(Dense(matrix, radius, words_for(found)), n, found.lower)
+    return Ranges(Dense(matrix, radius, words_for(factorisation)), n, factorisation.lower)
 
 
 def _like(body: Polytope, columns: np.ndarray) -> Polytope:

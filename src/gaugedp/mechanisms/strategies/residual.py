@@ -35,8 +35,8 @@ class Residual(MarginalNoise):
         joint, start, tables = math.prod(self.interactions.structure.shape), 0, []
         for axes, noise in zip(self.interactions.sets, self.noise, strict=True):
             cells = self.interactions.cells(axes)
-            own = unit[:, start : start + cells].reshape(len(unit), *self.interactions.sizes(axes))
-            tables.append(math.sqrt(noise * (joint / cells)) * self.interactions.residual(own, len(axes)))
+            block = unit[:, start : start + cells].reshape(len(unit), *self.interactions.sizes(axes))
+            tables.append(math.sqrt(noise * (joint / cells)) * self.interactions.residual(block, len(axes)))
             start += cells
         return tables
 
@@ -51,8 +51,8 @@ def residual(body: Polytope, structure: Structure) -> Residual:
     squares, times = _moves(body, interactions)
     noise, lower = _allocation(interactions.demand, squares)
     radius = times * body.factor * math.sqrt(float(_spent(squares, noise).max()))
-    known = times == 1 or body.with_zero  # else one cell is no move of the body
-    return Residual(interactions, noise, radius * UP, lower * body.factor / UP if known else 0.0)
+    is_exact = times == 1 or body.with_zero  # else one cell is no move of the body
+    return Residual(interactions, noise, radius * UP, lower * body.factor / UP if is_exact else 0.0)
 
 
 def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, float]:
@@ -66,8 +66,8 @@ def _moves(body: Polytope, interactions: Interactions) -> tuple[np.ndarray, floa
     movable = [axis for axis, size in enumerate(interactions.structure.shape) if size > 1]
     if 2 ** len(movable) > _MOST_PATTERNS:
         return interactions.share[None], 2.0
-    kinds = [moved for count in range(1, len(movable) + 1) for moved in combinations(movable, count)]
-    rows = [interactions.apart(moved) for moved in kinds] + ([interactions.share] if body.with_zero else [])
+    kinds = [axes for count in range(1, len(movable) + 1) for axes in combinations(movable, count)]
+    rows = [interactions.apart(axes) for axes in kinds] + ([interactions.share] if body.with_zero else [])
     return np.array(rows), 1.0
 
 

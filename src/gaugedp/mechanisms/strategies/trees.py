@@ -102,15 +102,15 @@ def block_sizes(branching: int, height: int) -> list[int]:
 def best_tree(body: Polytope, ranges: bool) -> Tree:
     """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges)."""
     n = body.generators.n_generators
-    found = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
-    (_, weights), sizes = min(found, key=lambda one: one[0][0])
+    trees = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
+    (_, weights), sizes = min(trees, key=lambda tree: tree[0][0])
     return Tree(n, sizes[-2] if len(sizes) > 1 else 2, weights, body.coefficient_radius * float(weights.sum()) * UP)
 
 
 def shapes(n_cells: int) -> list[list[int]]:
     """Return the block sizes k^h, …, k, 1 of the trees worth a try, k^h ≥ n, k = ⌈n^(1/h)⌉."""
-    wanted = {max(2, math.ceil(n_cells ** (1 / height) - 1e-9)) for height in range(1, 18)}
-    return [block_sizes(branching, height_for(n_cells, branching)) for branching in sorted(wanted)]
+    branchings = {max(2, math.ceil(n_cells ** (1 / height) - 1e-9)) for height in range(1, 18)}
+    return [block_sizes(branching, height_for(n_cells, branching)) for branching in sorted(branchings)]
 
 
 def height_for(n_cells: int, branching: int) -> int:

@@ -23,6 +23,6 @@ def best_weights(parts: np.ndarray, demand: np.ndarray) -> np.ndarray:
     size = parts.shape[1]
     starts = [np.zeros(size), np.where(np.arange(size) == size - 1, 0.0, -4.0)]
     method = "BFGS" if size <= _FEW else "L-BFGS-B"
-    found = [scipy.optimize.minimize(log_cost, start, jac=True, method=method) for start in starts]
-    c = np.exp(np.maximum(min(found, key=lambda one: float(one.fun)).x, -600.0))
+    minima = [scipy.optimize.minimize(log_cost, start, jac=True, method=method) for start in starts]
+    c = np.exp(np.maximum(min(minima, key=lambda minimum: float(minimum.fun)).x, -600.0))
     return c / c.sum()

@@ -16,12 +16,13 @@ _TOLERANCE = 1e-12  # of the residual, relative to the operator and the answers
 
 def answerable(query: Query, undone: str) -> None:
     """Refuse a question that cannot be made consistent, before anything is spent."""
-    if not isinstance(query, Workload):
+    workload = query.linear
+    if workload is None:
         raise InvalidRequest(
             "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
         )
-    size = query.operator.n_generators
-    if not _marginals_only(query) and size > MOST_CELLS:
+    size = workload.operator.n_generators
+    if not _marginals_only(workload) and size > MOST_CELLS:
         raise InvalidRequest(
             f"Consistency over a joint table of {size:,} cells is not computed.",
             f'Ask for at most {MOST_CELLS:,}, or for marginals alone, or leave out "consistent".',
@@ -62,8 +63,8 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
         rmatvec=lambda y: columns.adjoint(scales * y.ravel()),
         dtype=float,
     )
-    found = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
-    return np.asarray(steps * columns.apply(found[0]))
+    solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=_MOST_STEPS)
+    return np.asarray(steps * columns.apply(solution[0]))
 
 
 def _above_zero(deviations: np.ndarray) -> np.ndarray:
@@ -78,5 +79,5 @@ def _marginals_only(query: Workload) -> bool:
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:
     """Whether every vector of answers is consistent, such as those of prefix sums alone; told without arithmetic."""
-    known = columns.counting and all(piece.cells.injective for piece in columns.pieces)
-    return known and columns.rank == columns.ambient_dim
+    is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
+    return is_injective and columns.rank == columns.ambient_dim

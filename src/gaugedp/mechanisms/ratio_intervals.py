@@ -1,4 +1,4 @@
-"""By how much noise can move one answer less a multiple of another: what an interval of their quotient is made of.
+"""Quantiles of |a − m·b| for noise (a, b): the half-widths of Fieller intervals for ratios of released answers.
 
 For released S = s + a and N = n + b with s = m·n, S − m·N = a − m·b. So the m with |S − m·N| ≤ q(m) hold the true
 quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) where the noise is
@@ -12,7 +12,7 @@ import numpy as np
 
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.mechanisms.spread import safe_rank
+from gaugedp.mechanisms.noise_widths import safe_rank
 
 PLACES = 9  # of m, from −1 to 1
 _MOST_TRIALS, _FEWEST_TRIALS = 20_000, 2000
@@ -39,17 +39,19 @@ class Quotients:
         the lattice of both, for what chords fall short of; or the widths of both at (1 + level)/2 together, where there
         are too few draws or that is less. Pairs whose own widths are the same get the larger.
         """
-        each = self._noise.half_widths((1 + level) / 2) * self._units
-        both = self._along(each)
+        half_widths = self._noise.half_widths((1 + level) / 2) * self._units
+        both = self._along(half_widths)
         rank = None if self._trials is None else safe_rank(len(self._trials), level)
         if self._trials is None or rank is None:
             return both
-        found = _rounded_up(self._trials[rank] + self._along(float(self._noise.lattice_step) * self._units))
-        _, alike = np.unique(np.column_stack([each[self._first], each[self._second]]), axis=0, return_inverse=True)
-        most = np.zeros((alike.max() + 1, PLACES))
-        np.maximum.at(most, alike.ravel(), found)
-        chosen = most[alike.ravel()]
-        return np.where(chosen.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True), chosen, both)
+        quantiles = _rounded_up(self._trials[rank] + self._along(float(self._noise.lattice_step) * self._units))
+        _, alike = np.unique(
+            np.column_stack([half_widths[self._first], half_widths[self._second]]), axis=0, return_inverse=True
+        )
+        largest = np.zeros((alike.max() + 1, PLACES))
+        np.maximum.at(largest, alike.ravel(), quantiles)
+        by_trials = largest[alike.ravel()]
+        return np.where(by_trials.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True), by_trials, both)
 
     def _along(self, sizes: np.ndarray) -> np.ndarray:
         """Return size of the first + |m|·size of the second, at PLACES: straight on both sides of m = 0, a place."""

@@ -12,7 +12,7 @@ from gaugedp.bodies import Ellipsoid, LpBall, Polytope, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
-from gaugedp.mechanisms.shaped import ShapedNoise
+from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers import gauge_noise
 from tests.mechanisms.registry import DOMAIN, REPLACED, ROW
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
@@ -57,7 +57,7 @@ def test_the_error_of_the_ellipsoid(name: str) -> None:
     body = Polytope.symmetric_hull(KNORM[name][0])
     mechanism = EllipsoidNoise.calibrate(body, ONE)
     assert mechanism.error() == pytest.approx(ELLIPSOID[name], rel=0.015)
-    assert mechanism.shape.gauge(KNORM[name][0].T).max() <= mechanism.stretch
+    assert mechanism.shape.gauge(KNORM[name][0].T).max() <= mechanism.scale_factor
     assert mechanism.exactness == "idealized"
 
 
@@ -79,11 +79,11 @@ BODIES = {
 
 
 @pytest.fixture(params=BODIES, scope="module")
-def mechanism(request) -> ShapedNoise:
+def mechanism(request) -> NormNoise:
     return gd.KNorm.calibrate(BODIES[request.param], ONE)
 
 
-def test_the_guarantee_and_the_kind_of_it(mechanism: ShapedNoise) -> None:
+def test_the_guarantee_and_the_kind_of_it(mechanism: NormNoise) -> None:
     if mechanism.noise.walks:
         assert mechanism.exactness == "mixing"
         assert mechanism.guarantee == gd.ApproxDP(1.0, 1e-9)
@@ -94,13 +94,13 @@ def test_the_guarantee_and_the_kind_of_it(mechanism: ShapedNoise) -> None:
         assert mechanism.steps == 0
 
 
-def test_a_walk_says_that_it_is_not_pure(mechanism: ShapedNoise) -> None:
+def test_a_walk_says_that_it_is_not_pure(mechanism: NormNoise) -> None:
     """Asked was PureDP(1); what is guaranteed stands in the description, and so in plans, releases and reports."""
     assert ("not pure: its allowance is δ = 1e-09" in mechanism.describe()) == mechanism.noise.walks
     assert ("ApproxDP(1, 1e-09), mixing" in repr(mechanism)) == mechanism.noise.walks
 
 
-def test_the_noise_has_the_error_and_the_variances_it_says(mechanism: ShapedNoise) -> None:
+def test_the_noise_has_the_error_and_the_variances_it_says(mechanism: NormNoise) -> None:
     """4,000 draws with a fixed key: within five standard errors (walks: of 32 chains)."""
     noise = mechanism.sample_noise(4000, gd.research_rng(11))
     lengths = np.linalg.norm(noise, axis=1)
@@ -112,7 +112,7 @@ def test_the_noise_has_the_error_and_the_variances_it_says(mechanism: ShapedNois
     assert (np.abs(noise.mean(axis=0)) <= 4.5 * noise.std(axis=0) / 4000**0.5 + 1e-12).all()
 
 
-def test_the_widths_hold(mechanism: ShapedNoise) -> None:
+def test_the_widths_hold(mechanism: NormNoise) -> None:
     noise = np.abs(mechanism.sample_noise(4000, gd.research_rng(12)))
     for level in (0.5, 0.95):
         allowed = 5 * (level * (1 - level) / (250 if mechanism.noise.walks else 4000)) ** 0.5
@@ -125,7 +125,7 @@ def test_the_widths_hold(mechanism: ShapedNoise) -> None:
             assert together <= level + allowed + 0.02
 
 
-def test_noise_lies_on_the_lattice(mechanism: ShapedNoise) -> None:
+def test_noise_lies_on_the_lattice(mechanism: NormNoise) -> None:
     step = float(mechanism.lattice_step)
     drawn = mechanism.sample_noise(5, gd.research_rng(1)) / step
     assert (drawn == np.round(drawn)).all()
@@ -137,14 +137,14 @@ def test_noise_lies_on_the_lattice(mechanism: ShapedNoise) -> None:
         prepared(answer)
 
 
-def test_it_covers_its_body_and_smaller_ones_only(mechanism: ShapedNoise) -> None:
+def test_it_covers_its_body_and_smaller_ones_only(mechanism: NormNoise) -> None:
     body = mechanism.body
-    assert mechanism.covers(body)
-    assert not mechanism.covers(LpBall(body.ambient_dim + 1, 1))
-    assert not mechanism.covers(gd.bodies.scaled(body, 1.01))
+    assert mechanism.is_valid_for(body)
+    assert not mechanism.is_valid_for(LpBall(body.ambient_dim + 1, 1))
+    assert not mechanism.is_valid_for(gd.bodies.scaled(body, 1.01))
     if not isinstance(body, Ellipsoid):
         whole = is_integer(body)  # half of a count is none: such answers would have to be rounded
-        assert mechanism.covers(gd.bodies.scaled(body, 0.5)) is not whole
+        assert mechanism.is_valid_for(gd.bodies.scaled(body, 0.5)) is not whole
 
 
 def test_real_answers_pay_for_their_rounding() -> None:
@@ -153,9 +153,9 @@ def test_real_answers_pay_for_their_rounding() -> None:
         mechanism = gd.KNorm.calibrate(BODIES[name], ONE)
         body, step = BODIES[name], float(mechanism.lattice_step)
         corners = body.argmax(np.eye(body.ambient_dim)) + step * np.sign(np.eye(body.ambient_dim) + 0.5)
-        assert (body.gauge(corners) <= mechanism.stretch).all()
-        assert mechanism.stretch < 1.002
-    assert gd.KNorm.calibrate(BODIES["question"], ONE).stretch == pytest.approx(1, abs=2e-9)
+        assert (body.gauge(corners) <= mechanism.scale_factor).all()
+        assert mechanism.scale_factor < 1.002
+    assert gd.KNorm.calibrate(BODIES["question"], ONE).scale_factor == pytest.approx(1, abs=2e-9)
     assert gd.KNorm.calibrate(BODIES["question"], ONE).lattice_step == Fraction(1)
 
 
@@ -249,8 +249,8 @@ def test_weights_shape_the_cube() -> None:
     mechanism = gd.Cube.calibrate(LpBall(3, np.inf, 2.0), ONE, weights)
     deviations = np.sqrt(mechanism.variances)
     assert deviations / deviations[0] == pytest.approx(weights, rel=0.03)
-    assert mechanism.covers(LpBall(3, np.inf, 1.9))
-    assert not mechanism.covers(LpBall(3, np.inf, 2.1))
+    assert mechanism.is_valid_for(LpBall(3, np.inf, 1.9))
+    assert not mechanism.is_valid_for(LpBall(3, np.inf, 2.1))
 
 
 # -- what a sceptic found --------------------------------------------------------------------------------
@@ -280,8 +280,8 @@ def test_noise_on_another_lattice_is_never_added_to_counts() -> None:
     body = query.sensitivity(unit)
     for kind in (gd.KNorm, gd.NIM, gd.EllipsoidNoise):
         mechanism = kind.calibrate(Polytope.symmetric_hull(1e6 * body.columns(), 1e-6), ONE)
-        assert not mechanism.covers(body)
-        assert not kind.calibrate(body, ONE).covers(Polytope.symmetric_hull(body.columns()))
+        assert not mechanism.is_valid_for(body)
+        assert not kind.calibrate(body, ONE).is_valid_for(Polytope.symmetric_hull(body.columns()))
     import pandas as pd
 
     table = gd.Table.scan(pd.DataFrame({"a": [1, 2]}), domain=domain, unit=unit, name="t")

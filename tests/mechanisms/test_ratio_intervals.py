@@ -7,7 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.entropy import research_rng
-from gaugedp.mechanisms.quotients import PLACES, Quotients, quotients
+from gaugedp.mechanisms.ratio_intervals import PLACES, Quotients, quotients
 from gaugedp.queries.estimates import Estimate, quotient_terms
 
 DOMAIN = gd.Domain.of(

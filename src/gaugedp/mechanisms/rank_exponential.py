@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._progress import Progress
 from gaugedp._validate import between, decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
@@ -20,9 +21,9 @@ from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.base import Finish, Mechanism, Progress
-from gaugedp.mechanisms.choose import pure_within
+from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
 
 _DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
@@ -44,7 +45,7 @@ class RankExponential(Mechanism):
     Theorem. Between neighbours the d of all cells together move by at most Δ = `rank_sensitivity`, whatever t is, so
     each draw, in all cells at once, is ExponentialLoss(ε); a quantile is one draw at 2ε and two at ε = `epsilon`.
     Whatever the histogram, all intervals hold all their true quantiles at once with probability `level`.
-    docs/theory/quantiles.md
+    docs/theory/rank_exponential.md
     """
 
     body: Polytope
@@ -66,18 +67,18 @@ class RankExponential(Mechanism):
 
         `body` belongs to the counts of a histogram. An answer gets half of ε and each end a quarter (pure).
         """
-        asked = tuple(sorted(quantiles))
-        between(0, 1, level=level, **{f"quantile_{i}": quantile for i, quantile in enumerate(asked)})
-        if not isinstance(body, Polytope) or not asked or len(set(asked)) < len(asked):
+        shares = tuple(sorted(quantiles))
+        between(0, 1, level=level, **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)})
+        if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest("Quantiles need a histogram and different numbers.", "Give the body and each once.")
         _shape(body)
-        if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in asked):
+        if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in shares):
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
-        epsilon = _epsilon(guarantee, len(asked))
-        made = cls(body, _guarantee(epsilon, len(asked)), asked, level, first, epsilon)
-        if any(made.shift(quantile) * quantile.denominator > _LARGEST_SHIFT for quantile in asked):
+        epsilon = _epsilon(guarantee, len(shares))
+        mechanism = cls(body, _guarantee(epsilon, len(shares)), shares, level, first, epsilon)
+        if any(mechanism.shift(quantile) * quantile.denominator > _LARGEST_SHIFT for quantile in shares):
             raise InvalidRequest(f"{guarantee!r} is too small a guarantee for quantiles.", "Give a larger one.")
-        return made
+        return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
         """Return the mechanism for the same histogram and quantiles; itself for the composition that it keeps."""
@@ -118,8 +119,8 @@ class RankExponential(Mechanism):
         quantile, shift, rate = self._aims[0][0]
         gaps = runs.gaps(quantile, shift)
         weights = np.exp(-float(rate / quantile.denominator) * (gaps - gaps.min()))
-        found = np.repeat(weights, runs.lengths)
-        return found / found.sum()
+        shares = np.repeat(weights, runs.lengths)
+        return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return a bound on the expected ℓ₁ or ℓ₂ norm of the answers' rank distances, in rows.
@@ -130,10 +131,12 @@ class RankExponential(Mechanism):
         one_of(("1", "2"), norm=f"{norm:g}")
         size = math.log(self.n_values)
         scales = np.ones(self.n_cells * len(self.quantiles)) if weights is None else np.asarray(weights, dtype=float)
-        each = np.tile([1 / (2 * float(self.rate(quantile))) for quantile in self.quantiles], self.n_cells) / scales
+        mean_gaps = (
+            np.tile([1 / (2 * float(self.rate(quantile))) for quantile in self.quantiles], self.n_cells) / scales
+        )
         if norm == 1:
-            return float((size + 1) * each.sum())
-        return float(math.sqrt(size**2 + 2 * size + 2) * np.linalg.norm(each))
+            return float((size + 1) * mean_gaps.sum())
+        return float(math.sqrt(size**2 + 2 * size + 2) * np.linalg.norm(mean_gaps))
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return how many rows the intervals that are released reach to either side, at most, shape (answers,).
@@ -144,14 +147,19 @@ class RankExponential(Mechanism):
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
         count = self.n_values * 4 * cells * len(self.quantiles) / (1 - level)
-        reach = [float(self.shift(one) + Fraction(math.log(count) * _UP) / self.rate(one)) for one in self.quantiles]
+        reach = [
+            float(self.shift(quantile) + Fraction(math.log(count) * _UP) / self.rate(quantile))
+            for quantile in self.quantiles
+        ]
         return np.full(self.n_cells * len(self.quantiles), max(reach))
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether the body belongs to a histogram of the same form whose ranks move no further."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
-        return all(rank_sensitivity(body, one) <= rank_sensitivity(self.body, one) for one in self.quantiles)
+        return all(
+            rank_sensitivity(body, quantile) <= rank_sensitivity(self.body, quantile) for quantile in self.quantiles
+        )
 
     def describe(self) -> str:
         """Return the weights, the shift and the number of values."""
@@ -162,14 +170,14 @@ class RankExponential(Mechanism):
             f"ends aimed {shift} rows off"
         )
 
-    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[Finish]:  # noqa: ARG002
-        return [partial(self._finish, Entropy(rng.integer(256))) for _ in range(size)]
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
+        return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
-    def _finish(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
+    def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
         """Return the answers, the lower and the upper ends, in steps, of histograms (cells·values,)."""
         tables = answer.reshape(self.n_cells, self.n_values)
-        drawn = np.array([self._drawn(_Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
-        values, lower, upper = np.sort(drawn, axis=2).transpose(1, 0, 2).reshape(3, -1)
+        places = np.array([self._drawn(_Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
+        values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
         return self.first + np.concatenate([values, np.minimum(lower, values), np.maximum(upper, values)])
 
     def _drawn(self, runs: "_Runs", stream: Entropy) -> list[list[int]]:
@@ -179,7 +187,7 @@ class RankExponential(Mechanism):
     def _aims(self) -> list[list[tuple[Fraction, Fraction, Fraction]]]:
         """(quantile, shift, rate) for each draw: answers at twice the rate, then lower ends, then upper ends."""
         return [
-            [(one, side * self.shift(one), speed * self.rate(one)) for one in self.quantiles]
+            [(quantile, side * self.shift(quantile), speed * self.rate(quantile)) for quantile in self.quantiles]
             for side, speed in ((0, 2), (-1, 1), (1, 1))
         ]
 
@@ -231,8 +239,8 @@ def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:
     cell; times the rows of a unit.
     """
     alone = max(quantile, 1 - quantile)
-    moved = Fraction(1) if _shape(body)[0] == 1 else 2 * alone
-    return Fraction(body.factor) * (moved if body.differences else alone)
+    cells_apart = Fraction(1) if _shape(body)[0] == 1 else 2 * alone
+    return Fraction(body.factor) * (cells_apart if body.differences else alone)
 
 
 def _is_histogram(body: Polytope) -> bool:
@@ -255,17 +263,17 @@ def _guarantee(epsilon: float, count: int) -> Guarantee:
     return count * ExponentialLoss(2 * epsilon) + 2 * count * ExponentialLoss(epsilon)
 
 
-def _epsilon(asked: Guarantee, count: int) -> float:
+def _epsilon(guarantee: Guarantee, count: int) -> float:
     """Return the ε of an end, rounded down: `count` answers at 2ε and twice as many ends at ε keep what is asked."""
-    match asked:
+    match guarantee:
         case ZCDP(rho=rho) if rho > 0:
             return _rounded(Fraction(math.sqrt(4 * rho / (3 * count)) / _UP))  # count·((2ε)² + 2ε²)/8 = ρ
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
             return _tight(epsilon, delta, count)
-        case PureDP() | ApproxDP() | GaussianDP() if pure_within(asked).epsilon_value > 0:
-            return _rounded(decimal(pure_within(asked).epsilon_value) / (4 * count))
+        case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
+            return _rounded(decimal(pure_within(guarantee).epsilon_value) / (4 * count))
     raise InvalidRequest(
-        f"Quantiles cannot be drawn for {asked!r}.", "Give a guarantee with epsilon, rho or mu above 0."
+        f"Quantiles cannot be drawn for {guarantee!r}.", "Give a guarantee with epsilon, rho or mu above 0."
     )
 
 
@@ -305,7 +313,7 @@ def _below(count: int, rng: Entropy) -> int:
     """Return a uniform whole number below `count`: a number of as many bits, drawn again until it is below."""
     n_bits = (count - 1).bit_length()
     while n_bits:
-        found = rng.integer(n_bits)
-        if found < count:
-            return found
+        word = rng.integer(n_bits)
+        if word < count:
+            return word
     return 0

@@ -20,7 +20,7 @@ import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.quantiles import RankExponential, _below, _Runs, rank_sensitivity
+from gaugedp.mechanisms.rank_exponential import RankExponential, _below, _Runs, rank_sensitivity
 
 HALF, LOW, HIGH = Fraction(1, 2), Fraction(1, 10), Fraction(4, 5)
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
@@ -232,11 +232,11 @@ def test_the_sensitivity_is_the_support_of_the_body(unit, n_groups, share) -> No
 
 def test_what_covers_what() -> None:
     mechanism = made([HALF], REPLACED)
-    assert mechanism.covers(made([HALF], ROW).body)
-    assert not made([HALF], ROW).covers(mechanism.body)
-    assert not mechanism.covers(made([HALF], ROW, n_values=5).body)
-    assert not mechanism.covers(gd.bodies.LpBall(4, 1, 1.0))
-    assert not mechanism.covers(made([HALF], PERSON_REPLACED).body)
+    assert mechanism.is_valid_for(made([HALF], ROW).body)
+    assert not made([HALF], ROW).is_valid_for(mechanism.body)
+    assert not mechanism.is_valid_for(made([HALF], ROW, n_values=5).body)
+    assert not mechanism.is_valid_for(gd.bodies.LpBall(4, 1, 1.0))
+    assert not mechanism.is_valid_for(made([HALF], PERSON_REPLACED).body)
 
 
 # -- calibration -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.digest import digest
@@ -20,7 +21,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, Progress, is_integer, silent
+from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
@@ -30,8 +31,8 @@ _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShapedNoise(AdditiveNoise, ABC):
-    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `stretch` with body ⊆ Δ·S.
+class NormNoise(AdditiveNoise, ABC):
+    """Noise of density ∝ e^{−ε‖z‖_S/Δ}, S = `shape`, rounded to the lattice; Δ = `scale_factor` with body ⊆ Δ·S.
 
     `noise` draws it at ε = Δ = 1.
 
@@ -47,7 +48,7 @@ class ShapedNoise(AdditiveNoise, ABC):
     shape: Body
     noise: GaugeNoise
     epsilon: float
-    stretch: float
+    scale_factor: float
     step: Fraction
     form: ClassVar[str] = "shaped"
 
@@ -62,7 +63,7 @@ class ShapedNoise(AdditiveNoise, ABC):
         """ "mixing" for a walk, else "idealized": the law is exact in real arithmetic."""
         return "mixing" if self.noise.walks else "idealized"
 
-    def recalibrated(self, guarantee: Guarantee) -> "ShapedNoise":
+    def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
         """Return the same noise at the ε of PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
         epsilon, satisfied = pure_or_approx(guarantee, self.noise.walks)
         return replace(self, guarantee=satisfied, epsilon=epsilon)
@@ -97,12 +98,12 @@ class ShapedNoise(AdditiveNoise, ABC):
     @cached_property
     def variances(self) -> np.ndarray:
         """From the second moment of the body where that is known and rounding is small beside it, else from trials."""
-        known = self.noise.squares
-        if known is not None:
+        squares = self.noise.squares
+        if squares is not None:
             rank = self.noise.rank
-            found = (rank + 1) * (rank + 2) * known * self._scale**2
-            if found.min() > 1 or self.step != 1:
-                return (found + 1 / 12) * float(self.step) ** 2
+            in_steps = (rank + 1) * (rank + 2) * squares * self._scale**2
+            if in_steps.min() > 1 or self.step != 1:
+                return (in_steps + 1 / 12) * float(self.step) ** 2
         return (self._trials**2).mean(axis=(0, 1)) * float(self.step) ** 2
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -126,18 +127,18 @@ class ShapedNoise(AdditiveNoise, ABC):
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0).max(axis=2)
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
-    def covers(self, body: Body) -> bool:
+    def is_valid_for(self, body: Body) -> bool:
         """Whether it is the body that the noise was made for, or a multiple of it that is no larger."""
         if body.ambient_dim != self.body.ambient_dim or type(body) is not type(self.body):
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding to be paid for
             return False
-        (kind, size), (own, most) = _kind_and_size(body), _kind_and_size(self.body)
-        return size <= most and digest(kind) == digest(own)
+        (kind, size), (own_kind, own_size) = _kind_and_size(body), _kind_and_size(self.body)
+        return size <= own_size and digest(kind) == digest(own_kind)
 
     @property
     def _scale(self) -> float:
-        return self.stretch / self.epsilon / float(self.step)
+        return self.scale_factor / self.epsilon / float(self.step)
 
     @cached_property
     def _trials(self) -> np.ndarray:
@@ -174,7 +175,9 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
 
 
 def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]:
-    """Return the step of the lattice, and Δ with every difference of rounded answers in Δ·shape, body ⊆ inside·shape.
+    """Return (step, Δ) such that answers of neighbours, rounded to step·ℤ^d, differ by a point of Δ·shape.
+
+    Requires body ⊆ inside·shape.
 
     Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), and so
     fine that the point of step·[−1, 1]^d which that adds makes Δ at most a thousandth larger, or 2^−40 of the radius

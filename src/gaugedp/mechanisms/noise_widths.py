@@ -1,6 +1,7 @@
 """How long and how wide noise is that is a linear map of independent normal or Laplace variables, rounded."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy
@@ -10,18 +11,25 @@ _GRID = 200  # counts for which Chernoff's bound is computed
 
 
 def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
-    """Return E√S for S = Σ values·χ²(counts), to 1e−4: (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt on a grid of log t."""
-    kept = values > 1e-14 * values.max(initial=0.0)
-    values, counts = values[kept], counts[kept]
+    """Return E√S for S = Σ values·χ²(counts), to 1e−4."""
+    is_large = values > 1e-14 * values.max(initial=0.0)
+    values, counts = values[is_large], counts[is_large]
     if not len(values):
         return 0.0
-    mean = float(values @ counts)
+    return mean_root(float(values @ counts), lambda t: -0.5 * (np.log1p(2 * np.multiply.outer(t, values)) @ counts))
+
+
+def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Return E√S = (2√π)⁻¹·∫ (1 − E e^(−tS))·t^(−3/2) dt on a grid of log t, from E S and log E e^(−tS), S ≥ 0.
+
+    Below the grid 1 − E e^(−tS) is t·E S, above it 1; both tails are added in closed form.
+    """
     log_t = np.linspace(-30, 40, 1401) - math.log(mean)
     t = np.exp(log_t)
-    log_moment = -0.5 * (np.log1p(2 * np.multiply.outer(t, values)) @ counts)
-    integrand = -np.expm1(log_moment) / np.sqrt(t)
+    integrand = -np.expm1(log_moment(t)) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t
     core = float((integrand[1:] + integrand[:-1]) @ np.diff(log_t)) / 2
-    return (core + 2 * mean * math.sqrt(t[0]) + 2 / math.sqrt(t[-1])) / (2 * math.sqrt(math.pi))
+    below, above = 2 * mean * math.sqrt(t[0]), 2 / math.sqrt(t[-1])
+    return (core + below + above) / (2 * math.sqrt(math.pi))
 
 
 def rounded_variances(stds: np.ndarray) -> np.ndarray:

@@ -1,0 +1,94 @@
+"""For which bodies a plan weighs noise of the body's own shape: draws are made in seconds, and it is worth having."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.norm_noise import NormNoise
+from gaugedp.mechanisms.pure_within import pure_within
+
+N = TypeVar("N", bound=NormNoise)
+
+MOST_ANSWERS = 2000  # trial draws of this many coordinates take a second
+MANY_ANSWERS = f"there are more than {MOST_ANSWERS:,} answers"
+TOO_WIDE = "its noise would not fit 64-bit numbers"
+_FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
+_MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
+_LONG = 100
+
+
+def body_noise(
+    calibrate: Callable[[Body, Guarantee], N], body: Body, guarantee: Guarantee, weights: np.ndarray | None
+) -> Iterator[N]:
+    """Yield noise of the polytope's norm where facets are listed in a second, or a walk is allowed and takes seconds.
+
+    A walk is allowed where δ > 0. With as many distinct generators as the rank, it would be noise on the cells.
+    """
+    rank, count = size(body)
+    walks_allowed = _allows_walks(guarantee)
+    listed = count <= _FEW_POINTS.get(rank, 0)
+    if rank == count or not (listed or (rank > 1 and walks_allowed)):
+        return
+    pure = pure_within(guarantee)
+    with contextlib.suppress(InvalidRequest):  # a walk that mixes too slowly
+        mechanism = calibrate(body, guarantee if walks_allowed else pure)
+        mechanism.error(2, weights)
+        if walks_allowed or mechanism.guarantee == pure:  # facets that cannot be told apart are walked: not pure
+            yield mechanism
+
+
+def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
+    """Return why `body_noise` yields nothing, in words."""
+    if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
+        return MANY_ANSWERS
+    rank, count = size(body)
+    if 0 < count == rank:
+        return "here noise on the cells, as Identity or Laplace"
+    if rank == 1:
+        return "in one direction it is the same as Laplace"
+    if count > _FEW_POINTS.get(rank, 0) and not _allows_walks(guarantee):
+        return "needs a random walk, and so a δ"
+    return "its draws would take too long"
+
+
+def is_long(body: Body, weights: np.ndarray | None) -> bool:
+    """Whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
+    rank, _ = size(body)
+    if rank < 2 or not isinstance(body, Polytope):
+        return False
+    columns = _distinct(body).columns
+    lengths = np.linalg.svd(columns if weights is None else columns / weights[:, None], compute_uv=False)
+    return bool(lengths[0] > _LONG * lengths[rank - 1])
+
+
+def why_not_long(body: Body, weights: np.ndarray | None) -> str:
+    """Return nothing where the body is long."""
+    return "" if is_long(body, weights) else f"for bodies {_LONG} times longer in one direction than in another"
+
+
+def size(body: Body) -> tuple[int, int]:
+    """Return rank and number of distinct generators of a polytope for few answers, found quickly; else (0, 0)."""
+    if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
+        return 0, 0
+    count = body.generators.n_generators
+    count = count * (count - 1) // 2 if body.differences else count
+    if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
+        return 0, 0
+    distinct = _distinct(body)
+    return distinct.rank, distinct.coordinates.shape[1]
+
+
+def _distinct(body: Polytope) -> Prepared:
+    return prepared(body.symmetric_columns()) if body.differences else body.prepared
+
+
+def _allows_walks(guarantee: Guarantee) -> bool:
+    return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0

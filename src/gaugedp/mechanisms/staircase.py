@@ -1,0 +1,195 @@
+"""The staircase mechanism on the integers: the least expected error for one answer."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._validate import decimal, one_of
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
+from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.samplers.choice import choose
+from gaugedp.samplers.discrete import MAX_SCALE, check_scale, geometric, symmetric, uniform_below
+from gaugedp.samplers.laws import SymmetricLaw
+
+
+@dataclass(frozen=True)
+class StaircaseLaw(SymmetricLaw):
+    """P(k) ∝ e^(−ε·⌊|k|/Δ⌋)·(1 if |k| mod Δ < r, else e^(−ε)), with Δ = `period` and 1 ≤ r = `stair` ≤ Δ.
+
+    |k| is Δ·G + J: G geometric, J uniform on the first r places of a period or, e^(−ε) times as likely each, on the
+    others.
+    """
+
+    epsilon: Fraction
+    period: int
+    stair: int
+
+    def __post_init__(self) -> None:
+        check_scale(self.period * (1 + 1 / self.epsilon))
+
+    @classmethod
+    def narrowest(cls, epsilon: Fraction, period: int) -> "StaircaseLaw":
+        """Return the law with the stair of least E|N|, which is convex in the stair (docs/theory/staircase.md)."""
+        q = _odds(epsilon)
+        middle = period * math.sqrt(q / (1 + q)) / (1 + math.sqrt(q / (1 + q))) + 0.5  # Δ(√(q + q²) − q) + 1/2
+        stairs = {min(max(1, math.floor(middle) + shift), period) for shift in (-1, 0, 1)}
+        return min((cls(epsilon, period, stair) for stair in sorted(stairs)), key=lambda law: law.mean_size)
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent draws, dtype int64, exactly from the law."""
+
+        def propose(count: int) -> tuple[np.ndarray, np.ndarray]:
+            places = np.array([self.stair, self.period - self.stair])  # of weight 1, and of weight e^(−ε)
+            parts = choose(np.arange(2), self.epsilon, count, rng, places)
+            within = parts * self.stair + uniform_below(places[parts], rng)
+            return geometric(count, 1 / self.epsilon, rng) * self.period + within, np.ones(count, dtype=bool)
+
+        return symmetric(size, propose, rng)
+
+    @property
+    def mean_size(self) -> float:
+        """(2Δq·(r + Δq) + r(r − 1) + qΔ(Δ − 1))/(2r − 1 + 2Δq), q = 1/(e^ε − 1)."""
+        q, period, stair = _odds(self.epsilon), self.period, self.stair
+        return (2 * period * q * self._places + stair * (stair - 1) + q * period * (period - 1)) / self._total
+
+    @property
+    def variance(self) -> float:
+        """The second moment by periods, as docs/theory/staircase.md has it."""
+        q, period, stair = _odds(self.epsilon), float(self.period), float(self.stair)
+        first = stair * (stair - 1) + q * period * (period - 1)
+        second = _squares(stair) + q * _squares(period)
+        return 2 * (period**2 * self._places * q * (1 + 2 * q) + period * q * first + second) / self._total
+
+    def coverage(self, width: np.ndarray) -> np.ndarray:
+        """1 − 2·e^(−εk)·(max(r − j, 0) + e^(−ε)·(Δ − max(j, r) + r + Δq))/(2r − 1 + 2Δq), width + 1 = kΔ + j."""
+        periods, place = np.divmod(np.asarray(width) + 1, self.period)
+        rate = float(self.epsilon)
+        later = np.maximum(self.stair - place, 0) + math.exp(-rate) * (
+            self.period - np.maximum(place, self.stair) + self._places
+        )
+        return 1 - 2 * np.exp(-rate * periods) * later / self._total
+
+    @property
+    def _places(self) -> float:
+        """The weights of all magnitudes from 0 on: r + Δq."""
+        return self.stair + self.period * _odds(self.epsilon)
+
+    @property
+    def _total(self) -> float:
+        return 2 * self._places - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Staircase(AdditiveNoise):
+    """Noise on one answer that falls by e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+
+    Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r:
+    P(k + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No noise on the integers that is added to one answer, whatever it
+    is, keeps ε-DP with a smaller E|N| than the best r has (Geng and Viswanath 2016; docs/theory/staircase.md).
+    """
+
+    body: Body
+    guarantee: PureDP
+    step: Fraction
+    law: StaircaseLaw
+    name: ClassVar[str] = "Staircase"
+    exactness: ClassVar[str] = "exact"
+    form: ClassVar[str] = "independent"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee) -> "Staircase":
+        """Return the mechanism for a body with one coordinate and a pure guarantee."""
+        if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
+            raise InvalidRequest(
+                f"Staircase noise cannot be made for {guarantee!r}.", "Give PureDP with epsilon above 0."
+            )
+        step, period = _lattice(body)
+        return cls(body, guarantee, step, StaircaseLaw.narrowest(decimal(guarantee.epsilon_value), period))
+
+    @classmethod
+    def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Staircase]":
+        """Yield one for a single answer that a unit moves by two steps or more."""
+        if not cls.why_not(body, guarantee, weights):
+            yield cls.calibrate(body, pure_within(guarantee))
+
+    @classmethod
+    def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
+        """Return why it is no candidate, in words."""
+        if body.ambient_dim > 1:
+            return "for one answer"
+        _, period = _lattice(body)
+        if period * (1 + 1 / pure_within(guarantee).epsilon_value) > MAX_SCALE / 2:
+            return "its noise would not fit 64-bit numbers"
+        return "here the same as Laplace" if period == 1 else ""
+
+    def recalibrated(self, guarantee: Guarantee) -> "Staircase":
+        """Return the mechanism for the same body."""
+        return Staircase.calibrate(self.body, guarantee)
+
+    @property
+    def runs(self) -> tuple[tuple[int, StaircaseLaw]]:
+        """One coordinate with its law, as an audit of independent noise asks for it."""
+        return ((1, self.law),)
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """1 for integer answers; else a small power of two."""
+        return self.step
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return draws in lattice steps."""
+        return self.law.draw(size, rng)[:, None]
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The variance of the law."""
+        return np.array([self.law.variance]) * float(self.step) ** 2
+
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return E|noise|/weight, in closed form: of one answer both norms are the same."""
+        one_of(("1", "2"), norm=f"{norm:g}")
+        return self.law.mean_size * float(self.step) / (1.0 if weights is None else float(weights[0]))
+
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:  # noqa: ARG002
+        """Return the exact quantile of the law; of one answer it is the simultaneous one too."""
+        return np.array([self.law.half_width(level) * float(self.step)])
+
+    def is_valid_for(self, body: Body) -> bool:
+        """Whether the body has one coordinate, the same lattice and no larger Δ."""
+        if body.ambient_dim != 1:
+            return False
+        step, period = _lattice(body)
+        return step == self.step and period <= self.law.period
+
+    def describe(self) -> str:
+        """Return the two widths, in the body's units, and the rate."""
+        period, stair = (float(self.step) * places for places in (self.law.period, self.law.stair))
+        return f"discrete staircase, e^-{float(self.law.epsilon):.6g} every {period:.6g}, first stair {stair:.6g}"
+
+
+def _lattice(body: Body) -> tuple[Fraction, int]:
+    """Return (step, Δ): the answers of neighbours differ by whole numbers of steps, Δ at most."""
+    step, radius = lattice_radius(body, 1, None)
+    if body.ambient_dim != 1:
+        raise InvalidRequest("The staircase mechanism is for one answer.", "Use Laplace.")
+    return step, math.floor(radius)
+
+
+def _odds(epsilon: Fraction) -> float:
+    """q = 1/(e^ε − 1)."""
+    rate = float(epsilon)
+    return math.exp(-rate) / -math.expm1(-rate)
+
+
+def _squares(n: float) -> float:
+    """0² + 1² + … + (n − 1)²."""
+    return (n - 1) * n * (2 * n - 1) / 6
