@@ -17,34 +17,34 @@ _PUBLIC_SEED = 20240229
 _MOST_POINTS = 400_000  # uniform points that are weighted by the density
 
 
-def choice_tests(model: Any, seen: Runs, answers: tuple[Any, Any]) -> Found:
+def choice_tests(model: Any, runs: Runs, answers: tuple[Any, Any]) -> Found:
     """Return p-values by name for the outputs of both sides, by the `form` of the mechanism `model`."""
-    found = Found()
-    for name, side, answer in (("a", seen.is_a, answers[0]), ("b", ~seen.is_a, answers[1])):
-        tests = CHOICE_TESTS[model.form](model, seen.outputs.columns[side], answer)
-        found |= {f"{test} at {name}": p_value for test, p_value in tests.items()}
-    return found
+    p_values = Found()
+    for name, side, answer in (("a", runs.is_a, answers[0]), ("b", ~runs.is_a, answers[1])):
+        tests = CHOICE_TESTS[model.form](model, runs.outputs.columns[side], answer)
+        p_values |= {f"{test} at {name}": p_value for test, p_value in tests.items()}
+    return p_values
 
 
 def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Found:
     """Chi-square of the indices chosen, counted from `first`, against their probabilities, and successive choices."""
     law = np.asarray(model.probabilities(answer))
-    chosen = rows[:, 0].astype(int) - first
-    counts = np.bincount(chosen, minlength=len(law))
+    indices = rows[:, 0].astype(int) - first
+    counts = np.bincount(indices, minlength=len(law))
     return {
         "law": goodness.chi_square(counts, law * len(rows)),
-        "succession": goodness.succession(chosen[:, None]),
+        "succession": goodness.succession(indices[:, None]),
     }
 
 
 def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
     """The first pick; and of the noise of the values that come with the picks its law and its size."""
-    found = _of_indices(model, rows, answer)
+    p_values = _of_indices(model, rows, answer)
     if model.law is None:
-        return found
+        return p_values
     picks, values = model.split(rows)
     noise = np.rint(values / float(model.lattice_step)).astype(np.int64) - model.in_steps(answer)[picks]
-    return found | {
+    return p_values | {
         "law of values": goodness.fit(noise.ravel(), model.law),
         "size of values": goodness.size(noise.ravel(), model.law),
     }

@@ -54,16 +54,16 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     stream = system_rng() if rng is None else rng
     model = expected(mechanism, claim)
     of_runs = _RUNS_ALONE if model is None else _RUNS
-    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, stretch(on_progress, 0.0, of_runs))
+    samples = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, stretch(on_progress, 0.0, of_runs))
     miss = (1 - confidence) * (1 if model is None else 0.5)
-    tests = black_box(seen, (answer_a, answer_b), curve, miss)
+    tests = black_box(samples, (answer_a, answer_b), curve, miss)
     if model is not None:
-        told = stretch(on_progress, of_runs, 1.0)
-        tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream, told), miss)
+        white_box_progress = stretch(on_progress, of_runs, 1.0)
+        tests += _levelled(white_box(model, samples, (answer_a, answer_b), stream, white_box_progress), miss)
     on_progress(1.0)
     called = _name(mechanism) if name is None else name
-    found = _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
-    return replace(found, reach=reach(mechanism, (answer_a, answer_b)))
+    result = _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
+    return replace(result, reach=reach(mechanism, (answer_a, answer_b)))
 
 
 def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
@@ -75,9 +75,9 @@ def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
     return claim
 
 
-def _levelled(found: dict[str, float], miss: float) -> list[Test]:
-    level = miss / len(found)
-    return [Test(name, "white-box", p_value, True, p_value < level) for name, p_value in found.items()]
+def _levelled(p_values: dict[str, float], miss: float) -> list[Test]:
+    level = miss / len(p_values)
+    return [Test(name, "white-box", p_value, True, p_value < level) for name, p_value in p_values.items()]
 
 
 def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, float, float]) -> Audit:

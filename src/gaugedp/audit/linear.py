@@ -57,10 +57,10 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
     under independent columns must have the one value that fits.
     """
     n_cells = mechanism.body.generators.n_generators
-    found = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
+    p_values = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
     if n_cells <= _MOST_CELLS and mechanism.body.rank == n_cells:
         cells = np.rint(np.linalg.lstsq(_matrix(mechanism), draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
-        return found | {
+        return p_values | {
             "law": goodness.fit(cells.ravel(), mechanism.law),
             "size": goodness.size(cells.ravel(), mechanism.law),
             "independence": goodness.independence(cells),
@@ -68,7 +68,7 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
         }
     weights = directions(draws.shape[1], rng)
     parts = np.stack([mechanism.body.generators.adjoint(row) for row in weights])
-    return found | {
+    return p_values | {
         "law": _rows(mechanism, draws),
         "size of projections": goodness.mean_squares(
             draws @ weights.T, mechanism.law.variance * (parts**2).sum(axis=1)
@@ -112,17 +112,17 @@ def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object)
     """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
     scale, is_normal = expected_scale(mechanism)
     deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
-    found = common(draws, chance_by_width(deviations))
+    p_values = common(draws, chance_by_width(deviations))
     wide = np.flatnonzero(deviations >= _NARROW)
     if is_normal:
-        found["law"] = goodness.together(
+        p_values["law"] = goodness.together(
             goodness.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
             for place in np.flatnonzero(deviations > 0)[goodness.some(int((deviations > 0).sum()), _MOST_ROWS)]
         )
-    found["size"] = goodness.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
+    p_values["size"] = goodness.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
     if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= _MOST_ENTRIES:
         weights = directions(draws.shape[1], rng)
         parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
         variances = scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12
-        found["size of projections"] = goodness.mean_squares(draws @ weights.T, variances)
-    return found
+        p_values["size of projections"] = goodness.mean_squares(draws @ weights.T, variances)
+    return p_values

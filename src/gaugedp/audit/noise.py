@@ -53,11 +53,11 @@ def expected(mechanism: Any, claim: Guarantee) -> Calibrated | None:
         return None
 
 
-def white_box(model: Any, seen: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
+def white_box(model: Any, runs: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
     """Return the p-values for the runs of an audit, against the mechanism `model` that the claim asks for."""
-    if seen.noise is None:
-        return choice_tests(model, seen, answers)
-    return noise_tests(model, seen.noise, rng, progress)
+    if runs.noise is None:
+        return choice_tests(model, runs, answers)
+    return noise_tests(model, runs.noise, rng, progress)
 
 
 def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object) -> Found:

@@ -53,8 +53,8 @@ class Test:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the test as JSON can hold it: infinity as null."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in found.items()}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in plain.items()}
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Audit:
 
         k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k where the claim is true.
         """
-        wanted = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
-        return wanted / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
+        n_guesses = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
+        return n_guesses / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property
     def _is_by_low_digits(self) -> bool:

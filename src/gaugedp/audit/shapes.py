@@ -35,11 +35,11 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progre
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
-    found = common(draws, chance_by_width(reference.std(axis=0)))
-    found["size"] = goodness.same_mean(ours, theirs)
-    found["projections"] = _projections(draws / spread, reference / spread, rng)
-    found["covers its body"] = float(_covers(mechanism))
-    return found if isinstance(mechanism.noise, Nested) else found | _radial(mechanism, draws / scale, rng)
+    p_values = common(draws, chance_by_width(reference.std(axis=0)))
+    p_values["size"] = goodness.same_mean(ours, theirs)
+    p_values["projections"] = _projections(draws / spread, reference / spread, rng)
+    p_values["covers its body"] = float(_covers(mechanism))
+    return p_values if isinstance(mechanism.noise, Nested) else p_values | _radial(mechanism, draws / scale, rng)
 
 
 def expected_scale(mechanism: ShapedNoise) -> float:
@@ -78,17 +78,17 @@ def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
 def _radial(mechanism: ShapedNoise, unit: np.ndarray, rng: Entropy) -> Found:
     """Return the tests of gauges, of the draws themselves where rounding is fine beside them."""
     noise, body = mechanism.noise, mechanism.shape
-    most = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
-    most = min(most, len(unit))
-    rows = unit[:most] if _is_fine(mechanism) else _unrounded(mechanism, most, rng)
+    n_draws = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
+    n_draws = min(n_draws, len(unit))
+    rows = unit[:n_draws] if _is_fine(mechanism) else _unrounded(mechanism, n_draws, rng)
     radii = body.gauge(rows)
-    found = {"radius": goodness.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
+    p_values = {"radius": goodness.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
     pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness.some(rows.shape[1], _MOST_AXES)]
-    found["radius and direction"] = goodness.together(goodness.correlation(*pair) for pair in pairs)
+    p_values["radius and direction"] = goodness.together(goodness.correlation(*pair) for pair in pairs)
     if not noise.walks:
-        powers = body.gauge(noise.uniform(most, rng)) ** noise.rank
-        found["uniform"] = goodness.follows(np.minimum(powers, 1.0), lambda share: share)
-    return found
+        powers = body.gauge(noise.uniform(n_draws, rng)) ** noise.rank
+        p_values["uniform"] = goodness.follows(np.minimum(powers, 1.0), lambda share: share)
+    return p_values
 
 
 def _unrounded(mechanism: ShapedNoise, size: int, rng: Entropy) -> np.ndarray:
@@ -105,8 +105,8 @@ def _is_fine(mechanism: ShapedNoise) -> bool:
     body = mechanism.shape
     if body.rank < body.ambient_dim:
         return False
-    moved = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
-    return moved <= _FINE * math.sqrt(body.rank)
+    shift = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
+    return shift <= _FINE * math.sqrt(body.rank)
 
 
 def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:

@@ -54,15 +54,15 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy,
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
     """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
-    known = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
-    if any(row.size and np.isnan(row).all() for row in known):
+    numeric = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
+    if any(row.size and np.isnan(row).all() for row in numeric):
         raise InvalidRequest("One of the answers is NaN, no number.", "Give the answers of two neighbouring tables.")
-    if len(known) == 2 and known[0].shape != known[1].shape:
+    if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
-            f"The answers have the shapes {known[0].shape} and {known[1].shape}.",
+            f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
             "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
         )
-    if answer_a is answer_b or (len(known) == 2 and np.array_equal(known[0], known[1], equal_nan=True)):
+    if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
             "The two answers are equal: nothing could be told apart.", "Give the answers of two neighbouring tables."
         )
@@ -143,9 +143,9 @@ def _drawn(mechanism: Any, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entr
         np.asarray(_guarded(partial(mechanism.draw, size=count, rng=rng), answer, name))
         for answer, count, name in zip(answers, counts, "ab", strict=True)
     ]
-    found = np.empty((len(is_a), *parts[0].shape[1:]))
-    found[is_a], found[~is_a] = parts
-    return of_array(found)
+    outputs = np.empty((len(is_a), *parts[0].shape[1:]))
+    outputs[is_a], outputs[~is_a] = parts
+    return of_array(outputs)
 
 
 def _finished(
@@ -159,15 +159,15 @@ def _finished(
 def _called(
     mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray, progress: Progress
 ) -> list[Any]:
-    found: list[Any] = []
+    outputs: list[Any] = []
     every = max(1, len(is_a) // 100)
     for side in is_a.tolist():
-        if len(found) % every == 0:
-            progress(len(found) / len(is_a))
-        found.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
-        if len(found) == 1:
-            check_readable(found[0])  # before an hour of runs
-    return found
+        if len(outputs) % every == 0:
+            progress(len(outputs) / len(is_a))
+        outputs.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
+        if len(outputs) == 1:
+            check_readable(outputs[0])  # before an hour of runs
+    return outputs
 
 
 def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
