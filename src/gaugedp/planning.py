@@ -34,7 +34,7 @@ _EPSILON_RANGE = (1e-9, 1e9)
 _MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be worth
 
 
-def together(level: float) -> float:
+def bonferroni_level(level: float) -> float:
     """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows.
 
     An interval that misses exactly as often as it may fails every second check by repetition; this one passes.
@@ -254,7 +254,7 @@ class Plan:
 
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
-        widths = mechanism.half_widths(together(level) if simultaneous else level, simultaneous)
+        widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
         return widths if mechanism.in_rows else widths * np.array([float(step) for step in self.query.steps])
 
     def __str__(self) -> str:

@@ -186,10 +186,10 @@ def test_what_is_missing_is_told(table: Desk) -> None:
     model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
     assert predict(table).err.splitlines()[1:] == [
         "1 of 5 lines have no prediction: no cell in KIND.",
-        "WORTH: 1 of 5 lines have no number (1,250 is none) and count as 4.",
+        "WORTH: 1 of 5 lines have no number and count as 4.",
     ]
     model(table, "svc", "SEX", "PAY")
-    assert predict(table).err.splitlines()[1:] == ["PAY: 1 of 5 lines have no number (1,250 is none) and count as 500."]
+    assert predict(table).err.splitlines()[1:] == ["PAY: 1 of 5 lines have no number and count as 500."]
 
 
 def test_names_with_commas_stand_in_quotes(table: Desk) -> None:

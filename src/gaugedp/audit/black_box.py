@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp.audit.events import Point, Rule, best_of, best_rules, rarest_of
 from gaugedp.audit.result import Test
-from gaugedp.audit.rules import Point, Rule, best_of, best_rules, rarest_of
-from gaugedp.audit.scores import scores
-from gaugedp.audit.sources import Runs
+from gaugedp.audit.samples import Runs
+from gaugedp.audit.statistics import scores
 
 _LARGEST = 1e300  # of a score
 _CAUTION = 3.0  # deviations by which the best of many rules may be lucky on the runs that it is chosen on
@@ -34,7 +34,7 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
         for name, score in by_name.items()
     }
     common = best_of([rule for rule, _ in rules.values()], len(points))
-    rare = _guaranteeing([rule for _, rule in rules.values() if rule is not None], common, miss)
+    rare = _promising([rule for _, rule in rules.values() if rule is not None], common, miss)
     held_out = {name: (score[half:], runs.is_a[half:]) for name, score in by_name.items()}
     levels = (miss * (1 - _FOR_RARE), miss * _FOR_RARE) if rare else (miss, 0.0)
     tests = [_test(name, rule, held_out[name], (levels[0], rule is common)) for name, (rule, _) in rules.items()]
@@ -46,7 +46,7 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
     return sorted(tests, key=_order)
 
 
-def _guaranteeing(rules: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
+def _promising(rules: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
     """Return the rare rule that has the most evidence, if twice as much, from twice the runs, would alarm."""
     rare = rarest_of(rules)
     if rare is None or rare == common or 2 * rare.evidence < -math.log(miss * _FOR_RARE):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.audit import goodness
-from gaugedp.audit.sources import Runs
+from gaugedp.audit import goodness_of_fit
+from gaugedp.audit.samples import Runs
 from gaugedp.entropy import research_rng
 from gaugedp.samplers.uniform import uniform
 
@@ -32,8 +32,8 @@ def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Fo
     indices = rows[:, 0].astype(int) - first
     counts = np.bincount(indices, minlength=len(law))
     return {
-        "law": goodness.chi_square(counts, law * len(rows)),
-        "succession": goodness.succession(indices[:, None]),
+        "law": goodness_of_fit.chi_square(counts, law * len(rows)),
+        "succession": goodness_of_fit.succession(indices[:, None]),
     }
 
 
@@ -45,8 +45,8 @@ def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
     picks, values = model.split(rows)
     noise = np.rint(values / float(model.lattice_step)).astype(np.int64) - model.in_steps(answer)[picks]
     return p_values | {
-        "law of values": goodness.fit(noise.ravel(), model.law),
-        "size of values": goodness.size(noise.ravel(), model.law),
+        "law of values": goodness_of_fit.fit(noise.ravel(), model.law),
+        "size of values": goodness_of_fit.size(noise.ravel(), model.law),
     }
 
 
@@ -58,8 +58,8 @@ def _of_points(model: Any, rows: np.ndarray, answer: Any) -> Found:
     pairs = [(model.quality.values(row, rows), model.quality.values(row, points))]
     pairs += list(zip(rows.T, points.T, strict=True))
     scores = _weighted(*pairs[0], weights)
-    places = goodness.together(_weighted(ours, theirs, weights) for ours, theirs in pairs[1:])
-    return {"mean score": scores, "mean place": places, "succession": goodness.succession(rows)}
+    places = goodness_of_fit.union_bound(_weighted(ours, theirs, weights) for ours, theirs in pairs[1:])
+    return {"mean score": scores, "mean place": places, "succession": goodness_of_fit.succession(rows)}
 
 
 def _weighted(ours: np.ndarray, theirs: np.ndarray, weights: np.ndarray) -> float:
@@ -67,7 +67,7 @@ def _weighted(ours: np.ndarray, theirs: np.ndarray, weights: np.ndarray) -> floa
     share = weights / weights.sum()
     mean = float(share @ theirs)
     error = math.sqrt(float(ours.var()) / len(ours) + float(share**2 @ (theirs - mean) ** 2))
-    return goodness.two_sided((float(ours.mean()) - mean) / max(error, 1e-300))
+    return goodness_of_fit.two_sided((float(ours.mean()) - mean) / max(error, 1e-300))
 
 
 CHOICE_TESTS: dict[str, Callable[[Any, np.ndarray, Any], Found]] = {

@@ -2,7 +2,7 @@
 
 import math
 
-from gaugedp.audit.rules import Point
+from gaugedp.audit.events import Point
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -44,8 +44,7 @@ def ceiling(guarantee: Guarantee | None, false_positive_rate: float) -> float:
 
 def _between(guarantee: Guarantee) -> list[Point]:
     """Return points at equal distances up to ε at δ = 1e−6: a long composition takes a second for each."""
-    most = float(guarantee.epsilon(1e-6))
-    largest = min(most, 40.0) if math.isfinite(most) else 40.0
+    largest = min(float(guarantee.epsilon(1e-6)), 40.0)
     epsilons = [largest * k / _STEPS for k in range(1, _STEPS)]
     return [Point(epsilon, float(guarantee.delta(epsilon))) for epsilon in epsilons]
 

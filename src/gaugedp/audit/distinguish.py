@@ -10,11 +10,11 @@ from gaugedp.audit.black_box import black_box
 from gaugedp.audit.claim import points
 from gaugedp.audit.noise import expected, white_box
 from gaugedp.audit.result import Audit, Test
-from gaugedp.audit.sources import reach, runs_of
+from gaugedp.audit.samples import reach, runs_of
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import silent, stretch
+from gaugedp.mechanisms.base import Calibrated, silent, stretch
 
 _LEAST_RUNS = 100
 _RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without
@@ -67,12 +67,11 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
 
 
 def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
-    claim: Guarantee | None = getattr(mechanism, "guarantee", None) if guarantee is None else guarantee
-    if claim is None:
-        raise InvalidRequest(
-            "A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0)."
-        )
-    return claim
+    if guarantee is not None:
+        return guarantee
+    if isinstance(mechanism, Calibrated):
+        return mechanism.guarantee
+    raise InvalidRequest("A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0).")
 
 
 def _levelled(p_values: dict[str, float], miss: float) -> list[Test]:
@@ -101,6 +100,6 @@ def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, floa
 
 
 def _name(mechanism: Any) -> str:
-    if hasattr(mechanism, "describe"):
+    if isinstance(mechanism, Calibrated):
         return repr(mechanism)
     return str(getattr(mechanism, "__qualname__", type(mechanism).__name__))

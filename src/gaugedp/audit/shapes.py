@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy
 
-from gaugedp.audit import goodness
+from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.linear import chance_by_width, common, directions
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
@@ -36,7 +36,7 @@ def shaped_tests(mechanism: ShapedNoise, draws: np.ndarray, rng: Entropy, progre
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
     p_values = common(draws, chance_by_width(reference.std(axis=0)))
-    p_values["size"] = goodness.same_mean(ours, theirs)
+    p_values["size"] = goodness_of_fit.same_mean(ours, theirs)
     p_values["projections"] = _projections(draws / spread, reference / spread, rng)
     p_values["covers its body"] = float(_covers(mechanism))
     return p_values if isinstance(mechanism.noise, Nested) else p_values | _radial(mechanism, draws / scale, rng)
@@ -59,17 +59,17 @@ def reference_noise(mechanism: ShapedNoise, size: int, rng: Entropy, progress: P
 def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int, progress: Progress = silent) -> np.ndarray:
     if noise.walks:
         return noise.release(size, steps, rng, progress)
-    found: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
-    return found
+    draws: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
+    return draws
 
 
 def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
     """Return the recursion of docs/theory/nim.md, written from its formula: from the last level to the first."""
     total: np.ndarray | None = None
     for level, share, weight in zip(noise.levels[::-1], noise.shares[::-1], noise.weights[::-1], strict=True):
-        own = _single(level.noise, size, rng, steps) / share
-        on_long = own @ level.long @ (level.basis @ level.long).T
-        on_short = own @ level.short @ (level.basis @ level.short).T
+        draws = _single(level.noise, size, rng, steps) / share
+        on_long = draws @ level.long @ (level.basis @ level.long).T
+        on_short = draws @ level.short @ (level.basis @ level.short).T
         total = on_short + (on_long if total is None else (1 - weight) * on_long + weight * total)
     assert total is not None
     return total
@@ -82,12 +82,12 @@ def _radial(mechanism: ShapedNoise, unit: np.ndarray, rng: Entropy) -> Found:
     n_draws = min(n_draws, len(unit))
     rows = unit[:n_draws] if _is_fine(mechanism) else _unrounded(mechanism, n_draws, rng)
     radii = body.gauge(rows)
-    p_values = {"radius": goodness.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
-    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness.some(rows.shape[1], _MOST_AXES)]
-    p_values["radius and direction"] = goodness.together(goodness.correlation(*pair) for pair in pairs)
+    p_values = {"radius": goodness_of_fit.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
+    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness_of_fit.some(rows.shape[1], _MOST_AXES)]
+    p_values["radius and direction"] = goodness_of_fit.union_bound(goodness_of_fit.correlation(*pair) for pair in pairs)
     if not noise.walks:
         powers = body.gauge(noise.uniform(n_draws, rng)) ** noise.rank
-        p_values["uniform"] = goodness.follows(np.minimum(powers, 1.0), lambda share: share)
+        p_values["uniform"] = goodness_of_fit.follows(np.minimum(powers, 1.0), lambda share: share)
     return p_values
 
 
@@ -110,14 +110,16 @@ def _is_fine(mechanism: ShapedNoise) -> bool:
 
 
 def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
-    axes = np.eye(draws.shape[1])[goodness.some(draws.shape[1], _MOST_AXES)]
+    axes = np.eye(draws.shape[1])[goodness_of_fit.some(draws.shape[1], _MOST_AXES)]
     weights = np.vstack([axes, directions(draws.shape[1], rng)])
-    return goodness.together(goodness.same_law(draws @ weight, reference @ weight) for weight in weights)
+    return goodness_of_fit.union_bound(
+        goodness_of_fit.same_law(draws @ weight, reference @ weight) for weight in weights
+    )
 
 
 def _covers(mechanism: ShapedNoise) -> bool:
     """Whether generators of the body lie in stretch·shape, tried in some directions."""
     body = mechanism.body
-    axes = np.eye(body.ambient_dim)[goodness.some(body.ambient_dim)]
+    axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
     inside = body.support(axes) <= mechanism.stretch * mechanism.shape.support(axes) * (1 + 1e-9)
     return bool(inside.all())

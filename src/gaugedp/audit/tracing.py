@@ -128,8 +128,8 @@ def _largest(s: int, d: int, sides: int) -> tuple[float, float]:
 
 def _correlations(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     length = float(np.linalg.norm(mean))
-    found: np.ndarray = rows @ mean / (length if length > 0 else 1.0)
-    return found
+    cosines: np.ndarray = rows @ mean / (length if length > 0 else 1.0)
+    return cosines
 
 
 def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:
@@ -185,11 +185,11 @@ def _vector(released: Any, d: int) -> np.ndarray:
 
 def _carried(*carriers: Any) -> Guarantee | None:
     names = ("guarantee_", "guarantee")
-    guarantees = [(getattr(one, name), one) for one in carriers for name in names if hasattr(one, name)]
-    if not guarantees:
+    pairs = [(getattr(x, name), x) for x in carriers for name in names if hasattr(x, name)]
+    if not pairs:
         return None
     guarantee: Guarantee
-    guarantee, carrier = guarantees[0]
+    guarantee, carrier = pairs[0]
     facts = getattr(getattr(carrier, "release_", None), "facts", {})
     if facts.get("neighbours") == "add_remove" and isinstance(guarantee, Guarantee):
         return guarantee.group(2)  # a member is replaced by a non-member: removed, and another one added

@@ -41,8 +41,7 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"gaugedp.cli.{cmd_name}"), cmd_name)
-        return command
+        return getattr(importlib.import_module(f"gaugedp.cli.{cmd_name}"), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""

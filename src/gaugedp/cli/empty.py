@@ -45,5 +45,5 @@ def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Ite
     """Name categories without a count above 0, where there are few and noise is small beside the others."""
     doubtful = np.flatnonzero(~sure)
     if 0 < len(doubtful) <= min(_NAMED, int(sure.sum())):
-        listed = ", ".join(attribute.values[one] for one in doubtful)
+        listed = ", ".join(attribute.values[place] for place in doubtful)
         yield f"All counts of {name} = {listed} may be 0, by intervals that hold all at once. {_COMPARE}"

@@ -24,7 +24,7 @@ def hints(answer: Release, question: Workload | Quantiles) -> Iterator[str]:
     if isinstance(question, Quantiles):
         yield from _about_quantiles(question, shown)
         return
-    ends = np.cumsum([one.n_answers for one in answer.estimates])[:-1]
+    ends = np.cumsum([estimate.n_answers for estimate in answer.estimates])[:-1]
     for term, numbers in zip(question.terms, np.split(shown, ends, axis=1), strict=True):
         if term.estimate.ratio is not None:
             column = str(term.pieces[0].column)

@@ -96,8 +96,8 @@ def release(
     domain, unit = load(domain_path)
     question = query(domain, text)
     e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
-    chosen = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
-    steps = check([name for name, wanted in chosen.items() if wanted], question)
+    options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
+    steps = check([name for name, is_on in options.items() if is_on], question)
     total = budget(budget_text)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
@@ -166,9 +166,9 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
 
 def _guarantee(answer: Release) -> str:
     """Return the guarantee that was asked for, and where it is another one, what the mechanism keeps."""
-    asked = from_dict(answer.facts["asked"])
-    detail = "" if asked == answer.guarantee else f", in detail {answer.guarantee!r}"
-    return rounded_up(f"{asked!r}{detail}")
+    requested = from_dict(answer.facts["asked"])
+    detail = "" if requested == answer.guarantee else f", in detail {answer.guarantee!r}"
+    return rounded_up(f"{requested!r}{detail}")
 
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:

@@ -95,10 +95,10 @@ def budget(text: str | None) -> Guarantee | None:
     """
     if text is None:
         return None
-    found = _budget(text)
-    remark_on_epsilon("a budget", found)
-    remark_on_delta(found)
-    return found
+    guarantee = _budget(text)
+    remark_on_epsilon("a budget", guarantee)
+    remark_on_delta(guarantee)
+    return guarantee
 
 
 def remark_on_epsilon(what: str, guarantee: Guarantee) -> None:
@@ -143,7 +143,7 @@ def _budget(text: str) -> Guarantee:
 
 def _check_form(text: str, *numbers: str) -> None:
     """Refuse what is no budget, and name the forms of one."""
-    if not all(_is_number(one) for one in numbers):
+    if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
             f"The budget is {text!r}.",
             "Give it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
@@ -229,11 +229,11 @@ def _is_writable(place: Path) -> bool:
 
 def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
     """Refuse to write over what is read, or two files to one path."""
-    taken = {Path(path).resolve(): role for role, path in read.items()}
+    roles = {Path(path).resolve(): role for role, path in read.items()}
     for role, path in written.items():
         if path is None:
             continue
         place = Path(path).resolve()
-        if place in taken:
-            raise InvalidRequest(f"--{role} {path!r} is also the {taken[place]}.", "Give each file a path of its own.")
-        taken[place] = f"file of --{role}"
+        if place in roles:
+            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Give each file a path of its own.")
+        roles[place] = f"file of --{role}"

@@ -137,7 +137,7 @@ def _named(index: int, name: str) -> Html:
 
 def _wanted(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
-    each = [
+    terms = [
         tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))
         for i, name in enumerate(explored.measures[:_MOST_TERMS])
     ]
@@ -146,7 +146,7 @@ def _wanted(explored: "Explored") -> Html:
         tag("h3", "From a wanted error to ε"),
         tag(
             "p",
-            tag("label", "What is measured ", tag("select", whole, *each, id="explorer-measure")),
+            tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure")),
             tag("label", "It may be at most ", _number("explorer-wanted", "the largest error")),
             class_="asked",
         ),
@@ -158,10 +158,10 @@ def _wanted(explored: "Explored") -> Html:
 
 def _terms(explored: "Explored") -> Html:
     shown = explored.measures[:_MOST_TERMS]
-    rest = len(explored.measures) - len(shown)
+    n_hidden = len(explored.measures) - len(shown)
     caption = "The widest 95\u00a0% interval by the mechanism that is taken: the released number ± this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(name, "") for name in shown])
-    more = f" {rest:,} more are left out here; gaugedp plan prints them." if rest > 0 else ""
+    more = f" {n_hidden:,} more are left out here; gaugedp plan prints them." if n_hidden > 0 else ""
     cells = [cell for _, cell in explored.query.labels]
     names = ", ".join(filter(None, cells[:_FIRST_CELLS])) + (", …" if len(cells) > _FIRST_CELLS else "")
     end = "" if names.endswith("…") else "."
@@ -174,12 +174,12 @@ def _commands(explored: "Explored", start: Start) -> Html:
     if "matrix(" in explored.query.text:
         return Html("")
     domain = shlex.quote(explored.query.domain.file or "domain.toml")
-    asked = f"--domain {domain} --query {shlex.quote(explored.query.text)} --epsilon "
+    options = f"--domain {domain} --query {shlex.quote(explored.query.text)} --epsilon "
     number = tag("span", f"{start[0]:.6g}", data_say="digits")
     slack = with_delta([" --delta ", tag("span", f"{start[1]:.6g}".replace("e-0", "e-"), data_say="slack")], start)
     lines = (
-        ["gaugedp plan ", asked, number, slack],
-        ["gaugedp release TABLE ", asked, number, slack, " --ledger LEDGER"],
+        ["gaugedp plan ", options, number, slack],
+        ["gaugedp release TABLE ", options, number, slack, " --ledger LEDGER"],
     )
     shown = [tag("pre", tag("code", *line), tabindex="0") for line in lines]
     return join([tag("h3", "On the command line"), *shown])
@@ -197,7 +197,9 @@ def _curve(explored: "Explored", delta: float) -> Html:
     few = f", computed at {len(points)} of {len(explored.epsilons)} values of ε" if thin else ""
     bounded = any(max(point.lower_bounds) > 0 for point in points)
     heads = ["ε", *names, "taken", *["bound, whole numbers", "bound, real numbers"] * bounded, "guessed right, at most"]
-    return table(f"Expected errors at δ = {small(delta)}{few}", heads, (_line(one, names, bounded) for one in points))
+    return table(
+        f"Expected errors at δ = {small(delta)}{few}", heads, (_line(point, names, bounded) for point in points)
+    )
 
 
 def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:

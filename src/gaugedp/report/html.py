@@ -89,26 +89,26 @@ def _question(facts: Mapping[str, Any]) -> str:
 
 
 def _warnings(facts: Mapping[str, Any]) -> Html:
-    found = []
+    warnings = []
     if facts.get("research_seed") is not None:
-        found.append(
+        warnings.append(
             tag("strong", "This release protects nobody.")
             + escape(f" It was made with a research seed ({facts['research_seed']}): its noise can be computed again.")
         )
     if facts.get("account", {}).get("durable") is False:
-        found.append(
+        warnings.append(
             tag("strong", "In-memory ledger: for tests and tries.")
             + escape(" What was spent is forgotten when the program ends, and nothing refuses the next release.")
         )
-    return join(tag("p", Html(text), class_="warning", role="note") for text in found)
+    return join(tag("p", Html(text), class_="warning", role="note") for text in warnings)
 
 
 def _three_facts(release: "Release") -> Html:
     facts, unit = release.facts, release.facts["unit"]
     guarantee = release.guarantee
-    asked = from_dict(facts["asked"])
+    request = from_dict(facts["asked"])
     exactly = words.in_detail(guarantee)
-    sharper = f"Asked for was {words.symbol(asked)}; the mechanism keeps it with this guarantee."
+    sharper = f"Asked for was {words.symbol(request)}; the mechanism keeps it with this guarantee."
     return tag(
         "section",
         tag("h2", "In short"),
@@ -116,10 +116,10 @@ def _three_facts(release: "Release") -> Html:
             "div",
             _fact(
                 "Guaranteed",
-                _symbol(guarantee, asked),
+                _symbol(guarantee, request),
                 tag("p", words.guaranteed(guarantee, unit)),
                 tag("p", words.best_guess(guarantee, unit)),
-                tag("p", sharper, class_="small") if asked != guarantee else "",
+                tag("p", sharper, class_="small") if request != guarantee else "",
                 tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
             ),
             _spent(facts),
@@ -129,17 +129,17 @@ def _three_facts(release: "Release") -> Html:
     )
 
 
-def _symbol(guarantee: Guarantee, asked: Guarantee) -> str:
+def _symbol(guarantee: Guarantee, request: Guarantee) -> str:
     """Return the guarantee as a formula; the one that was asked for before one that has no formula."""
     formula = words.symbol(guarantee)
-    return formula if formula != rounded_up(guarantee) else f"{words.symbol(asked)} (in detail: {formula})"
+    return formula if formula != rounded_up(guarantee) else f"{words.symbol(request)} (in detail: {formula})"
 
 
 def _spent(facts: Mapping[str, Any]) -> Html:
     if "account" not in facts:
         return _fact("Spent", "unknown", tag("p", "The release holds no account."))
-    paid = facts["account"]
-    return _fact("Spent", words.amount(paid["charged"]), account(paid))
+    balance = facts["account"]
+    return _fact("Spent", words.amount(balance["charged"]), account(balance))
 
 
 def _fact(title: str, value: str, *body: str) -> Html:
@@ -148,9 +148,9 @@ def _fact(title: str, value: str, *body: str) -> Html:
 
 def _compared(facts: Mapping[str, Any]) -> Html:
     offers = facts["candidates"]
-    chosen = facts["mechanism"]
+    mechanism = facts["mechanism"]
     if not offers:
-        text = f"The caller chose {chosen['name']}: {chosen['noise']}. Nothing was compared."
+        text = f"The caller chose {mechanism['name']}: {mechanism['noise']}. Nothing was compared."
         return tag("section", tag("h2", "Mechanisms compared"), tag("p", text))
     largest = max(offer["error"] for offer in offers)
     explained = (
@@ -158,12 +158,12 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         "typical length of the noise over all released numbers; one row of a sum counts like one row of a count. "
         "Bars are for the answer with the most noise, and ± is half their length."
     )
-    if chosen.get("in_rows"):
+    if mechanism.get("in_rows"):
         explained = _IN_ROWS
     return tag(
         "section",
         tag("h2", "Mechanisms compared"),
-        tag("p", f"Chosen: {chosen['name']}. Reason: {facts['reason']}."),
+        tag("p", f"Chosen: {mechanism['name']}. Reason: {facts['reason']}."),
         tag(
             "p",
             (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee."),
@@ -206,12 +206,15 @@ def _steps(runs: list[list[Any]]) -> list[str]:
 
 
 def _again(release: "Release") -> Html:
-    facts, paid = release.facts, release.facts.get("account", {})
+    facts, balance = release.facts, release.facts.get("account", {})
     items: list[tuple[str, str]] = [("Digest of the question", tag("code", facts["digest"]))]
     checks: list[str] = []
-    if paid:
-        items += [("Ledger entry", str(paid["entry"])), (f"Tip after entry {paid['entry']}", tag("code", paid["tip"]))]
-        checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {paid['tip']}")]
+    if balance:
+        items += [
+            ("Ledger entry", str(balance["entry"])),
+            (f"Tip after entry {balance['entry']}", tag("code", balance["tip"])),
+        ]
+        checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
     return tag(
         "section",
@@ -253,8 +256,8 @@ def _python(facts: Mapping[str, Any]) -> str:
     unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
     with_matrix = "matrix(" in facts["query"]
     question = _quoted(facts["query"])
-    asked = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
-    guarantee = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
+    arguments = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
+    guarantee = ", ".join(arguments) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
     steps = facts.get("processing", {}).get("steps")
     lines = [
         "import gaugedp as gd",

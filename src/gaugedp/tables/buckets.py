@@ -113,25 +113,26 @@ class Buckets:
         The sums kept for this question to this file, as the file now is, carry the row key that they were made with:
         it takes the place of `row_key`.
         """
-        kept = self._checkpoint(plan)
+        checkpoint = self._checkpoint(plan)
         sums = Sums(row_key, self.count)
-        sums = sums if kept is None else kept.load(sums)
+        sums = sums if checkpoint is None else checkpoint.load(sums)
         for index, part in enumerate(self.parts(plan)):
             if index < sums.done:
                 continue
             sums = sums.plus(look(part, sums.row_key))
-            if kept is not None:
-                kept.check()
-                kept.keep(sums)
-        if kept is not None:
-            kept.remove()
+            if checkpoint is not None:
+                checkpoint.check()
+                checkpoint.keep(sums)
+        if checkpoint is not None:
+            checkpoint.remove()
         return list(sums.arrays)
 
     def _checkpoint(self, plan: "Plan") -> Checkpoint | None:
         if self.folder is None or self.origin is None:
             return None
-        asked = [plan.totals, plan.domain, plan.unit, plan.statement(b"").sql()]  # a statement can serve two questions
-        return Checkpoint.of(self.folder, self.origin, repr(asked))
+        # a statement can serve two questions
+        identity = [plan.totals, plan.domain, plan.unit, plan.statement(b"").sql()]
+        return Checkpoint.of(self.folder, self.origin, repr(identity))
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:

@@ -203,20 +203,20 @@ def _search_edges(value: Sql, edges: Sequence[Fraction], first: int, last: int) 
     if first == last:
         return exp.convert(first)
     middle = (first + last + 1) // 2
-    left, right = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
-    return _choice(value < _float(edges[middle]), left, right)
+    below, above = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
+    return _choice(value < _float(edges[middle]), below, above)
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
     """The code of the choice equal to `value`, by halving: the choices are sorted as the engine sorts."""
     if len(choices) > LEAF:
         middle = len(choices) // 2
-        left, right = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
-        return _choice(value < choices[middle][0], left, right)
-    chosen = exp.Case()
+        below, above = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
+        return _choice(value < choices[middle][0], below, above)
+    cases = exp.Case()
     for literal, code in choices:
-        chosen = chosen.when(value.eq(literal.copy()), exp.convert(code), copy=False)
-    return chosen if choices else exp.cast(exp.null(), "INT")
+        cases = cases.when(value.eq(literal.copy()), exp.convert(code), copy=False)
+    return cases if choices else exp.cast(exp.null(), "INT")
 
 
 def _choice(condition: Sql, yes: Sql, no: Sql | None) -> Sql:

@@ -67,14 +67,14 @@ class Checkpoint:
 
     def load(self, fresh: Sums) -> Sums:
         """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
-        for left in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
-            _remove(left)
+        for stale in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
+            _remove(stale)
         try:
             facts = json.loads(self.path.read_bytes())
-            kept = Sums.of(facts["sums"]) if facts["source"] == self.source else fresh
+            sums = Sums.of(facts["sums"]) if facts["source"] == self.source else fresh
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return fresh
-        return kept if kept.count == fresh.count else fresh
+        return sums if sums.count == fresh.count else fresh
 
     def keep(self, sums: Sums) -> None:
         """Write the sums, durably and in one step, where that is possible."""
@@ -105,10 +105,10 @@ def owned_folder(folder: str | os.PathLike[str]) -> Path:
     path = Path(folder).resolve()
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.stat()
+        status = path.stat()
     except OSError:
         raise InvalidRequest(f"The folder {str(path)!r} cannot be made.", "Name a folder of your own.") from None
-    if os.name == "posix" and (found.st_mode & OTHERS_MAY_WRITE or found.st_uid != os.geteuid()):
+    if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
         raise InvalidRequest(
             f"Others may write to the folder {str(path)!r}, and exact sums would be kept there.",
             "Name a folder of your own (mode 0700).",

@@ -211,8 +211,8 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     """Whether a macro has the name of one of DuckDB's own functions or operators: it would be called in their place."""
     listed: Any = relation.query(SOURCE, "SELECT function_name, internal FROM system.main.duckdb_functions()")
     names = listed.fetchall()
-    own, made = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
-    return bool(own & made)
+    builtin, macros = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
+    return bool(builtin & macros)
 
 
 def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckDBEngine:

@@ -75,6 +75,6 @@ def _statement(n_fields: int, read: Sequence[tuple[Reading, int | None]]) -> Sql
     aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
     fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
     inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)
-    codes = [reading.otherwise(-1 if other is None else other) for reading, other in read]
+    codes = [reading.otherwise(-1 if fallback is None else fallback) for reading, fallback in read]
     texts = [exp.column(f"t{i}") for i in range(n_fields)]
     return exp.select(*texts, *codes, copy=False).from_(inner.subquery("lines", copy=False), copy=False)

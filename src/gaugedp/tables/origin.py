@@ -27,7 +27,7 @@ class Origin:
 
 def _state(path: Path) -> str:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         raise unfinished() from None
-    return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"

@@ -57,8 +57,8 @@ class SparkEngine:
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
         totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
-        found: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
-        return found if totals.num_rows else np.zeros(0, dtype=np.int64)
+        sums: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
+        return sums if totals.num_rows else np.zeros(0, dtype=np.int64)
 
     def _answer(self, statement: Sql) -> Any:
         text = spark_text(statement, {name: f"c{i}" for i, name in enumerate(self.columns)})
@@ -97,7 +97,7 @@ def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
     _or_refuse(lambda: check_repeatable(frame), unreadable())
     _or_refuse(lambda: check_words(frame.sparkSession), taken_words("session"))
     fields = _or_refuse(lambda: list(frame.schema.fields), unreadable())
-    names = [each.name for each in fields]
+    names = [field.name for field in fields]
     check_names(names, needed)
     columns = {name: _column(name, fields[names.index(name)].dataType.simpleString()) for name in needed}
     places = [names.index(name) for name in needed]

@@ -26,8 +26,8 @@ WORDS = {  # what the functions that statements use give
 
 def check_words(session: Any) -> None:
     """Refuse a session in which functions of its own have taken the place of Spark's: bounds would not hold."""
-    found = session.sql("SELECT " + ", ".join(f"{text} AS w{i}" for i, text in enumerate(WORDS))).collect()
-    if tuple(found[0]) != tuple(WORDS.values()):
+    rows = session.sql("SELECT " + ", ".join(f"{text} AS w{i}" for i, text in enumerate(WORDS))).collect()
+    if tuple(rows[0]) != tuple(WORDS.values()):
         raise taken_words("session")
 
 
@@ -54,10 +54,10 @@ def origin(frame: Any) -> Origin | None:
     if not all(leaf.getClass().getName().endswith(".LogicalRelation") for leaf in leaves):
         return None
     relations = [leaf.relation() for leaf in leaves]
-    found = [_files(relation) for relation in relations]
-    if None in found:
+    listings = [_files(relation) for relation in relations]
+    if None in listings:
         return None
-    paths = tuple(sorted({path for files in found for path in files or ()}))
+    paths = tuple(sorted({path for files in listings for path in files or ()}))
     return Origin(paths, "\n".join([*map(_reading, relations), *_texts(plan)])) if paths else None
 
 
@@ -87,5 +87,5 @@ def _reading(relation: Any) -> str:
 
 def _texts(plan: Any) -> list[str]:
     """The plan with the names of columns, and with their places: neither depends on the session."""
-    written = [each.treeString(True, False, NO_LIMIT, False, False) for each in (plan, plan.canonicalized())]
+    written = [tree.treeString(True, False, NO_LIMIT, False, False) for tree in (plan, plan.canonicalized())]
     return [EXPRESSION_ID.sub("#", written[0]), written[1]]

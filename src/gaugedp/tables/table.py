@@ -90,8 +90,8 @@ class Table:
         kill, the same look goes on from there, with the row key that it began with. A release that was killed as it
         looked is finished by the same request with the same `key`, and is not paid again.
         """
-        asked = self._buckets.asked(count, memory_bytes, folder)
-        return replace(self, _engine=asked.limited(self._engine), _buckets=asked)
+        buckets = self._buckets.asked(count, memory_bytes, folder)
+        return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
 
     def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
         """Look at the rows, once, and return each total as a flat array.
@@ -129,8 +129,8 @@ class Table:
         many there are does: it depends on the data.
         """
         plan = self._listing(attributes, columns)
-        found = joined([self._engine.run(part.listing(row_key)) for part in self._buckets.parts(plan)])
-        return _parts(found, len(attributes), len(columns))
+        lines = joined([self._engine.run(part.listing(row_key)) for part in self._buckets.parts(plan)])
+        return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
         """Look at the rows, once, and return Σ of(cells, steps) over batches of those that are kept, int64.
@@ -143,8 +143,8 @@ class Table:
         plan, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
         nothing = np.empty(0, dtype=np.int64)
         none = on_batch({name: nothing for name in on_batch.names})
-        found = [self._engine.add_up(part.listed(row_key), on_batch) for part in self._buckets.parts(plan)]
-        return sum((part.reshape(none.shape) for part in found if len(part)), none)
+        parts = [self._engine.add_up(part.listed(row_key), on_batch) for part in self._buckets.parts(plan)]
+        return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
         """Look at the rows, once, and return Σ x and, with `products`, Σ x xᵀ of the bounded columns.
@@ -165,10 +165,10 @@ class Table:
 
         if len(set(columns)) < len(columns) or not (attributes or columns):
             raise InvalidRequest(f"The columns {tuple(columns)!r} cannot be listed.", "Name each once, at least one.")
-        asked = [Total(tuple(attributes)), *(Total((), column) for column in columns)]
-        for total in asked:
+        totals = [Total(tuple(attributes)), *(Total((), column) for column in columns)]
+        for total in totals:
             _check_total(total, self.domain)
-        return Plan(self.domain, self.unit, self._engine.columns, tuple(asked))
+        return Plan(self.domain, self.unit, self._engine.columns, tuple(totals))
 
     def __repr__(self) -> str:
         n = len(self.domain.attributes)
@@ -217,14 +217,14 @@ class OnBatch:
         return self.of(*_parts(batch, self.n_attributes, self.n_columns))
 
 
-def _parts(found: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+def _parts(lines: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the cells and the steps of listed rows."""
-    cells = [found[f"a{i}"] for i in range(n_attributes)]
-    return _side_by_side(cells, found), _side_by_side([found[f"s{j}"] for j in range(n_columns)], found)
+    cells = [lines[f"a{i}"] for i in range(n_attributes)]
+    return _side_by_side(cells, lines), _side_by_side([lines[f"s{j}"] for j in range(n_columns)], lines)
 
 
-def _side_by_side(columns: Sequence[np.ndarray], found: Mapping[str, np.ndarray]) -> np.ndarray:
-    n_rows = len(next(iter(found.values())))
+def _side_by_side(columns: Sequence[np.ndarray], lines: Mapping[str, np.ndarray]) -> np.ndarray:
+    n_rows = len(next(iter(lines.values())))
     return np.stack(columns, axis=1) if columns else np.empty((n_rows, 0), dtype=np.int64)
 
 

@@ -33,8 +33,7 @@ def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndar
         weights, bias = weights + step[:-1], bias + step[-1]
         if np.abs(step).max() < 1e-6:
             break
-    score: np.ndarray = rows @ weights
-    return score
+    return rows @ weights
 
 
 def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: float) -> np.ndarray:

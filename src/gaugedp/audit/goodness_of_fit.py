@@ -21,7 +21,7 @@ _LAGS = (1, 2, 7)
 _MOST_COLUMNS = 24
 
 
-def together(p_values: Iterable[float]) -> float:
+def union_bound(p_values: Iterable[float]) -> float:
     """Return the least p-value times their number: one for all, by the union bound; 1 where there is none."""
     values = list(p_values)
     return min(1.0, len(values) * min(values)) if values else 1.0
@@ -78,9 +78,9 @@ def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
     alone = [_binomial(int(counts[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []
     counts, due = counts[~few], due[~few]
     if len(due) < 2:
-        return together(alone)
+        return union_bound(alone)
     due = due * (counts.sum() / due.sum())
-    return together([*alone, float(scipy.special.chdtrc(len(due) - 1, ((counts - due) ** 2 / due).sum()))])
+    return union_bound([*alone, float(scipy.special.chdtrc(len(due) - 1, ((counts - due) ** 2 / due).sum()))])
 
 
 def _binomial(count: int, n: int, share: float) -> float:
@@ -131,7 +131,7 @@ def mean_squares(rows: np.ndarray, variances: np.ndarray) -> float:
     errors = squares.std(axis=0) / math.sqrt(len(rows))
     gaps = squares.mean(axis=0) - variances
     unmoved = (errors == 0) & (np.abs(gaps) * len(rows) < 20)  # never seen to move, and hardly ever due to
-    return together(
+    return union_bound(
         two_sided(gap / max(error, 1e-300)) for gap, error in zip(gaps[~unmoved], errors[~unmoved], strict=True)
     )
 
@@ -201,7 +201,7 @@ def _coincidences(first: np.ndarray, second: np.ndarray) -> float:
 def independence(draws: np.ndarray) -> float:
     """Return one p-value for no correlation between coordinates, their sizes, and neighbouring numbers of all draws."""
     columns = draws[:, some(draws.shape[1])].astype(float)
-    return together(_independence(f(columns), f(draws.astype(float))) for f in (np.asarray, np.abs))
+    return union_bound(_independence(f(columns), f(draws.astype(float))) for f in (np.asarray, np.abs))
 
 
 def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
@@ -211,14 +211,14 @@ def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
     odd = (rows != np.median(rows, axis=0)).ravel()
     lags = sorted({*_LAGS, rows.shape[1]})
     later = [correlation(series[lag:], series[:-lag], (odd[lag:], odd[:-lag])) for lag in lags]
-    return together([correlation(*pair) for pair in combinations(columns.T, 2)] + later)
+    return union_bound([correlation(*pair) for pair in combinations(columns.T, 2)] + later)
 
 
 def succession(draws: np.ndarray) -> float:
     """Return one p-value for no correlation between successive draws (rows), in each coordinate and its size."""
     columns = draws[:, some(draws.shape[1], 8)].T.astype(float)
     pairs = [(column[lag:], column[:-lag]) for column in columns for lag in _LAGS]
-    return together(correlation(f(later), f(earlier)) for later, earlier in pairs for f in (np.asarray, np.abs))
+    return union_bound(correlation(f(later), f(earlier)) for later, earlier in pairs for f in (np.asarray, np.abs))
 
 
 def repeats(draws: np.ndarray, chance: float) -> float:
@@ -235,7 +235,7 @@ def repeats(draws: np.ndarray, chance: float) -> float:
     counts = np.unique(draws, axis=0, return_counts=True)[1].astype(float)
     pairs = float((counts * (counts - 1)).sum()) / 2
     p_values.append(chance * len(draws) * (len(draws) - 1) / 2 / pairs if pairs else 1.0)
-    return together(p_values)
+    return union_bound(p_values)
 
 
 def chance_of_equals(law: Law) -> float:

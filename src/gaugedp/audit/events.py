@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp.audit.binomial import Guesses, estimated_shares
+from gaugedp.audit.clopper_pearson import Guesses, estimated_shares
 
 _MOST_ENDS = 46  # thresholds that are tried for each end
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
@@ -152,8 +152,8 @@ def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.
     """
     share = np.divide(right, guessed, out=np.zeros(len(guessed)), where=guessed > 0)
     apart = scipy.special.rel_entr(share, allowed) + scipy.special.rel_entr(1 - share, 1 - allowed)
-    found: np.ndarray = np.where(share > allowed, guessed * apart, 0.0)
-    return found
+    exponents: np.ndarray = np.where(share > allowed, guessed * apart, 0.0)
+    return exponents
 
 
 def _allowed(point: Point, extra: np.ndarray) -> np.ndarray:

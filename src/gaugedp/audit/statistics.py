@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.audit.learned import likelihood_ratios, logistic, separated
+from gaugedp.audit.classifier import likelihood_ratios, logistic, separated
 from gaugedp.audit.outputs import Outputs
 
 Scores = dict[str, np.ndarray]

@@ -12,7 +12,7 @@ from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Progress, is_integer, silent
+from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, Progress, is_integer, silent
 from gaugedp.mechanisms.selection import Selection
 
 _MOST_NUMBERS = 5 * 10**7
@@ -41,12 +41,12 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy,
         return _with_noise(mechanism, answers, is_a, rng, progress)
     if isinstance(mechanism, Selection):
         mechanism.in_steps(answers[0])  # refuses what it cannot read
+    if isinstance(mechanism, Mechanism | Selection):
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
-    if hasattr(mechanism, "draw"):
-        return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
     if isinstance(mechanism, Mechanism):
-        check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
         return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng, progress)))
+    if isinstance(mechanism, Calibrated):
+        return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
     if not callable(mechanism):
         raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
     return Runs(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
@@ -107,11 +107,10 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
 
 def reach(mechanism: Any, answers: tuple[Any, Any]) -> float:
     """Return how far apart answers are, over the farthest that neighbours' can be; 1 where no body says it."""
-    body = getattr(mechanism, "body", None)
-    if not isinstance(mechanism, AdditiveNoise | Selection) or not isinstance(body, Body):
+    if not isinstance(mechanism, AdditiveNoise | Selection):
         return 1.0
     difference = np.subtract(*(np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers))
-    return min(1.0, float(body.gauge(difference[None])[0]))
+    return min(1.0, float(mechanism.body.gauge(difference[None])[0]))
 
 
 def check_neighbours(body: Body, difference: np.ndarray) -> None:
