@@ -8,8 +8,8 @@ import click
 
 from gaugedp._numbers import exact
 from gaugedp.answer import Release
+from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
-from gaugedp.cli.write import write_beside
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries import query

@@ -8,7 +8,7 @@ import click
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import answers
-from gaugedp.cli.handover import handed_over, show_account, stored_before
+from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before, write_beside
 from gaugedp.cli.shared import (
     budget,
     budget_option,
@@ -22,7 +22,6 @@ from gaugedp.cli.shared import (
     show_table,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused

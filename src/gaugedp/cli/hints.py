@@ -6,7 +6,7 @@ import numpy as np
 
 from gaugedp.answer import Release
 from gaugedp.attributes import BoundedColumn
-from gaugedp.cli.empty import about_counts
+from gaugedp.cli.empty_categories import about_counts
 from gaugedp.queries import Quantiles, Workload
 from gaugedp.queries.quantiles import MEDIAN
 

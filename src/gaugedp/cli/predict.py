@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable, load
-from gaugedp.cli.write import write_beside
 from gaugedp.errors import GaugedpError, UnreadableTable
 
 if TYPE_CHECKING:

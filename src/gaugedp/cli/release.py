@@ -8,8 +8,8 @@ import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
-from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.hints import hints
+from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before, write_beside
 from gaugedp.cli.shared import (
     budget,
     budget_option,
@@ -27,7 +27,6 @@ from gaugedp.cli.shared import (
     show_table,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict

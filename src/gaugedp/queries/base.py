@@ -10,13 +10,13 @@ import numpy as np
 from gaugedp.bodies.base import Body
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.queries.estimates import Estimate
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 
 class Rows(Protocol):
     """What a question may ask of a table: exact totals by cell, all in one look."""
 
-    def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
         """Return the totals; see the table."""
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import unfinished
+from gaugedp.tables.source_files import SourceFiles
 
 ENDING = ".gaugedp-sums"
 OTHERS_MAY_WRITE = 0o022
@@ -53,17 +53,17 @@ class Sums:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the sums of one question to the rows of one `origin` are kept, and which state of it they are of."""
+    """Where the sums of one question to the rows of one `source_files` are kept, and which state of it they are of."""
 
     path: Path
-    origin: Origin
+    source_files: SourceFiles
     source: str
 
     @classmethod
-    def of(cls, folder: Path, origin: Origin, question: str) -> "Checkpoint":
+    def of(cls, folder: Path, source_files: SourceFiles, question: str) -> "Checkpoint":
         """Return the place for a question, given as its statement without row key, in `folder`."""
-        named = hashlib.sha256("\0".join([version("gaugedp"), origin.name, question]).encode()).hexdigest()
-        return cls(folder / f"{named[:32]}{ENDING}", origin, origin.state())
+        named = hashlib.sha256("\0".join([version("gaugedp"), source_files.name, question]).encode()).hexdigest()
+        return cls(folder / f"{named[:32]}{ENDING}", source_files, source_files.state())
 
     def load(self, fresh: Sums) -> Sums:
         """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
@@ -91,7 +91,7 @@ class Checkpoint:
 
     def check(self) -> None:
         """Refuse to go on where a file is no longer what it was at the start; what was kept is removed."""
-        if self.origin.state() != self.source:
+        if self.source_files.state() != self.source:
             self.remove()
             raise unfinished()
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
 from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
-from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import check_names, or_refuse, taken_words, unfinished, unreadable
-from gaugedp.tables.spark_plan import check_repeatable, check_words, origin
+from gaugedp.tables.source_files import SourceFiles
+from gaugedp.tables.spark_plan import check_repeatable, check_words, source_files
 from gaugedp.tables.spark_sql import spark_text
 
 KINDS = {
@@ -107,9 +107,9 @@ def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
     return SparkEngine(columns, _or_refuse(lambda: plain.selectExpr(*texts), unreadable()))
 
 
-def origin_of(frame: Any) -> Origin | None:
+def source_files_of(frame: Any) -> SourceFiles | None:
     """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
-    return _or_refuse(lambda: origin(frame), unreadable())
+    return _or_refuse(lambda: source_files(frame), unreadable())
 
 
 def _column(name: str, type_name: str) -> Column:

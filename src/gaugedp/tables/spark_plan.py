@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaugedp.errors import UnreadableTable
-from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import taken_words
+from gaugedp.tables.source_files import SourceFiles
 
 SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
 EXPRESSION_ID = re.compile(r"#\d+L?")
@@ -45,7 +45,7 @@ def check_repeatable(frame: Any) -> None:
         )
 
 
-def origin(frame: Any) -> Origin | None:
+def source_files(frame: Any) -> SourceFiles | None:
     """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
     plan = _plan(frame)
     if plan is None:
@@ -58,7 +58,7 @@ def origin(frame: Any) -> Origin | None:
     if None in listings:
         return None
     paths = tuple(sorted({path for files in listings for path in files or ()}))
-    return Origin(paths, "\n".join([*map(_reading, relations), *_texts(plan)])) if paths else None
+    return SourceFiles(paths, "\n".join([*map(_reading, relations), *_texts(plan)])) if paths else None
 
 
 def _plan(frame: Any) -> Any:

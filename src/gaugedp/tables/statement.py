@@ -14,23 +14,23 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
-from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_person, read_steps
+from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
-from gaugedp.tables.total import Total
 
 HALF = 2**32
 JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes first and regroup the result
 
 
 @dataclass(frozen=True)
-class Plan:
+class Aggregation:
     """The totals of one request over known columns, for a domain and a unit; `bucket` (count, index) takes a part."""
 
     domain: Domain
     unit: PrivacyUnit
     types: Mapping[str, Column]
-    totals: tuple[Total, ...]
+    totals: tuple[Aggregate, ...]
     bucket: tuple[int, int] | None = None
 
     @property
@@ -79,7 +79,7 @@ class Plan:
         """Return the array of each total, given the columns of the statement's result."""
         return [self._array(total, result) for total in self.totals]
 
-    def _places(self, total: Total) -> list[str]:
+    def _places(self, total: Aggregate) -> list[str]:
         names = [f"a{self.attributes.index(name)}" for name in total.attributes]
         return [*names, f"h{self.columns.index(total.column)}"] if total.each and total.column else names
 
@@ -116,11 +116,11 @@ class Plan:
         rows = over(_source(readings), *columns or [exp.convert(1).as_("one")], name="source_columns")
         return rows.where(*conditions, copy=False) if conditions else rows
 
-    def _attribute(self, name: str, alias: str) -> tuple[Reading, int | None]:
+    def _attribute(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         attribute = self.domain.attribute(name)
         return read_attribute(attribute, self.types[name], alias), other_cell(attribute)
 
-    def _column(self, name: str, alias: str) -> tuple[Reading, int | None]:
+    def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         bounded = self.domain.column(name)
         return read_steps(bounded, self.types[name], alias), missing_steps(bounded)
 
@@ -170,7 +170,7 @@ class Plan:
         result.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return result
 
-    def _array(self, total: Total, result: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _array(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
         in_group = self._chosen(total, result)
         names, sizes = list(self.places), self.places
         codes = tuple(result[f"cell{names.index(name)}"][in_group] for name in self._places(total))
@@ -180,14 +180,14 @@ class Plan:
         flat[codes if codes else ...] = values if codes else values.sum()
         return (flat[..., :-1] if total.each else flat).reshape(-1)  # without the rows that have no value
 
-    def _chosen(self, total: Total, result: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _chosen(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rows of the result that belong to the grouping of `total`."""
         in_group = np.ones(len(result["n"]), dtype=bool)
         for i, name in enumerate(self.places):
             in_group &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
         return in_group
 
-    def _values(self, total: Total, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
+    def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
         if total.column is None or total.each:
             return result["n"][in_group]
         j, bounded = self.columns.index(total.column), self.domain.column(total.column)
@@ -198,7 +198,7 @@ class Plan:
         return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
 
 
-def _source(readings: Sequence[Reading]) -> Sql:
+def _source(readings: Sequence[ColumnExpression]) -> Sql:
     reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
     return exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
 

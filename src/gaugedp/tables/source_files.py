@@ -8,7 +8,7 @@ from gaugedp.tables.refusals import unfinished
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceFiles:
     """Files on this machine, and the `recipe` by which rows are made of them, "" where a row of a file is a row."""
 
     paths: tuple[Path, ...]
