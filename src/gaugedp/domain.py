@@ -205,8 +205,8 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
         raise InvalidRequest(
             f"The domain file {str(path)!r} is not TOML: {error}.",
-            "Mend that line: texts stand in quotes, and so do names with a space or a letter beyond A to Z; a number "
-            "takes the place of each ….",
+            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
+            "in place of each ….",
         ) from None
 
 
@@ -276,6 +276,6 @@ def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
         for entry in value if isinstance(value, list) else [value]:
             if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
                 raise InvalidRequest(
-                    f"In {place}: {key} is a date, and dates are no numbers here.",
+                    f"In {place}: {key} is a date, and dates are not numbers here.",
                     'Bound a number such as the year, or list months as categories, such as "2024-01".',
                 )

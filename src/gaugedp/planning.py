@@ -105,7 +105,7 @@ class Plan:
         told = self.left_out.items()
         alike = {reason: ", ".join(name for name, own in told if own == reason) for _, reason in told}
         parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
-        return f"Left out: {parts}." if parts else ""
+        return f"Not applicable: {parts}." if parts else ""
 
     @property
     def ratio(self) -> float:
@@ -214,8 +214,8 @@ class Plan:
         found = []
         if any(one.ratio for one in self.query.estimates):
             found.append(
-                f"Means: of {_MEAN_ROWS:,} rows, where in the bounds the interval is longest; four times the rows, "
-                "about a quarter of it."
+                f"Means: for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of "
+                "the width."
             )
         if isinstance(self.query, Quantiles):
             share = min(min(one, 1 - one) for one in self.query.quantiles)
@@ -274,7 +274,7 @@ class Plan:
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
-ANSWERS = "Answers, ± what noise adds with probability 95 %, each alone / all at once"
+ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
 
 
 def worth(term: dict[str, Any]) -> list[str]:

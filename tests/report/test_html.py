@@ -353,9 +353,9 @@ def of_incomes(question: str) -> str:
 def test_bars_of_quantiles_are_said_to_hold_at_once(question: str, level: str) -> None:
     shown = of_incomes(question)
     assert "each dark bar" not in shown
-    assert f"{level} %: all bars of this page hold their true quantiles at once" in shown
-    assert f"estimates with {level} % intervals that all hold at once" in shown
-    assert f"estimates with {level} % error bars that all hold at once" in shown
+    assert f"Simultaneous {level} % confidence intervals: all bars of this page contain their true quantiles" in shown
+    assert f"estimates with {level} % intervals (simultaneous)" in shown
+    assert f"estimates with {level} % error bars (simultaneous)" in shown
 
 
 def test_a_single_bar_holds_alone() -> None:

@@ -67,7 +67,7 @@ def test_a_broken_line_is_left_out_whatever_is_asked(line, tmp_path):
 
 def test_only_tables_of_text_files_say_that_broken_lines_are_left_out(tmp_path):
     (rule,) = source_rules(Table.scan(written(tmp_path, "sex\n1\n"), domain=SEX))
-    assert rule.startswith("Lines of the file that are not well-formed are left out of every question")
+    assert rule.startswith("Malformed lines are left out of every question")
     assert source_rules(Table.scan(pd.DataFrame({"sex": ["1"]}), domain=SEX)) == ()
 
 
@@ -98,7 +98,7 @@ def test_no_random_bytes_make_a_text_file_fail(tmp_path, body):
 REFUSED = [
     ("missing.csv", "There is no file"),
     ("folder.csv", "is a folder"),
-    ("rows.xlsx", "no known format"),
+    ("rows.xlsx", "has an unknown format"),
     ("empty.csv", "has no header"),
     ("twice.csv", "'sex' clash"),
     ("case.csv", "'SEX', 'sex' clash"),

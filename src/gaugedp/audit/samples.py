@@ -56,7 +56,7 @@ def _check_answers(answer_a: Any, answer_b: Any) -> None:
     """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
     numeric = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
     if any(row.size and np.isnan(row).all() for row in numeric):
-        raise InvalidRequest("One of the answers is NaN, no number.", "Give the answers of two neighbouring tables.")
+        raise InvalidRequest("One of the answers is NaN.", "Give the answers of two neighbouring tables.")
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
             f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
@@ -80,7 +80,7 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
     """Return neighbours' answers on the mechanism's lattice, in steps; refuse answers that are no neighbours'."""
     if any(_numbers(answer) is None for answer in answers):
         raise InvalidRequest(
-            "The answers are no numbers.",
+            "The answers are not numbers.",
             f"Give {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",
         )
     rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
@@ -118,7 +118,7 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     distance = float(body.gauge(difference[None].astype(float))[0])
     if not distance <= 1 + _SLACK:
         raise InvalidRequest(
-            f"The answers are no neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
+            f"The answers are not neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
             "Give two answers whose difference lies in mechanism.body.",
         )
 

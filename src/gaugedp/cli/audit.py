@@ -88,7 +88,7 @@ def show(result: Audit, planned: Plan) -> None:
     rows = result.table()
     counted = sum(row["counted"] for row in rows)
     shown = rows[: counted + _SHOWN]
-    words = "only tests with yes or no may alarm; seen: which answer is guessed from a score, and how many are right"
+    words = "only tests with yes or no can alarm; seen: the answer guessed from a score, and how many guesses are right"
     show_table([_row(row) for row in shown], f"{result.runs:,} runs; {words}")
     if len(shown) < len(rows):
         click.echo(f"... and {len(rows) - len(shown)} more scores: see --json or --report")
@@ -125,7 +125,7 @@ def _named(planned: Plan, name: str | None) -> Mechanism:
     by_name = {candidate.mechanism.name: candidate.mechanism for candidate in planned.candidates}
     if name in planned.left_out:
         raise InvalidRequest(
-            f"{name} is no candidate: {planned.left_out[name]}.", f"Choose one of: {', '.join(by_name)}."
+            f"{name} is not a candidate: {planned.left_out[name]}.", f"Choose one of: {', '.join(by_name)}."
         )
     if name not in by_name:
         raise InvalidRequest(f"No candidate is called {name!r}.", f"Choose one of: {', '.join(by_name)}.")

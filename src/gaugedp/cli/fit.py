@@ -122,8 +122,8 @@ def _use_in_words(result: dict[str, Any]) -> str:
     then = " The class with the largest sum is predicted." if isinstance(result["intercept"], dict) else ""
     return (
         "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
-        f"coefficient; a number beyond its bounds is the bound, a missing one the domain's own for it, else the middle "
-        f"of its bounds.{then} "
+        "coefficient; numbers are clipped to their bounds, and a missing one is the domain's replacement, else the "
+        f"middle of its bounds.{then} "
         "`gaugedp predict` does so for each line of a file, with the model that --out wrote."
     )
 
@@ -131,18 +131,18 @@ def _use_in_words(result: dict[str, Any]) -> str:
 def _score_in_words(score: dict[str, Any] | None) -> str:
     if score is None:
         return (
-            "No score was asked for, and none was computed: how far noise moved the coefficients is not known. Where "
-            "the categories of the domain are not written as in the table, nothing was learnt; only a score shows it."
+            "No score was requested: how far noise moved the coefficients is not known. Only a score shows whether the "
+            "categories of the domain match those of the table."
         )
     value, low, high = next(answers(*([float(score[name])] for name in ("value", "lower", "upper"))))
     sure = f"{score['level']:.0%} sure"
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
     warning = (
-        " That says nothing: few rows were held out, or none; are the categories written as in the table?" * is_blind
+        " This carries no information: few or no rows were held out. Do the categories match the table?" * is_blind
     )
     return (
-        f"Held-out {score['name']}: {value}, with noise; without it, on these very rows, between {low} and {high} "
-        f"({sure}). For other rows it may be further off; compare it with {_baseline(score)}.{warning}"
+        f"Held-out {score['name']}: {value} with noise; the exact value on these rows is between {low} and {high} "
+        f"({sure}). Other rows may differ more; compare it with {_baseline(score)}.{warning}"
     )
 
 
@@ -173,7 +173,7 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
     if isinstance(reservation, Stored):
         return dict(json.loads(reservation.released))
     stage.begin("look")
-    click.echo("Looking: reading the rows and fitting the model ...", err=True)
+    click.echo("Reading the rows and fitting the model ...", err=True)
     account = _account(ledger, reservation)
     result = look(source)
     result["guarantee"] = reservation.guarantee.to_dict()

@@ -47,7 +47,7 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
     """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
     now = account if stored is None else {**account, **_balance(stored)}
     if stored is None:
-        click.echo(f"The same again costs nothing with --key {shlex.quote(stage.key)}; without it, it is paid anew.")
+        click.echo(f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
     click.echo(
         f"Spent {rounded_up(now['spent'])} of {rounded_up(now['budget'])}; "
         f"{rounded_left(now['remaining'], now['budget'])} is left. "

@@ -102,7 +102,8 @@ def _say(predictions: _Predictions) -> None:
     without = predictions.n_lines - predictions.n_predicted
     if without:
         names = ", ".join(name for name, count in predictions.n_without.items() if count)
-        click.echo(f"{without:,} of {predictions.n_lines:,} lines have no prediction: no cell in {names}.", err=True)
+        lines = f"{without:,} of {predictions.n_lines:,} lines"
+        click.echo(f"{lines} have no prediction: outside the cells of {names}.", err=True)
     for name, count in predictions.n_missing.items():
         if count:
             stand_in = f"{predictions.model.stand_in(name):g}"

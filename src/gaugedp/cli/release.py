@@ -45,9 +45,7 @@ _NUMBERS = ("estimate", "lower", "upper", "raw")
 _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
-_RAW_AGAIN = (
-    " It is raw: where --consistent, --non-negative or --round were given with it, give them again, at no cost."
-)
+_RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -58,10 +56,8 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
-@click.option("--buckets", "parts", metavar="N", help="Look at N parts of the people in turn: less memory, the same.")
-@click.option(
-    "--folder", metavar="DIR", help="Keep exact sums of finished parts here: a killed look goes on, by --key."
-)
+@click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
+@click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
 @processing_options
 @click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper (and raw).")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
@@ -131,7 +127,7 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    title += "; the intervals all hold at once" * (answer.estimates[0].ends is not None and len(rows) > 1)
+    title += "; simultaneous intervals" * (answer.estimates[0].ends is not None and len(rows) > 1)
     show_table(rows[:_SHOWN], title, numbers=_NUMBERS)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
@@ -173,7 +169,7 @@ def _guarantee(answer: Release) -> str:
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
     """Return the table, looked at in the parts that are asked for."""
     if folder is not None and key is None:
-        raise InvalidRequest("--folder is of use with a key alone.", "Name the request: --key, and the same to go on.")
+        raise InvalidRequest("--folder needs a key.", "Give --key, and the same one to resume.")
     if parts is None and folder is None:
         return source
     count = None if parts is None else number("buckets", parts)

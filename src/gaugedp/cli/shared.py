@@ -31,7 +31,7 @@ def guarantee_options(command: Command) -> Command:
         ("mu", "mu of Gaussian differential privacy."),
         ("rho", "rho of zero-concentrated differential privacy."),
         ("delta", "delta, beside epsilon; leave it out for pure differential privacy."),
-        ("epsilon", "epsilon: how much more likely any answer may become by one unit's data, on a log scale."),
+        ("epsilon", "epsilon: how much one unit's data can change the probability of any answer, on a log scale."),
     ):
         command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
     return command
@@ -102,10 +102,10 @@ def budget(text: str | None) -> Guarantee | None:
 
 
 def remark_on_epsilon(what: str, guarantee: Guarantee) -> None:
-    """Say on standard error that the ε of a guarantee is so large that it protects hardly anybody."""
+    """Say on standard error that the ε of a guarantee is so large that it gives almost no protection."""
     epsilon = _epsilon(guarantee)
     if epsilon > _HIGH_EPSILON:
-        click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} protects hardly anybody.", err=True)
+        click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} gives almost no protection.", err=True)
 
 
 def remark_on_delta(guarantee: Guarantee, said: Guarantee | None = None) -> None:

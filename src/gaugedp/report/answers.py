@@ -23,22 +23,22 @@ _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("cell", "estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
 _BARS = (
-    "{level}: each dark bar holds its true answer with probability at least {level}, over the noise. Lighter and "
-    "longer: all bars of this page hold theirs at once, with at least that probability."
+    "{level} confidence intervals: each dark bar contains its true answer with probability at least {level}, over the "
+    "noise. The lighter, longer bars are simultaneous: with that probability all of this page contain theirs."
 )
 _ENDS = (
-    "{level}: all bars of this page hold their true quantiles at once, with probability at least {level}, over the "
-    "noise. The ends of the bars were released with the answers."
+    "Simultaneous {level} confidence intervals: all bars of this page contain their true quantiles with probability at "
+    "least {level}, over the noise. The ends of the bars were released with the answers."
 )
 _SHORT = (
-    "A bar that is not seen is shorter than its dot. Rows that the rules below leave out are not part of the true "
+    "Where no bar shows, it is smaller than the dot. Rows that the rules below leave out are not part of the true "
     "answers."
 )
 _DIGITS = (
     "Numbers are shown to the precision of their bars, and ends of bars are rounded outwards. The released numbers "
     "with all digits are in the CSV and JSON files."
 )
-_NEGATIVE = "Counts below 0, or cells that do not add up to their totals, are the noise and no mistake."
+_NEGATIVE = "Counts below 0, and cells that do not add up to their totals, come from the noise and are not mistakes."
 _PROCESSED = (
     "Dots and estimates are processed: {steps}. Processing sees no data and costs nothing. The bars and intervals are "
     "those of the raw answers, from before the processing: a dot may lie outside its bar. The raw answers are in the "

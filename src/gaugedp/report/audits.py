@@ -58,7 +58,7 @@ def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
             at_least(audit.epsilon_lower),
             f"with confidence {audit.confidence:.10g}; claimed is {claimed}",
         ),
-        _fact("Claim", rounded_up(audit.guarantee), "what is held against the runs"),
+        _fact("Claim", rounded_up(audit.guarantee), "the guarantee that the runs test"),
         _fact("Runs", f"{audit.runs:,}", f"in {audit.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
     ]
     lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]

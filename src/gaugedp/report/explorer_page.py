@@ -22,10 +22,10 @@ _MOST_TERMS = 24  # measures that the page offers
 _FIRST_CELLS = 6
 _NO_NUMBER = "–"
 _MEANING = (
-    "The expected error is the typical length of the noise over all released numbers; one row of a sum counts like one "
-    "row of a count. Every mechanism here keeps the guarantee of the chosen ε and δ. "
+    "The expected error is the l2 norm of the noise of all released numbers; one row of a sum counts like one row of a "
+    "count. Every mechanism here satisfies the guarantee of the chosen ε and δ. "
 )
-_MEANING_IN_ROWS = "The expected error is the length, over all quantiles, of how far ranks are off in rows, at most. "
+_MEANING_IN_ROWS = "The expected error is a bound on the l2 norm of the rank errors of all quantiles, in rows. "
 _COMPUTED = (
     "Numbers are computed at the points of the table. Between them they are interpolated on logarithmic axes, and the "
     "page says so. The number of a lower bound is never interpolated: it is the proved one of the next larger ε in the "
@@ -44,7 +44,7 @@ _NO_SCRIPT = (
 def page(explored: "Explored", start: Start) -> str:
     """Return the explorer as a page of its own. The same points and start give the same bytes."""
     text = explored.query.text
-    lead = f"What an answer would cost, and how wrong it would be. Protected: {explored.unit}."
+    lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
     header = tag("header", tag("p", "Explorer", class_="kicker"), tag("h1", text), tag("p", lead, class_="lead"))
     footer = tag(
         "footer", tag("p", f"Written by gaugedp {_version()}. Made from public facts; no row was read for it.")
@@ -78,7 +78,7 @@ def section(explored: "Explored", start: Start) -> Html:
         tag("h2", "Explore other choices"),
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
         tag("div", _controls(explored), _chart(explored), _wanted(explored), class_="bench live"),
-        tag("h3", "What it means for the protected"),
+        tag("h3", "What it means for those protected"),
         protected(explored.unit.to_dict(), start),
         _terms(explored),
         _commands(explored, start),
@@ -143,7 +143,7 @@ def _wanted(explored: "Explored") -> Html:
     ]
     return tag(
         "div",
-        tag("h3", "From a wanted error to ε"),
+        tag("h3", "From a target error to ε"),
         tag(
             "p",
             tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure")),
@@ -159,7 +159,7 @@ def _wanted(explored: "Explored") -> Html:
 def _terms(explored: "Explored") -> Html:
     shown = explored.measures[:_MOST_TERMS]
     n_hidden = len(explored.measures) - len(shown)
-    caption = "The widest 95\u00a0% interval by the mechanism that is taken: the released number ± this"
+    caption = "The widest 95\u00a0% interval of the chosen mechanism: the released number ± this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(name, "") for name in shown])
     more = f" {n_hidden:,} more are left out here; gaugedp plan prints them." if n_hidden > 0 else ""
     cells = [cell for _, cell in explored.query.labels]
@@ -196,7 +196,13 @@ def _curve(explored: "Explored", delta: float) -> Html:
     thin = len(points) < len(explored.epsilons)
     few = f", computed at {len(points)} of {len(explored.epsilons)} values of ε" if thin else ""
     bounded = any(max(point.lower_bounds) > 0 for point in points)
-    heads = ["ε", *names, "taken", *["bound, whole numbers", "bound, real numbers"] * bounded, "guessed right, at most"]
+    heads = [
+        "ε",
+        *names,
+        "chosen",
+        *["bound, whole numbers", "bound, real numbers"] * bounded,
+        "guessed right, at most",
+    ]
     return table(
         f"Expected errors at δ = {small(delta)}{few}", heads, (_line(point, names, bounded) for point in points)
     )

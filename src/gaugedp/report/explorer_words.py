@@ -94,7 +94,7 @@ def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) 
     yield join([before, say(said, "guess"), after])
     yield join([*_belief(unit), *_ends(said, start)])
     yield join(_search(unit, said))
-    yield join(["Two such releases about the same table keep together this guarantee: ", say(said, "twice"), "."])
+    yield join(["Two such releases about the same table together have this guarantee: ", say(said, "twice"), "."])
     yield with_delta([_DELTA], start)
 
 

@@ -27,14 +27,14 @@ _AGAIN = (
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
 _IN_ROWS = (
     "Here errors and bars are ranks, counted in rows: how many rows may lie between an answer, or an end of its "
-    "interval, and the true quantile. The expected error is the length of these errors over all answers, at most. "
-    "The intervals above were released with the answers and all hold at once."
+    "interval, and the true quantile. The expected error is at most this l2 norm of the errors of all answers. "
+    "The intervals above were released with the answers and are simultaneous."
 )
 _CANDIDATES = (
     "mechanism",
     "expected error",
     "widest 95\u00a0% bar",
-    "all at once",
+    "simultaneous",
     "guarantee",
     "exactness",
     "noise",
@@ -71,7 +71,7 @@ def render(release: "Release", explorer: Html | None = None) -> str:
 def _head(release: "Release") -> Html:
     facts = release.facts
     count = plain(len(release.labels))
-    words_below = f"Private answers: the noise is part of the number. {count} answer{'s' * (count != '1')}."
+    words_below = f"These figures include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
     return tag(
         "header",
         tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
@@ -108,7 +108,7 @@ def _three_facts(release: "Release") -> Html:
     guarantee = release.guarantee
     request = from_dict(facts["asked"])
     exactly = words.in_detail(guarantee)
-    sharper = f"Asked for was {words.symbol(request)}; the mechanism keeps it with this guarantee."
+    sharper = f"Requested: {words.symbol(request)}; the mechanism's own guarantee implies it."
     return tag(
         "section",
         tag("h2", "In short"),
@@ -154,8 +154,8 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         return tag("section", tag("h2", "Mechanisms compared"), tag("p", text))
     largest = max(offer["error"] for offer in offers)
     explained = (
-        "All of them keep the guarantee, and all were weighed before any row was read. The expected error is the "
-        "typical length of the noise over all released numbers; one row of a sum counts like one row of a count. "
+        "All satisfy the guarantee, and were compared before any row was read. The expected error is the "
+        "l2 norm of the noise of all released numbers; one row of a sum counts like one row of a count. "
         "Bars are for the answer with the most noise, and ± is half their length."
     )
     if mechanism.get("in_rows"):

@@ -59,7 +59,7 @@ class Term:
     def bars(self) -> str:
         """What the intervals speak of, to be put after "intervals": nothing more for raw answers, each alone."""
         raw = " of the raw answers" if self.processed else ""
-        return raw + (" that all hold at once" if self.ends and len(self.cells) > 1 else "")
+        return raw + (" (simultaneous)" if self.ends and len(self.cells) > 1 else "")
 
     @property
     def measure(self) -> str:

@@ -23,8 +23,8 @@ _EXACTNESS = {
     "so the guarantee holds for the program and not only for its formula.",
     "idealized": "The proof is about real numbers; the program computes with floating point, which is close to them "
     "but not the same.",
-    "mixing": "The draw comes from a random walk, which only comes near the stated law. The guarantee has a δ that is "
-    "an allowance for the distance. For K-norm noise, that the walk stays within it is measured by a rule, not proved.",
+    "mixing": "The noise comes from a random walk that approximates the stated law; the δ of the guarantee includes an "
+    "allowance for the distance. For K-norm noise, that the walk stays within it is measured, not proved.",
 }
 
 
@@ -104,9 +104,9 @@ def difference(unit: Mapping[str, Any]) -> str:
 def neighbours(unit: Mapping[str, Any]) -> str:
     """Return the neighbouring relation in sentences."""
     if unit.get("neighbours") == "replace":
-        words = "Hidden is what the unit says. The number of units is taken as known to everybody."
+        words = "The guarantee hides what the unit's rows say; the number of units is public."
     else:
-        words = "Hidden is whether the unit is in the table at all, and so also what it says."
+        words = "The guarantee hides whether the unit is in the table, and so also what its rows say."
     if _is_row(unit):
         return f"The protected unit is one row. {words}"
     max_rows = unit.get("max_rows", 1)

@@ -24,7 +24,7 @@ class Aggregate:
 def check_values(domain: Domain, total: Aggregate) -> None:
     """Refuse more values of a column than can be counted one by one, in all cells together."""
     if total.column is None:
-        raise InvalidRequest("Values are counted of no column.", "Name the bounded column.")
+        raise InvalidRequest("The values to count have no column.", "Name the bounded column.")
     bounded = domain.column(total.column)
     size = domain.n_cells(total.attributes) * (bounded.high_steps - bounded.low_steps + 1)
     if size > MOST_VALUES:

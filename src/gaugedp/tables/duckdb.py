@@ -60,9 +60,8 @@ _TEXT = (
 TEXT_RULE = f"{_TEXT}, strict_mode = false, ignore_errors = true"  # rows that cannot make the reader fail
 _FAILING_RULE, _STRICT_RULE = (f"{_TEXT}, strict_mode = {mode}, ignore_errors = false" for mode in ("false", "true"))
 BROKEN_LINES = (
-    "Lines of the file that are not well-formed are left out of every question: those with fewer fields than the "
-    "header, with bytes that are not UTF-8, or of some megabytes. Of those with more fields, the last are ignored: "
-    "1,250 without quotes is two."
+    "Malformed lines are left out of every question: those with fewer fields than the header, with bytes that are not "
+    "UTF-8, or of some megabytes. Extra fields are ignored. Quote numbers that contain commas, such as 1,250."
 )
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 BATCH, FETCHED = 2**17, 2**14  # rows
