@@ -123,7 +123,7 @@ def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
-AGAIN = "give them again, at no cost."
+AGAIN = "It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
 
 
 def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> None:
@@ -134,7 +134,7 @@ def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> Non
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
     assert answers == first.out.splitlines()[:-2]
-    assert told == f"{said} It is raw: where --consistent, --non-negative or --round were given with it, {AGAIN}"
+    assert told == f"{said} {AGAIN}"
     assert said == desk.release("people.csv", "--round", key="my-key", epsilon="0.25").out.splitlines()[-2]
     tip = desk.ledger().tip
     assert account == f"Spent PureDP(1.75) of PureDP(2); PureDP(0.25) is left. Tip after entry 8: {tip}"
@@ -171,7 +171,7 @@ def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
 def test_answers_that_say_nothing_are_named(desk: Desk) -> None:
     done = desk.release(query="AGE; mean(PAY); mean(PAY) by SEX; SEX", epsilon="0.001")
     for words in (
-        "All counts of AGE may be 0, by simultaneous intervals. Compare the categories",
+        "All counts of AGE may be 0, by simultaneous intervals. Categories must match",
         "The interval of mean(PAY) is the whole range: this answer carries no information.",
         "All counts of SEX may be 0, by simultaneous intervals.",
     ):

@@ -131,7 +131,7 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), idealized)"
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
-    assert lines[-3].startswith("No score was asked for, and none was computed: ")
+    assert lines[-3].startswith("No score was requested: ")
     rules = json.loads((desk.folder / "model.json").read_text("utf-8"))["facts"]["rules"]
     assert lines[-4 - len(rules)].startswith("To predict for a row, add the intercept, the coefficients of its cells")
     assert lines[-3 - len(rules) : -3] == rules
@@ -142,8 +142,8 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
     files = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
     asked = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
-    assert "That says nothing: few rows were held out" in fit(acs, "acs.csv", **asked, score="1e-5").out
-    assert "That says nothing" not in fit(acs, "acs.csv", **asked, score="0.5").out
+    assert "This carries no information: few or no rows" in fit(acs, "acs.csv", **asked, score="1e-5").out
+    assert "no information" not in fit(acs, "acs.csv", **asked, score="0.5").out
 
 
 def test_a_large_delta_is_remarked_on_and_the_rule_for_text_is_said(desk: Desk) -> None:

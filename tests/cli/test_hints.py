@@ -30,7 +30,7 @@ def released(text: str, epsilon: float = 1, n: int = 4000, **columns: list[objec
 
 def test_where_some_means_say_nothing_their_number_is_told() -> None:
     assert released("mean(PAY) by SEX", SEX=["m"])[1] == [
-        "The interval of mean(PAY) by SEX is the whole range in 1 of 2 cells: they carry no information."
+        "The interval of mean(PAY) by SEX is the whole range in 1 of 2 cells: no information there."
     ]
 
 
@@ -53,7 +53,7 @@ def test_quantiles_that_say_nothing_are_named(text: str) -> None:
 
 def test_where_some_medians_say_nothing_their_number_is_told() -> None:
     assert released("median(PAY) by SEX", SEX=["m"])[1] == [
-        "The interval of median(PAY) by SEX is the whole range in 1 of 2 cells: they carry no information."
+        "The interval of median(PAY) by SEX is the whole range in 1 of 2 cells: no information there."
     ]
 
 
