@@ -417,7 +417,7 @@ def test_answers_that_are_too_near_are_told() -> None:
     counts = gd.Laplace.calibrate(body, gd.PureDP(2.0))
     with pytest.raises(InvalidRequest, match="equal on the mechanism's lattice, whose step is 1"):
         gd.audit.audit(counts, zero, [0.4, 0], runs=500)
-    with pytest.raises(InvalidRequest, match="The answers are no numbers"):
+    with pytest.raises(InvalidRequest, match="The answers are not numbers"):
         gd.audit.audit(counts, "a", "b", runs=500)
     with pytest.raises(InvalidRequest, match="too large: beyond 2"):
         gd.audit.audit(mechanism, [1e300, 0], [0, 0], runs=500)

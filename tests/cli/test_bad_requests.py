@@ -136,7 +136,7 @@ def test_a_missing_domain(desk: Desk) -> None:
     check_refused(desk, "There is no domain file 'absent.toml'", "Check the path", domain="absent.toml")
     check_refused(desk, "cannot be read", "Check the path", domain=str(desk.folder))
     check_refused(desk, "is not UTF-8", "Save it as UTF-8", domain="latin.toml")
-    check_refused(desk, "is not TOML", "Mend that line", domain="broken.toml")
+    check_refused(desk, "is not TOML", "Correct that line", domain="broken.toml")
 
 
 @pytest.mark.parametrize("name", ["out", "save", "report"])

@@ -298,7 +298,7 @@ def test_a_failure_charges_and_shows_nothing_where_it_comes_before_paying(postgr
         assert str(caught.value).endswith("Nothing was read and nothing was spent.")
         assert "hunter2" not in shown(caught.value)
     assert ledger.spent == gd.PureDP(0)
-    with pytest.raises(InvalidRequest, match="no connection of psycopg"):
+    with pytest.raises(InvalidRequest, match="not a psycopg connection"):
         Table.scan(ServerTable(object(), "people"), domain=SEX)
 
 

@@ -1,6 +1,5 @@
 """The report of an audit: one page that needs no network and no script."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from gaugedp.audit import Audit
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_least, at_most, short
 from gaugedp.report.markup import Html, join, table, tag
-from gaugedp.report.style import CSS
+from gaugedp.report.page import document
 
 _HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "what was seen")
 _COUNTED = (
@@ -32,14 +31,8 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
         tag("header", tag("p", "Audit", class_="kicker"), tag("h1", audit.mechanism), _lead(audit)),
         tag("main", _facts(audit, about or {}), _tests("Tests that count", _told(audit), counted), _chart(rows)),
         _tests("Other scores", _OTHERS, others) if others else Html(""),
-        tag(
-            "footer", tag("p", f"Written by gaugedp {_version()}. Made from runs on made-up answers; no row was read.")
-        ),
     ]
-    metas = Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">')
-    schemes = Html('<meta name="color-scheme" content="light dark">')
-    head = tag("head", metas, schemes, tag("title", f"Audit of {audit.mechanism}"), Html(f"<style>{CSS}</style>"))
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
+    return document(f"Audit of {audit.mechanism}", body, "Made from runs on made-up answers; no row was read.")
 
 
 def _lead(audit: Audit) -> Html:
@@ -105,7 +98,3 @@ def _bars(row: Mapping[str, Any], largest: float) -> Html:
         )
     ]
     return join(pieces)
-
-
-def _version() -> str:
-    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import shlex
-import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,8 @@ from gaugedp.report.explorer_words import Start, protected, sentences, small, wi
 from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.page import document
 from gaugedp.report.plots import COLOURS
-from gaugedp.report.style import CSS
 
 if TYPE_CHECKING:
     from gaugedp.report.explorer import Explored, Point
@@ -46,15 +45,8 @@ def page(explored: "Explored", start: Start) -> str:
     text = explored.query.text
     lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
     header = tag("header", tag("p", "Explorer", class_="kicker"), tag("h1", text), tag("p", lead, class_="lead"))
-    footer = tag(
-        "footer", tag("p", f"Written by gaugedp {_version()}. Made from public facts; no row was read for it.")
-    )
-    metas = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    schemes = '<meta name="color-scheme" content="light dark">'
-    title, style = tag("title", f"Explorer – {text[:120]}"), Html(f"<style>{CSS}</style>")
-    top = tag("head", Html('<meta charset="utf-8">'), policy(), Html(metas + schemes), title, style, looks())
-    body = tag("body", header, tag("main", section(explored, start)), footer)
-    return f"<!DOCTYPE html>\n{tag('html', top, body, lang='en')}\n"
+    parts, source = [header, tag("main", section(explored, start))], "Made from public facts; no row was read for it."
+    return document(f"Explorer – {text[:120]}", parts, source, [policy(), looks()])
 
 
 def policy() -> Html:
@@ -237,7 +229,3 @@ def _script() -> str:
 
 def _file(name: str) -> str:
     return files("gaugedp.report").joinpath(name).read_text("utf-8")
-
-
-def _version() -> str:
-    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

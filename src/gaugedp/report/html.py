@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ from gaugedp.report.account import account
 from gaugedp.report.answers import answers
 from gaugedp.report.figures import plain, short
 from gaugedp.report.markup import Html, escape, join, listing, table, tag
+from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
-from gaugedp.report.style import CSS
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -57,15 +56,10 @@ def render(release: "Release", explorer: Html | None = None) -> str:
             explorer or "",
             _again(release),
         ),
-        tag("footer", tag("p", f"Written by gaugedp {_version()}. Made from a release; no row was read for it.")),
     ]
-    title = tag("title", f"{_question(facts)} – {facts['table']}")
-    extra = [] if explorer is None else [explorer_page.policy(), explorer_page.looks()]
-    metas = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    schemes = '<meta name="color-scheme" content="light dark">'
-    style = Html(f"<style>{CSS}</style>")
-    page = tag("html", tag("head", Html(metas + schemes), title, style, *extra), tag("body", *body), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
+    title = f"{_question(facts)} – {facts['table']}"
+    in_head = [] if explorer is None else [explorer_page.policy(), explorer_page.looks()]
+    return document(title, body, "Made from a release; no row was read for it.", in_head)
 
 
 def _head(release: "Release") -> Html:
@@ -297,8 +291,3 @@ def _quoted(text: str) -> str:
 def _code(text: str) -> Html:
     shown = join((escape(line) for line in text.split("\n")), "\n")
     return tag("pre", tag("code", shown), tabindex="0")
-
-
-def _version() -> str:
-    """Return the version of the library that writes the page."""
-    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))
