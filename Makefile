@@ -33,7 +33,7 @@ PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup -rs
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
 
-.PHONY: help demo test thorough long wheel newer mutants oldest bench docs lock lint format pictures browser spark clean
+.PHONY: help demo test thorough long wheel newer mutants oldest bench docs changelog lock lint format pictures browser spark clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -96,6 +96,9 @@ bench: $(BENCH)/project ## measure against peers and write docs/benchmarks/summa
 docs: $(VENV)/docs ## build the site with tutorials, proofs and reference into site/; open site/index.html
 	$(SITE) build --strict --site-dir site
 	@echo "Open site/index.html in a browser. It needs no server and no network."
+
+changelog: ## join the fragments of changelog.d into CHANGELOG.md
+	@$(PYTHON) -m docs.hooks.changelog
 
 pictures: $(VENV)/project ## take the pictures of the docs again (the browser comes from the system)
 	$(RUN) -m examples.pictures

@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 
 from gaugedp.attributes import bins, integers
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 
 CELLS = ("region", "age", "income")
 DOMAIN = Domain.of(region=integers(0, 19), age=bins(0, 120, 10), income=bins(0, 200_000, 10_000))
@@ -101,7 +101,7 @@ def look(engine: str, path: str, count: int, folder: str) -> None:
         table = table.in_buckets(count, memory_bytes=MEMORY, folder=folder or None)
     elif engine == "duckdb":
         table = table.in_buckets(1)
-    counts = table.totals([Total(CELLS)], b"benchmark")[0]
+    counts = table.totals([Aggregate(CELLS)], b"benchmark")[0]
     facts = {"seconds": time.perf_counter() - start, "kept": int(counts.sum())}
     print(json.dumps({**facts, "digest": hashlib.sha256(counts.tobytes()).hexdigest()}))
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from scipy.optimize import nnls
 
 import gaugedp as gd
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CELLS = ("region", "age", "income")
@@ -74,7 +74,7 @@ def looks(path: Path) -> tuple[float, float, float]:
     """Seconds of a look at 4,800 cells: by rows, by people, and for one bucket more."""
     person = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("pid", max_rows=MAX_ROWS))
     tables = (Table.scan(path, domain=DOMAIN), person.in_buckets(1), person.in_buckets(BUCKETS))
-    by_row, whole, parts = (seconds(lambda table=table: table.totals([Total(CELLS)], b"k")) for table in tables)
+    by_row, whole, parts = (seconds(lambda table=table: table.totals([Aggregate(CELLS)], b"k")) for table in tables)
     return by_row, whole, max(0.0, parts - whole) / (BUCKETS - 1)
 
 

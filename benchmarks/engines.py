@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from gaugedp.attributes import bins, bounded, integers
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 
 N_ROWS, N_PEOPLE, MAX_ROWS, ROUNDS = 1_000_000, 100_000, 5, 2
 FEW_ROWS = N_ROWS // 10  # for moments
@@ -75,8 +75,8 @@ def spark_session() -> Any:
 def histograms(source: Any) -> Ways:
     all_rows, some = (Table.scan(source, domain=DOMAIN, unit=unit) for unit in (PrivacyUnit(), BOUNDED))
     return {
-        "all rows": lambda: all_rows.totals([Total(CELLS)], b"benchmark")[0],
-        f"{MAX_ROWS} rows a person": lambda: some.totals([Total(CELLS)], b"benchmark")[0],
+        "all rows": lambda: all_rows.totals([Aggregate(CELLS)], b"benchmark")[0],
+        f"{MAX_ROWS} rows a person": lambda: some.totals([Aggregate(CELLS)], b"benchmark")[0],
     }
 
 

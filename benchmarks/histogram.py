@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from gaugedp.attributes import bins, integers
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 
 N_ROWS, N_PEOPLE, MAX_ROWS, ROUNDS = 10_000_000, 1_000_000, 5, 8
 CELLS = ("region", "age", "income")
@@ -58,7 +58,7 @@ def by_hand(path: Path) -> int:
 
 
 def ours(path: Path, unit: PrivacyUnit) -> int:
-    return int(Table.scan(path, domain=DOMAIN, unit=unit).totals([Total(CELLS)], b"benchmark")[0].sum())
+    return int(Table.scan(path, domain=DOMAIN, unit=unit).totals([Aggregate(CELLS)], b"benchmark")[0].sum())
 
 
 def polars_bounded(path: Path) -> int:

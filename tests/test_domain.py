@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.attributes import MAX_STEPS, OTHER, BoundedColumn, EdgeBins
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 NAN, INFINITY = math.nan, math.inf
 
@@ -282,7 +282,7 @@ def test_codes_of_many_digits_are_exact() -> None:
     code = 2**62 + 1
     domain = gd.Domain.of(x=gd.bounded(0, 10, unknown=[code]))
     rows = pa.table({"x": pa.array([code, code - 1, code + 1, 5])})
-    (known,) = gd.Table.scan(rows, domain=domain).totals([Total((), "x", present=True)], b"key")
+    (known,) = gd.Table.scan(rows, domain=domain).totals([Aggregate((), "x", present=True)], b"key")
     assert known.tolist() == [3]
 
 

@@ -26,7 +26,7 @@ def plain(text: str) -> str:
 
 def parts(text: str, mark: str) -> list[str]:
     """Return what stands between the marks, leaving alone those inside quotes."""
-    cuts = [found.start() for found in re.finditer(f"{_QUOTED}|{re.escape(mark)}", text) if found[0] == mark]
+    cuts = [match.start() for match in re.finditer(f"{_QUOTED}|{re.escape(mark)}", text) if match[0] == mark]
     return [text[start:end].strip() for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
 
 
@@ -39,4 +39,4 @@ def quoted(text: str, names: Iterable[str]) -> str:
     """Return a text in which those of the names that need quotes have them."""
     bare = sorted((name for name in names if name.strip() and written(name) != name), key=len, reverse=True)
     pattern = "|".join([f"({_QUOTED})", *map(re.escape, bare)])
-    return re.sub(pattern, lambda found: found[1] or written(found[0]), text)
+    return re.sub(pattern, lambda match: match[1] or written(match[0]), text)

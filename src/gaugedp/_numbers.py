@@ -76,7 +76,7 @@ def answers(estimate: Column, lower: Column, upper: Column, *others: Column) -> 
     """Yield the texts of a question's answers, of the ends of their intervals and of `others`, all to one place."""
     places = decimals(estimate, lower, upper)
     for middle, low, high, *more in zip(estimate, lower, upper, *others, strict=True):
-        yield (nearest(middle, places), *interval(low, high, places), *(nearest(one, places) for one in more))
+        yield (nearest(middle, places), *interval(low, high, places), *(nearest(value, places) for value in more))
 
 
 def _rounded(value: float | str, direction: str) -> str:

@@ -65,8 +65,8 @@ class Address:
 
     def without_password(self) -> "Address":
         """Return the address to be kept elsewhere: the password is then found by PGPASSWORD or a password file."""
-        kept = {name: value for name, value in self._parameters.items() if not _SECRET.search(name)}
-        return Address(self.shown, kept)
+        parameters = {name: value for name, value in self._parameters.items() if not _SECRET.search(name)}
+        return Address(self.shown, parameters)
 
 
 def driver() -> Any:

@@ -10,7 +10,7 @@ from gaugedp._validate import decimal, finite, is_finite, one_of, positive, whol
 from gaugedp.errors import InvalidRequest
 
 OTHER = "other"
-NO_NUMBER = "text that is no plain number (such as 1,250 or €5) counts as missing"
+NO_NUMBER = "text that is not a plain number (such as 1,250 or €5) counts as missing"
 MAX_STEPS = 2**40  # a bounded column has at most this many steps, so that sums stay exact
 
 

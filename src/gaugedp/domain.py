@@ -60,9 +60,9 @@ class PrivacyUnit:
         if self.column is None:
             return []
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
-        drawn = "drawn at random; answers and intervals are about the rows that count, not about all rows."
+        how = "drawn at random; answers and intervals are about the rows that count, not about all rows."
         return [
-            f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {drawn}",
+            f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {how}",
             f"Rows whose {self.column} is missing are left out of every question.",
         ]
 
@@ -99,10 +99,10 @@ class Domain:
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Sequence[str]) -> "Domain":
         """Return a domain from names: a list of categories, `bins`, `integers` or `bounded` for each."""
-        made = {name: _as_fact(name, value) for name, value in columns.items()}
+        facts = {name: _as_fact(name, value) for name, value in columns.items()}
         return cls(
-            {name: fact for name, fact in made.items() if isinstance(fact, Attribute)},
-            {name: fact for name, fact in made.items() if isinstance(fact, BoundedColumn)},
+            {name: fact for name, fact in facts.items() if isinstance(fact, Attribute)},
+            {name: fact for name, fact in facts.items() if isinstance(fact, BoundedColumn)},
         )
 
     @classmethod
@@ -160,9 +160,9 @@ class Domain:
         return self.columns[name]
 
     @staticmethod
-    def _unknown(kind: str, name: str, known: Mapping[str, object]) -> UnknownName:
-        if known:
-            return UnknownName.among(kind, name, known)
+    def _unknown(kind: str, name: str, names: Mapping[str, object]) -> UnknownName:
+        if names:
+            return UnknownName.among(kind, name, names)
         return UnknownName(
             f"There is no {kind} {name!r}: the domain has none.",
             f"In a domain file, fill in a line of [{kind.rpartition(' ')[2]}s] and take the # away from it.",
@@ -205,8 +205,8 @@ def _read_toml(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
         raise InvalidRequest(
             f"The domain file {str(path)!r} is not TOML: {error}.",
-            "Mend that line: texts stand in quotes, and so do names with a space or a letter beyond A to Z; a number "
-            "takes the place of each ….",
+            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
+            "in place of each ….",
         ) from None
 
 
@@ -217,14 +217,14 @@ def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return section
 
 
-def _only_keys(place: str, facts: object, known: tuple[str, ...]) -> None:
+def _only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
     if not isinstance(facts, Mapping):
-        raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(known)}.")
+        raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
     for key in facts:
-        if key not in known and _ALIKE.get(key) in known:
+        if key not in keys and _ALIKE.get(key) in keys:
             raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
-        if key not in known:
-            refusal = UnknownName.among("key", key, known)
+        if key not in keys:
+            refusal = UnknownName.among("key", key, keys)
             raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
 
 
@@ -273,9 +273,9 @@ def _named(place: str, make: Callable[[], T]) -> T:
 def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
     """Refuse bounds and edges that are dates."""
     for key, value in facts.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, date | time) or (isinstance(one, str) and _DATE.fullmatch(one)):
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
                 raise InvalidRequest(
-                    f"In {place}: {key} is a date, and dates are no numbers here.",
+                    f"In {place}: {key} is a date, and dates are not numbers here.",
                     'Bound a number such as the year, or list months as categories, such as "2024-01".',
                 )

@@ -31,7 +31,7 @@ _EPSILON_RANGE = (1e-9, 1e9)
 _MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be worth
 
 
-def together(level: float) -> float:
+def bonferroni_level(level: float) -> float:
     """Return the level at which widths that hold all at once are computed: 0.6 of the misses that `level` allows.
 
     An interval that misses exactly as often as it may fails every second check by repetition; this one passes.
@@ -100,7 +100,7 @@ class Plan:
         reasons = self.left_out.items()
         alike = {reason: ", ".join(name for name, why in reasons if why == reason) for _, reason in reasons}
         parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
-        return f"Left out: {parts}." if parts else ""
+        return f"Not applicable: {parts}." if parts else ""
 
     @property
     def ratio(self) -> float:
@@ -199,8 +199,8 @@ class Plan:
     def remarks(self) -> list[str]:
         """Return what must be known to read the intervals of `terms`, in sentences."""
         about_means = (
-            f"Means: of {_MEAN_ROWS:,} rows, where in the bounds the interval is longest; four times the rows, "
-            "about a quarter of it."
+            f"Means: for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the "
+            "width."
         )
         has_means = any(estimate.ratio for estimate in self.query.estimates)
         return [about_means] * has_means + self.query.remarks(self.mechanism)
@@ -238,7 +238,7 @@ class Plan:
 
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
-        widths = mechanism.half_widths(together(level) if simultaneous else level, simultaneous)
+        widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
         return widths if mechanism.in_rows else widths * np.array([float(step) for step in self.query.steps])
 
     def __str__(self) -> str:
@@ -258,7 +258,7 @@ class Plan:
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
-ANSWERS = "Answers, ± what noise adds with probability 95 %, each alone / all at once"
+ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
 
 
 def worth(term: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
 from gaugedp.mechanisms.ratio_intervals import quotients
-from gaugedp.planning import Plan, fits, misfit, plan, together
+from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan
 from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import quotient_terms
@@ -213,7 +213,7 @@ def _spread(chosen_plan: Plan) -> dict[str, Any]:
     if not isinstance(noise, AdditiveNoise):
         return {"widths": None, "deviations": fold(np.zeros(len(steps)))}
     single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}
-    at_once = {str(level): fold(noise.half_widths(together(level), True) * steps) for level in LEVELS}
+    at_once = {str(level): fold(noise.half_widths(bonferroni_level(level), True) * steps) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
     ratios = quotients(noise, steps, quotient_terms(chosen_plan.query.estimates))
     if ratios is not None:

@@ -10,7 +10,7 @@ from tests.architecture.messages import INTERNAL, Message, messages
 ALL = list(messages())
 VALUES = {"row", "rows", "cell_value", "data", "records", "counts", "sums", "frame", "batch"}  # what holds true values
 SAYS_ERROR = {  # a text of another program; none of them read rows
-    "audit/sources.py",  # the user's own mechanism
+    "audit/samples.py",  # the user's own mechanism
     "bodies/polytope.py",  # the solver of linear programs
     "samplers/facets.py",
     "samplers/facet_walk.py",

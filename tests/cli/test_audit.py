@@ -60,7 +60,7 @@ def test_a_violation_is_exit_code_one(desk: Desk, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(command, "run_audit", broken)
     done = desk.gaugedp(*AUDIT, "--mechanism", "Laplace")
     assert done.code == 1
-    assert "The noise is not what it is said to be" in done.out
+    assert "The noise does not follow the claimed law" in done.out
 
 
 REFUSED = {

@@ -180,7 +180,7 @@ def test_bad_rows_of_a_parquet_file(desk: Desk, good: dict[str, Any], kind: str)
         return "other.parquet"
 
     code, progress, text = good[""]
-    text = "\n".join(line for line in text.split("\n") if not line.startswith("Lines of the file"))
+    text = "\n".join(line for line in text.split("\n") if not line.startswith("Malformed lines"))
     for content in ([], rows):
         assert said(desk, write(content), "") == (code, progress, text), "all but the rule of text files"
 

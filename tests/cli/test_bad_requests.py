@@ -103,7 +103,7 @@ def test_a_wrong_error_to_plan_for(desk: Desk, text: str) -> None:
 
 def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--error", "1e-300")
-    assert (done.code, done.err) == (0, "Remark: a guarantee of epsilon = 693 protects hardly anybody.\n")
+    assert (done.code, done.err) == (0, "Remark: a guarantee of epsilon = 693 gives almost no protection.\n")
 
 
 @pytest.mark.parametrize("key", ["x" * 1001, "a\0b", ""], ids=len)
@@ -124,7 +124,7 @@ def test_a_table_that_is_no_table(desk: Desk) -> None:
     (desk.folder / "broken.parquet").write_text(NOTE)
     (desk.folder / "latin.csv").write_bytes(b"S\xcbX,AGE\n")
     check_refused(desk, "is a folder", "Give one file", table="folder.csv")
-    check_refused(desk, "of no known format", ".parquet", table="people.ledger")
+    check_refused(desk, "has an unknown format", ".parquet", table="people.ledger")
     check_refused(desk, "has no header", "Write the column names", table="empty.csv")
     check_refused(desk, "cannot be read", "Check", table="broken.parquet")
     check_refused(desk, "The header of", "cannot be read", "UTF-8", table="latin.csv")
@@ -136,7 +136,7 @@ def test_a_missing_domain(desk: Desk) -> None:
     check_refused(desk, "There is no domain file 'absent.toml'", "Check the path", domain="absent.toml")
     check_refused(desk, "cannot be read", "Check the path", domain=str(desk.folder))
     check_refused(desk, "is not UTF-8", "Save it as UTF-8", domain="latin.toml")
-    check_refused(desk, "is not TOML", "Mend that line", domain="broken.toml")
+    check_refused(desk, "is not TOML", "Correct that line", domain="broken.toml")
 
 
 @pytest.mark.parametrize("name", ["out", "save", "report"])

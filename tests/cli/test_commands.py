@@ -123,7 +123,7 @@ def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:
     assert desk.ledger().spent == PureDP(1)
 
 
-AGAIN = "give them again, at no cost."
+AGAIN = "It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
 
 
 def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> None:
@@ -134,7 +134,7 @@ def test_a_stored_answer_says_so_and_shows_the_balance_of_now(desk: Desk) -> Non
     assert said not in first.out
     *answers, told, account = again.out.splitlines()
     assert answers == first.out.splitlines()[:-2]
-    assert told == f"{said} It is raw: where --consistent, --non-negative or --round were given with it, {AGAIN}"
+    assert told == f"{said} {AGAIN}"
     assert said == desk.release("people.csv", "--round", key="my-key", epsilon="0.25").out.splitlines()[-2]
     tip = desk.ledger().tip
     assert account == f"Spent PureDP(1.75) of PureDP(2); PureDP(0.25) is left. Tip after entry 8: {tip}"
@@ -171,9 +171,9 @@ def test_the_rule_for_a_persons_rows_stands_below_the_table(desk: Desk) -> None:
 def test_answers_that_say_nothing_are_named(desk: Desk) -> None:
     done = desk.release(query="AGE; mean(PAY); mean(PAY) by SEX; SEX", epsilon="0.001")
     for words in (
-        "All counts of AGE may be 0, by intervals that hold all at once. Compare the categories",
-        "The interval of mean(PAY) is the whole range: this answer says nothing.",
-        "All counts of SEX may be 0, by intervals that hold all at once.",
+        "All counts of AGE may be 0, by simultaneous intervals. Categories must match",
+        "The interval of mean(PAY) is the whole range: this answer carries no information.",
+        "All counts of SEX may be 0, by simultaneous intervals.",
     ):
         assert words in done.out
     certain = desk.release(query="SEX; sum(PAY)", epsilon="1").out
@@ -206,7 +206,7 @@ def test_a_budget_that_protects_hardly_anybody_is_remarked_on(desk: Desk, text: 
     opened = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
     assert opened.code == 0
     assert opened.err.startswith(f"Remark: a budget of {words}")
-    assert opened.err.endswith("protects hardly anybody.\n")
+    assert opened.err.endswith("gives almost no protection.\n")
     assert desk.gaugedp("ledger", "open", "other.ledger", "--budget", "20").err == ""
 
 
@@ -225,7 +225,7 @@ def test_a_large_delta_is_remarked_on_once(desk: Desk) -> None:
 def test_a_plan_that_protects_hardly_anybody_is_remarked_on(desk: Desk) -> None:
     weak = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--epsilon", "30", "--delta", "0.01")
     assert weak.code == 0
-    assert weak.err.startswith("Remark: a guarantee of epsilon = 30 protects hardly anybody.\nRemark: delta is 0.01")
+    assert weak.err.startswith("Remark: a guarantee of epsilon = 30 gives almost no protection.\nRemark: delta is 0.01")
 
 
 def test_the_command_in_a_report_brings_the_answer_back(desk: Desk) -> None:
@@ -316,7 +316,7 @@ def test_a_plan_says_what_a_mean_of_a_thousand_rows_would_be_worth(desk: Desk) -
     assert found is not None, done.out
     facts = json.loads(desk.gaugedp("plan", *done_words("mean(PAY); SEX"), "--json").out)
     assert [float(text) for text in found.groups()] == pytest.approx(facts["terms"][0]["of_1000_rows"], rel=1e-3)
-    assert "Means: of 1,000 rows" in done.out
+    assert "Means: for a group of 1,000 rows" in done.out
 
 
 def done_words(text: str) -> list[str]:
@@ -339,7 +339,7 @@ def test_a_plan_begins_with_what_the_answers_are_worth_and_says_in_what_unit_err
 
 def test_details_of_a_plan(desk: Desk) -> None:
     shown = desk.gaugedp("plan", *done_words("mean(PAY)"), "--details").out
-    for words in ("\nNoise: ", "mean(PAY): from centred sums ±", "Left out: "):
+    for words in ("\nNoise: ", "mean(PAY): from centred sums ±", "Not applicable: "):
         assert words in shown
 
 
@@ -348,7 +348,7 @@ def test_a_narrow_screen_breaks_names_and_no_numbers(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     name = "mean(INCOME) by REGION*OCCUPATION*EDUCATION_OF_THE_PERSON_AND_OF_THE_PARENTS"
-    show_table([{"query": name, "answers": 1000, "95 % each": "±1,234,567", "95 % all at once": "±2,345,678"}], "T")
+    show_table([{"query": name, "answers": 1000, "95 % single": "±1,234,567", "95 % simultaneous": "±2,345,678"}], "T")
     shown = capsys.readouterr().out
     assert "±1,234,567" in shown
     assert "±2,345,678" in shown

@@ -16,7 +16,7 @@ from tests.forking import Done
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 
 ACS = Path(__file__).resolve().parents[2] / "examples" / "acs"
-LOOKING = "Looking: reading the rows and fitting the model ..."
+LOOKING = "Reading the rows and fitting the model ..."
 USUAL = {
     "domain": "domain.toml",
     "model": "linear",
@@ -116,7 +116,7 @@ def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
     assert found["facts"]["unit"] == {"column": None, "neighbours": "add_remove", "max_rows": 1}
     assert found["facts"]["table"] == "people"
     assert all(len(rule) > 20 for rule in found["facts"]["rules"]), "sentences, not letters"
-    assert any("not well-formed are left out" in rule for rule in found["facts"]["rules"])
+    assert any("Malformed lines are left out" in rule for rule in found["facts"]["rules"])
     assert found["facts"]["research_seed"] is None
     assert found["facts"]["account"]["durable"] is True
     assert from_dict(found["facts"]["guarantee_for_a_row"]).epsilon(1e-6) <= 0.5 * (1 + 1e-9)
@@ -131,27 +131,25 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), idealized)"
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
-    assert lines[-3].startswith("No score was asked for, and none was computed: ")
+    assert lines[-3].startswith("No score was requested: ")
     rules = json.loads((desk.folder / "model.json").read_text("utf-8"))["facts"]["rules"]
     assert lines[-4 - len(rules)].startswith("To predict for a row, add the intercept, the coefficients of its cells")
     assert lines[-3 - len(rules) : -3] == rules
-    assert re.fullmatch(
-        r"The same again costs nothing with --key [0-9a-f]{32}; without it, it is paid anew\.", lines[-2]
-    )
+    assert re.fullmatch(r"To get this answer again at no cost, add --key [0-9a-f]{32}\.", lines[-2])
     assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
 
 
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
     files = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
     asked = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
-    assert "That says nothing: few rows were held out" in fit(acs, "acs.csv", **asked, score="1e-5").out
-    assert "That says nothing" not in fit(acs, "acs.csv", **asked, score="0.5").out
+    assert "This carries no information: few or no rows" in fit(acs, "acs.csv", **asked, score="1e-5").out
+    assert "no information" not in fit(acs, "acs.csv", **asked, score="0.5").out
 
 
 def test_a_large_delta_is_remarked_on_and_the_rule_for_text_is_said(desk: Desk) -> None:
     done = fit(desk, ledger="new.ledger", budget="2,0.01", delta="0.002")
     assert done.err.count("Remark: delta is 0.01: ") == done.err.count("Remark: delta is ") == 1
-    assert "text that is no plain number (such as 1,250 or €5) counts as missing" in done.out
+    assert "text that is not a plain number (such as 1,250 or €5) counts as missing" in done.out
     assert "Remark: delta is 0.002: " in fit(desk, ledger="new.ledger", delta="0.002").err
 
 
@@ -165,7 +163,7 @@ def test_a_score_costs_what_it_has_above_the_fit(desk: Desk, score: str, cost: f
     assert len(desk.ledger().verify().unsettled) == 0
     said = fit(desk, score="0.1", epsilon="0.1").out
     assert re.search(
-        r"Held-out mean absolute error: \S+, with noise; without it, on these very rows, between \S+ and", said
+        r"Held-out mean absolute error: \S+ with noise; the exact value on these rows is between \S+ and", said
     )
 
 

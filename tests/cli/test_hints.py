@@ -7,8 +7,8 @@ import gaugedp as gd
 from gaugedp.cli.hints import hints
 from gaugedp.releasing import Release
 
-COMPARE = "Compare the categories of the domain file with the codebook; upper and lower case differ."
-UNITS = "most values may lie at it or beyond it. Check the units of the bounds."
+COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
+UNITS = "most values may be clipped to it. Check the units of the bounds."
 DOMAIN = gd.Domain.of(
     SEX=["m", "f"],
     Region=gd.categories(["North", "south", "West", "East"], "other"),
@@ -30,7 +30,7 @@ def released(text: str, epsilon: float = 1, n: int = 4000, **columns: list[objec
 
 def test_where_some_means_say_nothing_their_number_is_told() -> None:
     assert released("mean(PAY) by SEX", SEX=["m"])[1] == [
-        "The interval of mean(PAY) by SEX is the whole range in 1 of 2 cells: they say nothing."
+        "The interval of mean(PAY) by SEX is the whole range in 1 of 2 cells: no information there."
     ]
 
 
@@ -46,14 +46,14 @@ def test_as_many_means_say_nothing_as_the_table_shows(epsilon: float) -> None:
 @pytest.mark.parametrize("text", ["median(PAY)", "quantiles(PAY, 0.25, 0.75)", "median(PAY) by SEX"])
 def test_quantiles_that_say_nothing_are_named(text: str) -> None:
     assert released(text, epsilon=1e-4)[1][0].startswith(
-        f"The interval of {text} is the whole range: this answer says nothing."
+        f"The interval of {text} is the whole range: this answer carries no information."
     )
     assert released(text)[1] == []
 
 
 def test_where_some_medians_say_nothing_their_number_is_told() -> None:
     assert released("median(PAY) by SEX", SEX=["m"])[1] == [
-        "The interval of median(PAY) by SEX is the whole range in 1 of 2 cells: they say nothing."
+        "The interval of median(PAY) by SEX is the whole range in 1 of 2 cells: no information there."
     ]
 
 
@@ -80,18 +80,18 @@ def test_of_cells_and_quantiles_the_medians_at_a_bound_are_counted() -> None:
 def test_a_category_without_rows_is_named_once(text: str) -> None:
     region, sex = ["North", "South", "West", "East"] * 2, ["m"] * 4 + ["f"] * 4
     said = released(text, Region=region, SEX=sex)[1]
-    assert said == [f"All counts of Region = south may be 0, by intervals that hold all at once. {COMPARE}"]
+    assert said == [f"All counts of Region = south may be 0, by simultaneous intervals. {COMPARE}"]
     region = [name.replace("South", "south") for name in region]
     assert released(text, Region=region, SEX=sex)[1] == []
 
 
 def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
     assert released("Region", Region=["North", "West"])[1] == [
-        f"All counts of Region = south, East may be 0, by intervals that hold all at once. {COMPARE}"
+        f"All counts of Region = south, East may be 0, by simultaneous intervals. {COMPARE}"
     ]
     assert released("Region", Region=["North"])[1] == []
     assert released("Region", epsilon=1e-4)[1] == [
-        f"All counts of Region may be 0, by intervals that hold all at once. {COMPARE}"
+        f"All counts of Region may be 0, by simultaneous intervals. {COMPARE}"
     ]
 
 

@@ -185,11 +185,11 @@ def test_features_of_one_name_are_refused() -> None:
 def test_what_is_missing_is_told(table: Desk) -> None:
     model(table, "linear", "PAY", "SEX, KIND, AGE, WORTH")
     assert predict(table).err.splitlines()[1:] == [
-        "1 of 5 lines have no prediction: no cell in KIND.",
-        "WORTH: 1 of 5 lines have no number (1,250 is none) and count as 4.",
+        "1 of 5 lines have no prediction: outside the cells of KIND.",
+        "WORTH: 1 of 5 lines have no number and count as 4.",
     ]
     model(table, "svc", "SEX", "PAY")
-    assert predict(table).err.splitlines()[1:] == ["PAY: 1 of 5 lines have no number (1,250 is none) and count as 500."]
+    assert predict(table).err.splitlines()[1:] == ["PAY: 1 of 5 lines have no number and count as 500."]
 
 
 def test_names_with_commas_stand_in_quotes(table: Desk) -> None:

@@ -98,9 +98,9 @@ def test_the_intervals_of_quantiles_are_said_to_hold_at_once(desk: Desk) -> None
     asked = "quantiles(PAY, 0.25, 0.5, level=0.99)"
     title = desk.release(query=asked).out.splitlines()[0]
     assert title.startswith("Answers with 99 % intervals (PureDP(0.5), in detail ")
-    assert title.endswith("; the intervals all hold at once")
-    assert "at once" not in desk.release(query="median(PAY)").out.splitlines()[0], "there is one"
-    assert "at once" not in desk.release(query="SEX").out.splitlines()[0]
+    assert title.endswith("; simultaneous intervals")
+    assert "simultaneous" not in desk.release(query="median(PAY)").out.splitlines()[0], "there is one"
+    assert "simultaneous" not in desk.release(query="SEX").out.splitlines()[0]
 
 
 def test_a_bound_that_was_typed_is_printed_as_it_was_typed(desk: Desk) -> None:

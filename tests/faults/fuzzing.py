@@ -231,7 +231,7 @@ def guarantees(_: Path) -> Trial:
 
 def tables(folder: Path) -> Trial:
     path, seed = folder / "rows.csv", rows(8).encode()
-    totals = [gd.tables.table.Total(("SEX", "AGE")), gd.tables.table.Total(("EDU",), "PAY")]
+    totals = [gd.tables.table.Aggregate(("SEX", "AGE")), gd.tables.table.Aggregate(("EDU",), "PAY")]
 
     def trial(draw: random.Random) -> tuple[object, Callable[[], object]]:
         data = damaged_bytes(draw, seed, [seed])

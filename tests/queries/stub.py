@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 Row = Mapping[str, "int | Fraction | None"]
 
@@ -22,7 +22,7 @@ class StubTable:
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     name: str = "stub"
 
-    def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
         """Count and sum as the docstring of Total says: sums centred, in half steps."""
         assert isinstance(row_key, bytes)
         used = {name for total in totals for name in total.attributes}
@@ -40,7 +40,7 @@ class StubTable:
                 return None
         return cells
 
-    def _total(self, total: Total, kept: list[dict]) -> np.ndarray:
+    def _total(self, total: Aggregate, kept: list[dict]) -> np.ndarray:
         table = dict.fromkeys(product(*map(range, self.domain.shape(total.attributes))), 0)
         for row in kept:
             measure = self._measure(total, row)
@@ -49,7 +49,7 @@ class StubTable:
         counts = total.column is None or total.present
         return np.array(list(table.values()), dtype=np.int64 if counts else object)
 
-    def _measure(self, total: Total, row: dict) -> int | None:
+    def _measure(self, total: Aggregate, row: dict) -> int | None:
         if total.column is None:
             return 1
         facts = self.domain.column(total.column)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest, UnknownName
 from gaugedp.queries import Quantiles
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 DOMAIN = gd.Domain.of(
     SEX=["1", "2"],
@@ -153,4 +153,4 @@ def test_one_look_for_one_total() -> None:
 
     spy = Spy()
     assert gd.query(DOMAIN, "median(PAY) by SEX").evaluate(spy, b"k").tolist() == list(range(12))
-    assert spy.asked == [Total(("SEX",), "PAY", each=True)]
+    assert spy.asked == [Aggregate(("SEX",), "PAY", each=True)]

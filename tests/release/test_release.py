@@ -461,4 +461,4 @@ def test_the_rules_are_those_of_the_unit_the_source_and_the_question(path: Path)
     rules = released(table).facts["rules"]
     assert rules == [*table.unit.rules, *source_rules(table), *QUERY.rules]
     assert any("Rows whose NOTE is missing are left out" in rule for rule in rules)
-    assert any("Lines of the file that are not well-formed are left out" in rule for rule in rules)
+    assert any("Malformed lines are left out" in rule for rule in rules)

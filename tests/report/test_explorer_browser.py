@@ -77,7 +77,7 @@ def planned(epsilon: float, delta: float = 0.0, **more: Any) -> gd.Plan:
 def check_shown(page: Any, made: gd.Plan) -> None:
     """Insist that the page shows what a plan says."""
     assert page.inner_text("#explorer-error") == short(made.error)
-    assert page.inner_text("#explorer-taken") == f"Taken: {made.mechanism.name}."
+    assert page.inner_text("#explorer-taken") == f"Chosen: {made.mechanism.name}."
     assert page.inner_text("#explorer-how") == "Computed at this point."
     rows = {row[0]: row[1] for row in cells(page, ".mechanisms")}
     for one in made.candidates:

@@ -336,7 +336,7 @@ def test_that_counts_need_not_add_up_stands_beside_counts_and_sums(question: str
     table = gd.Table.scan(pa.table({"SEX": ["1"] * 50, "PAY": [5] * 50}), domain=domain)
     ledger = gd.Ledger.in_memory(gd.PureDP(1))
     page = render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1))
-    assert ("Counts below 0, or cells that do not add up" in page) is said
+    assert ("Counts below 0, and cells that do not add up" in page) is said
 
 
 def of_incomes(question: str) -> str:
@@ -353,16 +353,16 @@ def of_incomes(question: str) -> str:
 def test_bars_of_quantiles_are_said_to_hold_at_once(question: str, level: str) -> None:
     shown = of_incomes(question)
     assert "each dark bar" not in shown
-    assert f"{level} %: all bars of this page hold their true quantiles at once" in shown
-    assert f"estimates with {level} % intervals that all hold at once" in shown
-    assert f"estimates with {level} % error bars that all hold at once" in shown
+    assert f"Simultaneous {level} % confidence intervals: all bars of this page contain their true quantiles" in shown
+    assert f"estimates with {level} % intervals (simultaneous)" in shown
+    assert f"estimates with {level} % error bars (simultaneous)" in shown
 
 
 def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
     assert "estimates with 95 % intervals " in shown
-    assert "intervals that all hold" not in shown
-    assert "each dark bar holds its true answer" in of_incomes("SEX")
+    assert "intervals (simultaneous)" not in shown
+    assert "each dark bar contains its true answer" in of_incomes("SEX")
 
 
 def test_what_a_chart_says_is_what_its_table_says() -> None:

@@ -40,7 +40,7 @@ def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]
     for sentence in (*words, "those of the raw answers", "may lie outside its bar"):
         assert sentence in shown
     assert "Dots are the released answers" not in shown
-    assert "Counts below 0, or cells" not in shown
+    assert "Counts below 0, and cells" not in shown
     assert page.count("error bars of the raw answers") == 2 * 3  # the label and the description of each chart
     assert "95 % of the raw answers:" in shown
     assert f"processing={steps!r}" in shown.replace("&#x27;", "'")

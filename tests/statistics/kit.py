@@ -8,7 +8,7 @@ of intervals and the lattice's low bits have no share: see their files.
 
 import numpy as np
 
-from gaugedp.audit.binomial import most_right, tail
+from gaugedp.audit.clopper_pearson import most_right, tail
 
 TOTAL = 1e-6
 QUARTER = TOTAL / 4

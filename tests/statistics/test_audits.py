@@ -18,7 +18,7 @@ from gaugedp import mechanisms
 from gaugedp.audit import Audit
 from gaugedp.audit.black_box import black_box
 from gaugedp.audit.claim import points
-from gaugedp.audit.sources import runs_of
+from gaugedp.audit.samples import runs_of
 from gaugedp.bodies import LpBall
 from gaugedp.guarantees import Guarantee
 from tests.statistics import kit

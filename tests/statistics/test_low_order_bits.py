@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.audit.scores import near_and_off_grid
+from gaugedp.audit.statistics import near_and_off_grid
 from gaugedp.bodies import LpBall
 from tests.queries.stub import StubTable
 

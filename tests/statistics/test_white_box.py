@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.audit import goodness
+from gaugedp.audit import goodness_of_fit
 from gaugedp.bodies import LpBall
 from gaugedp.samplers.laws import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
 from tests.statistics import kit
@@ -66,31 +66,31 @@ def name(request) -> str:
 
 def test_the_noise_follows_its_law(name: str) -> None:
     law = law_of(MECHANISMS[name])
-    assert goodness.fit(draws_of(name).ravel(), law) > ALARM
-    assert goodness.fit(weak(name), law) < ALARM
-    assert goodness.fit(weak(name), too_small(law)) > ALARM  # the control is what it says
+    assert goodness_of_fit.fit(draws_of(name).ravel(), law) > ALARM
+    assert goodness_of_fit.fit(weak(name), law) < ALARM
+    assert goodness_of_fit.fit(weak(name), too_small(law)) > ALARM  # the control is what it says
 
 
 def test_the_noise_is_as_wide_as_claimed(name: str) -> None:
     law = law_of(MECHANISMS[name])
-    assert goodness.size(draws_of(name).ravel(), law) > ALARM
-    assert goodness.size(weak(name), law) < ALARM
+    assert goodness_of_fit.size(draws_of(name).ravel(), law) > ALARM
+    assert goodness_of_fit.size(weak(name), law) < ALARM
 
 
 def test_the_noise_has_fair_signs(name: str) -> None:
-    assert goodness.sign(draws_of(name).ravel()) > ALARM
+    assert goodness_of_fit.sign(draws_of(name).ravel()) > ALARM
     tilted = np.where(np.arange(4 * N_DRAWS) % 20 == 0, np.abs(draws_of(name).ravel()), draws_of(name).ravel())
-    assert goodness.sign(tilted) < ALARM
+    assert goodness_of_fit.sign(tilted) < ALARM
 
 
 def test_the_noise_is_independent(name: str) -> None:
-    assert goodness.independence(draws_of(name)) > ALARM
+    assert goodness_of_fit.independence(draws_of(name)) > ALARM
     copied = draws_of(name).copy()
     copied[::20, 1] = copied[::20, 0]  # one draw in twenty is used for two answers
-    assert goodness.independence(copied) < ALARM
+    assert goodness_of_fit.independence(copied) < ALARM
     resized = draws_of(name).copy()
     resized[::6, 2] = resized[::6, 3] * np.where(np.arange(len(resized[::6])) % 2, 1, -1)  # of equal size only
-    assert goodness.independence(resized) < ALARM
+    assert goodness_of_fit.independence(resized) < ALARM
 
 
 def test_noise_on_cells_is_the_question_of_independent_noise() -> None:
@@ -98,11 +98,11 @@ def test_noise_on_cells_is_the_question_of_independent_noise() -> None:
     body = gd.prefix_sums(DOMAIN, "a").sensitivity(gd.PrivacyUnit())
     mechanism = gd.Identity.calibrate(body, gd.PureDP(0.5))
     cells = np.diff(mechanism.draw(N_DRAWS, gd.research_rng(20240303)), axis=1, prepend=0)
-    assert goodness.fit(cells.ravel(), mechanism.law) > ALARM
-    assert goodness.size(cells.ravel(), mechanism.law) > ALARM
-    assert goodness.sign(cells.ravel()) > ALARM
-    assert goodness.independence(cells) > ALARM
-    assert goodness.independence(np.cumsum(cells, axis=1)) < ALARM
+    assert goodness_of_fit.fit(cells.ravel(), mechanism.law) > ALARM
+    assert goodness_of_fit.size(cells.ravel(), mechanism.law) > ALARM
+    assert goodness_of_fit.sign(cells.ravel()) > ALARM
+    assert goodness_of_fit.independence(cells) > ALARM
+    assert goodness_of_fit.independence(np.cumsum(cells, axis=1)) < ALARM
 
 
 def test_what_is_guaranteed_decides_the_law() -> None:

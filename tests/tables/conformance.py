@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 from tests.tables.sources import as_arrow
 from tests.tables.test_table import DOMAIN, TOTALS, TYPES, random_rows
 
@@ -87,11 +87,11 @@ def people(kind, max_rows=3):
         }
     )
     totals = [
-        Total(()),
-        Total(("kind", "day")),
-        Total(("kind",), "amount"),
-        Total((), "share"),
-        Total((), "share", each=True),
+        Aggregate(()),
+        Aggregate(("kind", "day")),
+        Aggregate(("kind",), "amount"),
+        Aggregate((), "share"),
+        Aggregate((), "share", each=True),
     ]
     return Case(table, PEOPLE, totals, PrivacyUnit("pid", max_rows=max_rows))
 
@@ -115,8 +115,11 @@ def texts():
         dropped=bounded(-1, 1, 0.1),
     )
     table = pa.table({name: pa.array(TEXTS * 3, pa.string()) for name in [*domain.attributes, *domain.columns]})
-    totals = [Total((name,)) for name in domain.attributes] + [Total(("whole",), "amount"), Total((), "dropped")]
-    return Case(table, domain, [*totals, Total((), "dropped", present=True)])
+    totals = [Aggregate((name,)) for name in domain.attributes] + [
+        Aggregate(("whole",), "amount"),
+        Aggregate((), "dropped"),
+    ]
+    return Case(table, domain, [*totals, Aggregate((), "dropped", present=True)])
 
 
 def types():
@@ -150,8 +153,8 @@ def types():
         small=bins(-(2**31), 2**31, 2**30, outside="other"),
         large=categories([str(2**63 - 1), str(2**53 + 1), str(2**53)], outside="other"),
     )
-    totals = [Total((name,)) for name in domain.attributes] + [Total((), "near"), Total((), "money")]
-    return Case(pa.table(columns), domain, [*totals[1:], Total((), "money", each=True)])
+    totals = [Aggregate((name,)) for name in domain.attributes] + [Aggregate((), "near"), Aggregate((), "money")]
+    return Case(pa.table(columns), domain, [*totals[1:], Aggregate((), "money", each=True)])
 
 
 def unknown():
@@ -172,14 +175,14 @@ def unknown():
     facts = {name: bounded(-5, 98, step, unknown=codes) for name, step in steps.items()}
     facts["halves"] = bounded(-5, 98, 0.5, missing=7, unknown=codes)
     return Case(
-        table, Domain.of(**facts), [Total((), name, **more) for name in steps for more in ({}, {"present": True})]
+        table, Domain.of(**facts), [Aggregate((), name, **more) for name in steps for more in ({}, {"present": True})]
     )
 
 
 def large():
     """Sums beyond 2^63, of numbers clipped from near the ends of 64 bits, once the rows are repeated `TIMES`."""
     table = pa.table({"x": pa.array(np.full(1000, 2**62))})
-    return Case(table, Domain.of(x=bounded(-(2**40), 2**40)), [Total((), "x"), Total(())])
+    return Case(table, Domain.of(x=bounded(-(2**40), 2**40)), [Aggregate((), "x"), Aggregate(())])
 
 
 TIMES = 5000

@@ -12,13 +12,13 @@ from scipy import stats
 from gaugedp.attributes import bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.bounding import WORD, Field, pack
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 from tests.tables.sources import KINDS, make
 
 DOMAIN = Domain.of(kind=["A", "B", "C"], day=integers(0, 364), amount=bounded(0, 1000))
 UNIT = PrivacyUnit("pid", max_rows=3)
 TYPES = {"pid": int, "kind": str, "day": int, "amount": int}
-TOTALS = [Total(("kind",)), Total(("day",)), Total(("kind",), "amount"), Total(())]
+TOTALS = [Aggregate(("kind",)), Aggregate(("day",)), Aggregate(("kind",), "amount"), Aggregate(())]
 
 
 def people(seed, n=400):
@@ -38,9 +38,9 @@ def answers(source, key=b"key", totals=TOTALS, unit=UNIT):
 def kept_of(kinds, key, n_people=1, max_rows=3):
     table = pa.table({"pid": np.repeat(np.arange(n_people), len(kinds)), "kind": list(kinds) * n_people})
     domain = Domain.of(kind=sorted(set(kinds)))
-    return Table.scan(table, domain=domain, unit=PrivacyUnit("pid", max_rows=max_rows)).totals([Total(("kind",))], key)[
-        0
-    ]
+    return Table.scan(table, domain=domain, unit=PrivacyUnit("pid", max_rows=max_rows)).totals(
+        [Aggregate(("kind",))], key
+    )[0]
 
 
 def test_each_person_keeps_the_lesser_of_max_rows_and_their_rows(tmp_path):
@@ -51,7 +51,7 @@ def test_each_person_keeps_the_lesser_of_max_rows_and_their_rows(tmp_path):
         table = Table.scan(
             make("arrow", rows, TYPES, tmp_path), domain=domain, unit=PrivacyUnit("pid", max_rows=max_rows)
         )
-        assert table.totals([Total(("pid",))], b"k")[0].tolist() == [min(max_rows, sizes[i]) for i in range(400)]
+        assert table.totals([Aggregate(("pid",))], b"k")[0].tolist() == [min(max_rows, sizes[i]) for i in range(400)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,8 +84,8 @@ def test_a_person_left_alone_by_the_others(tmp_path):
     """The rows kept of one person do not depend on anyone else: what a neighbouring table may change is theirs."""
     rows = people(6, 50)
     more = [{**row, "pid": row["pid"] + 1000} for row in people(7, 80)]
-    parts = [answers(make("arrow", part, TYPES, tmp_path), totals=[Total(("day",))])[0] for part in (rows, more)]
-    together = answers(make("arrow", rows + more, TYPES, tmp_path), totals=[Total(("day",))])[0]
+    parts = [answers(make("arrow", part, TYPES, tmp_path), totals=[Aggregate(("day",))])[0] for part in (rows, more)]
+    together = answers(make("arrow", rows + more, TYPES, tmp_path), totals=[Aggregate(("day",))])[0]
     assert np.add(*parts).tolist() == together
 
 
@@ -93,7 +93,9 @@ def test_a_person_left_alone_by_the_others(tmp_path):
 def test_rows_without_a_person_are_left_out_before_the_choice(kind, tmp_path):
     rows = [{"pid": None, "kind": "A", "day": 1, "amount": 1}] * 5 + [{"pid": 7, "kind": "C", "day": 1, "amount": 1}]
     rows += [{"pid": 7, "kind": "Z", "day": 1, "amount": 1}] * 50  # fits no cell, so it takes nobody's place
-    assert answers(make(kind, rows, TYPES, tmp_path), totals=[Total(("kind",))], unit=PrivacyUnit("pid")) == [[0, 0, 1]]
+    assert answers(make(kind, rows, TYPES, tmp_path), totals=[Aggregate(("kind",))], unit=PrivacyUnit("pid")) == [
+        [0, 0, 1]
+    ]
 
 
 PEOPLE = [
@@ -108,7 +110,7 @@ PEOPLE = [
 @pytest.mark.parametrize(("ids", "expected"), PEOPLE)
 def test_people_may_have_any_plain_type(ids, expected):
     table = pa.table({"pid": ids, "kind": ["A"] * 5})
-    answer = Table.scan(table, domain=Domain.of(kind=["A"]), unit=PrivacyUnit("pid")).totals([Total(())], b"")
+    answer = Table.scan(table, domain=Domain.of(kind=["A"]), unit=PrivacyUnit("pid")).totals([Aggregate(())], b"")
     assert answer[0].tolist() == [expected]
 
 
@@ -120,7 +122,7 @@ def test_wide_contents_are_kept_whole():
     )
     rows = {**{name: ["0", "1", "1"] for name in names}, **{f"m{i}": [2**39, -(2**39), i] for i in range(4)}}
     table = Table.scan(pa.table({**rows, "pid": [1, 1, 2]}), domain=domain, unit=PrivacyUnit("pid", max_rows=2))
-    totals = [Total((name,)) for name in names] + [Total(("c0",), f"m{i}") for i in range(4)]
+    totals = [Aggregate((name,)) for name in names] + [Aggregate(("c0",), f"m{i}") for i in range(4)]
     got = [answer.tolist() for answer in table.totals(totals, b"")]
     assert got == [[1, 2]] * 4 + [[2**40, 2 * i - 2**40] for i in range(4)]
 
@@ -128,7 +130,7 @@ def test_wide_contents_are_kept_whole():
 def test_a_missing_number_stays_missing():
     rows = pa.table({"pid": [1, 1, 2, 2], "x": [None, 0, 5, None]})
     table = Table.scan(rows, domain=Domain.of(x=bounded(0, 10)), unit=PrivacyUnit("pid", max_rows=2))
-    got = table.totals([Total(()), Total((), "x", present=True), Total((), "x")], b"")
+    got = table.totals([Aggregate(()), Aggregate((), "x", present=True), Aggregate((), "x")], b"")
     assert [answer.tolist() for answer in got] == [[4], [2], [-10 + 0]]
 
 
@@ -164,7 +166,7 @@ def test_every_subset_is_as_likely_as_any_other(n, max_rows):
     table = pa.table({"pid": np.repeat(np.arange(n_people), n), "row": np.tile(np.arange(n), n_people)})
     scanned = Table.scan(table, domain=domain, unit=PrivacyUnit("pid", max_rows=max_rows))
     for key in (b"first", b"second"):
-        cells = scanned.totals([Total(("pid", "row"))], key)[0].reshape(n_people, n)
+        cells = scanned.totals([Aggregate(("pid", "row"))], key)[0].reshape(n_people, n)
         subsets = Counter((cells @ 2 ** np.arange(n)).tolist())
         assert len(subsets) == math.comb(n, max_rows)
         assert stats.chisquare(list(subsets.values())).pvalue > 1e-6

@@ -16,14 +16,14 @@ from gaugedp.attributes import bounded, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
 from gaugedp.tables import buckets, checkpoint
-from gaugedp.tables.table import Table, Total, reporting
+from gaugedp.tables.table import Aggregate, Table, reporting
 from tests.forking import nursery
 from tests.tables.sources import KINDS, make
 
 DOMAIN = Domain.of(kind=["A", "B", "C"], day=integers(0, 364), amount=bounded(0, 1000))
 UNIT = PrivacyUnit("pid", max_rows=3)
 TYPES = {"pid": int, "kind": str, "day": int, "amount": int}
-TOTALS = [Total(("kind",)), Total(("kind",), "amount"), Total(("day",)), Total((), "amount", each=True)]
+TOTALS = [Aggregate(("kind",)), Aggregate(("kind",), "amount"), Aggregate(("day",)), Aggregate((), "amount", each=True)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
@@ -238,19 +238,22 @@ def test_what_does_not_fit_is_begun_anew(what, tmp_path):
     count = 3 if what == "count" else 4
     table = scan(source, unit).in_buckets(count, folder=folder)
     if what == "question":
-        assert table.totals([Total(())], b"new")[0].tolist() == scan(source).totals([Total(())], b"new")[0].tolist()
+        assert (
+            table.totals([Aggregate(())], b"new")[0].tolist()
+            == scan(source).totals([Aggregate(())], b"new")[0].tolist()
+        )
         return
     found, n_looks = looks(table, b"new")
     assert n_looks == count
     assert found == numbers(scan(source, unit), b"new")
 
 
-SUM, PRESENT = Total((), "amount"), Total((), "amount", present=True)
+SUM, PRESENT = Aggregate((), "amount"), Aggregate((), "amount", present=True)
 ALIKE = [  # asked by one statement; what the numbers of its result stand for is another matter
     ([SUM], [PRESENT]),
     ([SUM, PRESENT], [PRESENT, SUM]),
-    ([Total(("kind",)), Total(("kind", "day"))], [Total(("kind",)), Total(("day", "kind"))]),
-    ([Total(("kind",)), Total(("day",))], [Total(("kind",)), Total(("day",)), Total(("kind",))]),
+    ([Aggregate(("kind",)), Aggregate(("kind", "day"))], [Aggregate(("kind",)), Aggregate(("day", "kind"))]),
+    ([Aggregate(("kind",)), Aggregate(("day",))], [Aggregate(("kind",)), Aggregate(("day",)), Aggregate(("kind",))]),
 ]
 
 
@@ -359,7 +362,7 @@ def test_a_release_that_was_killed_is_finished_without_paying_again(tmp_path):
 def check_answer(answer, source):
     """Within the simultaneous intervals at 0.999 of some row key: noise at a fraction of what 20 rows more would do."""
     table = scan(source)
-    counts = table.totals([Total(("kind",))], b"any")[0]
+    counts = table.totals([Aggregate(("kind",))], b"any")[0]
     assert np.abs(answer.values[:3] - counts).max() < 300
     assert (answer.values[:3] != counts).any()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 from tests.tables.conformance import CASES, IDS, TIMES, large, people, plain
 from tests.tables.engines import ENGINES
 from tests.tables.reference import kept_rows, listed_rows, reference_moments, reference_totals
@@ -100,5 +100,5 @@ def test_no_rows_have_sums_too(engine):
 
 
 def kept(case, attributes, columns):
-    totals = [Total(tuple(attributes)), *(Total((), name) for name in columns)]
+    totals = [Aggregate(tuple(attributes)), *(Aggregate((), name) for name in columns)]
     return kept_rows(case.domain, totals, case.rows, case.unit, KEY)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.table import Table, Total, source_rules
+from gaugedp.tables.table import Aggregate, Table, source_rules
 
 SECRET = "s3cr3t-4711"
 DOMAIN = Domain.of(sex=["1", "2"], age=bins(0, 100, 10))
@@ -24,7 +24,7 @@ ONE_ROW = PrivacyUnit()
 
 
 def counts(source, domain=SEX, unit=ONE_ROW):
-    return Table.scan(source, domain=domain, unit=unit).totals([Total(("sex",))], b"")[0].tolist()
+    return Table.scan(source, domain=domain, unit=unit).totals([Aggregate(("sex",))], b"")[0].tolist()
 
 
 def written(folder, text, name="rows.csv"):
@@ -62,12 +62,12 @@ def test_a_broken_line_is_left_out_whatever_is_asked(line, tmp_path):
     domain = Domain.of(**{name: categories(["1", "2", "3"], "other") for name in "abc"})
     table = Table.scan(path, domain=domain)
     for asked in ((), ("a",), ("b",), ("c",), ("c", "a")):
-        assert table.totals([Total(asked)], b"")[0].sum() == 3, asked
+        assert table.totals([Aggregate(asked)], b"")[0].sum() == 3, asked
 
 
 def test_only_tables_of_text_files_say_that_broken_lines_are_left_out(tmp_path):
     (rule,) = source_rules(Table.scan(written(tmp_path, "sex\n1\n"), domain=SEX))
-    assert rule.startswith("Lines of the file that are not well-formed are left out of every question")
+    assert rule.startswith("Malformed lines are left out of every question")
     assert source_rules(Table.scan(pd.DataFrame({"sex": ["1"]}), domain=SEX)) == ()
 
 
@@ -86,7 +86,7 @@ def test_a_file_name_is_no_pattern(name, tmp_path):
 def test_no_bytes_make_a_text_file_fail(tmp_path, body):
     source = written(tmp_path, b"sex,age\n" + b"".join(body))
     table = Table.scan(source, domain=DOMAIN, unit=PrivacyUnit("age", max_rows=2))
-    assert table.totals([Total(("sex", "age")), Total(())], b"")[0].sum() >= 0
+    assert table.totals([Aggregate(("sex", "age")), Aggregate(())], b"")[0].sum() >= 0
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -98,7 +98,7 @@ def test_no_random_bytes_make_a_text_file_fail(tmp_path, body):
 REFUSED = [
     ("missing.csv", "There is no file"),
     ("folder.csv", "is a folder"),
-    ("rows.xlsx", "no known format"),
+    ("rows.xlsx", "has an unknown format"),
     ("empty.csv", "has no header"),
     ("twice.csv", "'sex' clash"),
     ("case.csv", "'SEX', 'sex' clash"),
@@ -242,7 +242,7 @@ def test_one_complex_number_leaves_the_others_of_a_column():
     assert column.dtype == complex, "one cell made all complex"
     assert counts(pd.DataFrame({"sex": column})) == [1, 2]
     aged = Domain.of(age=bins(0, 100, 10))
-    assert Table.scan(pd.DataFrame({"age": column}), domain=aged).totals([Total(("age",))], b"")[0].tolist()[0] == 3
+    assert Table.scan(pd.DataFrame({"age": column}), domain=aged).totals([Aggregate(("age",))], b"")[0].tolist()[0] == 3
 
 
 def test_other_types_of_text_and_number():
@@ -265,7 +265,7 @@ def test_columns_that_differ_in_case_are_not_confused():
 def test_names_that_look_like_patterns():
     domain = Domain({"^s.*$": categories(["1"]), "*": categories(["1"])})
     frame = pl.DataFrame({"sex": ["2"], "^s.*$": ["1"], "*": ["1"]})
-    assert Table.scan(frame, domain=domain).totals([Total(("^s.*$", "*"))], b"")[0].tolist() == [1]
+    assert Table.scan(frame, domain=domain).totals([Aggregate(("^s.*$", "*"))], b"")[0].tolist() == [1]
 
 
 def shown(error):
@@ -295,7 +295,7 @@ def test_nothing_of_an_engine_failure_is_shown(kind, tmp_path, capfd):
     if kind == "broken":
         source.write_bytes(source.read_bytes()[:-12] + SECRET.encode())
     with pytest.raises(UnreadableTable, match="stays spent") as caught:
-        table.totals([Total(("sex",))], b"")
+        table.totals([Aggregate(("sex",))], b"")
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert SECRET not in shown(caught.value)
@@ -322,7 +322,7 @@ def test_bad_values_are_misfits_and_say_nothing(capfd):
         x=bins(0, 10, 5, outside="other"), y=bounded(0, 10, missing=3), z=integers(0, 9, outside="other")
     )
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name in "xyz"})
-    answers = Table.scan(frame, domain=domain).totals([Total(("x",)), Total(("z",)), Total((), "y")], b"")
+    answers = Table.scan(frame, domain=domain).totals([Aggregate(("x",)), Aggregate(("z",)), Aggregate((), "y")], b"")
     assert [answer.tolist() for answer in answers[:2]] == [[1, 1, 11], [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 11]]
     assert answers[2].tolist() == [2 * (10 + 0 + 7 + 10 + 0) + 8 * 2 * 3 - 13 * 10]
     assert "".join(capfd.readouterr()) == ""
@@ -340,7 +340,7 @@ def test_extreme_integers_never_overflow():
         )
         rows = pa.table(dict.fromkeys([*facts, *measures], [top, bottom, 5] * 3000))
         table = Table.scan(rows, domain=domain)
-        for total in [*(Total((name,)) for name in facts), *(Total((), name) for name in measures)]:
+        for total in [*(Aggregate((name,)) for name in facts), *(Aggregate((), name) for name in measures)]:
             assert len(table.totals([total], b"")[0]) > 0
 
 
@@ -357,4 +357,4 @@ def test_a_moved_working_folder_does_not_matter(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = Table.scan("rows.csv", domain=SEX)
     monkeypatch.chdir("/")
-    assert table.totals([Total(("sex",))], b"")[0].tolist() == [1, 0]
+    assert table.totals([Aggregate(("sex",))], b"")[0].tolist() == [1, 0]

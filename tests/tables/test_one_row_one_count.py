@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 DOMAIN = gd.Domain.of(S=["a", "b", "c"])
 ROW, PERSON = gd.PrivacyUnit(), gd.PrivacyUnit(column="pid")
@@ -18,7 +18,7 @@ BUFFER = 32_000_000  # bytes that the engine hands to one scanner
 
 
 def counts(source: object, unit: gd.PrivacyUnit = ROW) -> list[int]:
-    return gd.Table.scan(source, domain=DOMAIN, unit=unit).totals([Total(("S",))], KEY)[0].tolist()
+    return gd.Table.scan(source, domain=DOMAIN, unit=unit).totals([Aggregate(("S",))], KEY)[0].tolist()
 
 
 def test_the_text_of_a_quoted_field_is_never_taken_for_rows(tmp_path: Path) -> None:

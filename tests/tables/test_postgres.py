@@ -15,7 +15,7 @@ from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import GaugedpError, InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.postgres import ServerTable
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 from tests.postgres import Server, postgres, private_server
 from tests.tables.sources import as_arrow
 from tests.tables.test_table import DOMAIN, TOTALS, TYPES, random_rows
@@ -29,7 +29,7 @@ _names = itertools.count(1)
 
 def counts(source, domain=SEX, unit=ONE_ROW):
     name = next(iter(domain.attributes))
-    return Table.scan(source, domain=domain, unit=unit).totals([Total((name,))], b"")[0].tolist()
+    return Table.scan(source, domain=domain, unit=unit).totals([Aggregate((name,))], b"")[0].tolist()
 
 
 def made(server: Server, definition: str, database: str = "postgres") -> str:
@@ -66,11 +66,11 @@ FLOATS = [sign * value for value in [*ENDS, math.inf, 0.0, 0.05, 0.5, 7.0] for s
     categories(["0", "7", "0.05", "1e-300"], outside="other"),
 ])  # fmt: skip
 def test_floats_of_any_size_make_nothing_fail(postgres: Server, fact) -> None:
-    same(postgres, pa.table({"x": pa.array(FLOATS, pa.float64())}), Domain.of(x=fact), [Total(()), *_cells(fact)])
+    same(postgres, pa.table({"x": pa.array(FLOATS, pa.float64())}), Domain.of(x=fact), [Aggregate(()), *_cells(fact)])
 
 
-def _cells(fact) -> list[Total]:
-    return [Total(("x",))] if fact.n_inside < 2**20 else []
+def _cells(fact) -> list[Aggregate]:
+    return [Aggregate(("x",))] if fact.n_inside < 2**20 else []
 
 
 @pytest.mark.parametrize("fact", [
@@ -82,7 +82,7 @@ def test_floats_of_any_size_are_clipped(postgres: Server, fact) -> None:
     near = [draw.uniform(float(fact.low), float(fact.high)) for _ in range(300)]
     ties = [float(fact.low + fact.step * i + fact.step / 2) for i in range(-3, 40)]
     rows = pa.table({"x": pa.array([*FLOATS, *near, *ties], pa.float64())})
-    same(postgres, rows, Domain.of(x=fact), [Total((), "x"), Total((), "x", present=True)])
+    same(postgres, rows, Domain.of(x=fact), [Aggregate((), "x"), Aggregate((), "x", present=True)])
 
 
 def test_integers_of_any_size_make_nothing_fail(postgres: Server) -> None:
@@ -93,7 +93,7 @@ def test_integers_of_any_size_make_nothing_fail(postgres: Server) -> None:
         "g": bounded(-5, 5), "h": bounded(0.5, 5, step=0.5), "i": bounded(-(2**40), 2**40),
     }  # fmt: skip
     domain = Domain.of(**facts)
-    totals = [*(Total((name,)) for name in domain.attributes), *(Total((), name) for name in domain.columns)]
+    totals = [*(Aggregate((name,)) for name in domain.attributes), *(Aggregate((), name) for name in domain.columns)]
     for kind, bits in ((pa.int64(), 63), (pa.int32(), 31), (pa.int8(), 7)):
         values = pa.array([2**bits - 1, -(2**bits), 5, 0, None] * 50, kind)
         same(postgres, pa.table(dict.fromkeys(facts, values)), domain, totals)
@@ -114,7 +114,7 @@ def test_the_rows_of_a_person_are_those_that_duckdb_keeps(postgres: Server, kind
     ids = pa.concat_arrays([IDS[kind]] * 30)
     rows = pa.table({"pid": ids, "day": pa.array([i * 37 % 365 for i in range(len(ids))])})
     domain, unit = Domain.of(day=integers(0, 364)), PrivacyUnit("pid", max_rows=4)
-    (days,) = same(postgres, rows, domain, [Total(("day",))], unit)
+    (days,) = same(postgres, rows, domain, [Aggregate(("day",))], unit)
     assert 0 < sum(days) < len(ids)
 
 
@@ -128,7 +128,7 @@ def test_numerics_of_any_size(postgres: Server) -> None:
     domain = Domain.of(x=bins(0, 10, 5, outside="other"))
     assert counts(url, domain) == [3, 2, 6]
     answer = Table.scan(url, domain=Domain.of(x=bounded(0, 10))).totals(
-        [Total((), "x"), Total((), "x", present=True)], b""
+        [Aggregate((), "x"), Aggregate((), "x", present=True)], b""
     )
     assert [each.tolist() for each in answer] == [[2 * (10 + 0 + 10 + 0 + 0 + 4 + 4 + 10 + 10) - 90], [9]]
 
@@ -196,7 +196,7 @@ def test_bytes_that_are_no_text_make_nothing_fail(postgres: Server) -> None:
     )
     domain = Domain.of(x=["7", "ü"], y=integers(7, 9, outside="other"), z=bounded(0, 9))
     table = Table.scan(url, domain=domain, unit=PrivacyUnit("x"))
-    totals = [Total(("x",)), Total(("y",)), Total((), "z", present=True), Total(())]
+    totals = [Aggregate(("x",)), Aggregate(("y",)), Aggregate((), "z", present=True), Aggregate(())]
     assert [table.totals([total], b"")[0].tolist() for total in totals] == [[1, 0], [1, 0, 0, 2], [1], [3]]
 
 
@@ -205,7 +205,9 @@ def test_names_are_only_names(postgres: Server) -> None:
     rows = pa.table({name: ["a", "a", "b'; --", "c"] for name in names})
     domain = Domain({name: categories(["a", "b'; --"]) for name in names})
     table = Table.scan(postgres.table(rows), domain=domain)
-    assert [each.tolist() for each in table.totals([Total((name,)) for name in names], b"")] == [[2, 1]] * len(names)
+    assert [each.tolist() for each in table.totals([Aggregate((name,)) for name in names], b"")] == [[2, 1]] * len(
+        names
+    )
 
 
 def test_views_schemas_and_names_with_capitals(postgres: Server) -> None:
@@ -230,7 +232,7 @@ def test_a_connection_is_left_as_it_was(postgres: Server) -> None:
             assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         connection.execute(f"INSERT INTO {name} VALUES ('1', 0.5)")
         table = Table.scan(ServerTable(connection, name), domain=SEX)
-        assert table.totals([Total(("sex",))], b"")[0].tolist() == [2, 2]
+        assert table.totals([Aggregate(("sex",))], b"")[0].tolist() == [2, 2]
         assert [part.tolist() for part in table.rows(["sex"], [], b"")] == [[[0], [0], [1], [1]], [[], [], [], []]]
         assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
         assert connection.execute("SHOW datestyle").fetchone() == {"DateStyle": "German, DMY"}
@@ -242,7 +244,7 @@ def test_a_look_writes_nothing_and_repeats(postgres: Server) -> None:
     url = made(postgres, "CREATE TABLE {} AS SELECT (i % 2 + 1)::text AS sex FROM generate_series(1, 5) i")
     before = postgres.execute("SELECT count(*) FROM pg_class")
     table = Table.scan(url, domain=SEX, name="people")
-    assert [table.totals([Total(("sex",))], b"")[0].tolist() for _ in range(2)] == [[2, 3]] * 2
+    assert [table.totals([Aggregate(("sex",))], b"")[0].tolist() for _ in range(2)] == [[2, 3]] * 2
     assert postgres.execute("SELECT count(*) FROM pg_class") == before
     assert repr(table) == "<Table 'people': a PostgreSQL table, 1 attributes, protecting one row, added or removed>"
 
@@ -275,7 +277,7 @@ def test_nothing_of_a_failure_is_shown(postgres: Server, capfd) -> None:
     url = made(postgres, f"CREATE VIEW {{}} AS SELECT CAST(v AS integer) AS sex FROM {rows}")
     table = Table.scan(url, domain=SEX)
     with pytest.raises(UnreadableTable, match="stays spent") as caught:
-        table.totals([Total(("sex",))], b"")
+        table.totals([Aggregate(("sex",))], b"")
     assert SECRET not in shown(caught.value)
     assert caught.value.__context__ is None
     assert "".join(capfd.readouterr()) == ""
@@ -296,7 +298,7 @@ def test_a_failure_charges_and_shows_nothing_where_it_comes_before_paying(postgr
         assert str(caught.value).endswith("Nothing was read and nothing was spent.")
         assert "hunter2" not in shown(caught.value)
     assert ledger.spent == gd.PureDP(0)
-    with pytest.raises(InvalidRequest, match="no connection of psycopg"):
+    with pytest.raises(InvalidRequest, match="not a psycopg connection"):
         Table.scan(ServerTable(object(), "people"), domain=SEX)
 
 

@@ -10,7 +10,7 @@ from gaugedp.attributes import bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.duckdb import DuckDBEngine
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 from tests.tables.reference import coded
 from tests.tables.sources import KINDS, make
 from tests.tables.test_table import DOMAIN, TYPES, random_rows
@@ -29,7 +29,7 @@ def listed(table: Table, attributes: list[str], columns: list[str], key: bytes =
 
 def expected(rows: list[dict]) -> list[tuple[int, ...]]:
     """Cells and steps of each row by the reference, which gives twice a value's distance from the middle."""
-    totals = [Total(tuple(ATTRIBUTES)), *(Total((), name) for name in COLUMNS)]
+    totals = [Aggregate(tuple(ATTRIBUTES)), *(Aggregate((), name) for name in COLUMNS)]
     spans = {name: DOMAIN.column(name).high_steps - DOMAIN.column(name).low_steps for name in COLUMNS}
     found = []
     for codes in coded(DOMAIN, totals, rows):
@@ -93,7 +93,7 @@ def test_rows_and_totals_speak_of_the_same_rows(tmp_path):
     table = scanned(people(7), tmp_path)
     cells, steps = table.rows(["kind", "day"], ["amount"], b"key")
     joint, present, values = table.totals(
-        [Total(("kind", "day")), Total((), "amount", present=True), Total((), "amount", each=True)], b"key"
+        [Aggregate(("kind", "day")), Aggregate((), "amount", present=True), Aggregate((), "amount", each=True)], b"key"
     )
     assert np.bincount(cells @ [31, 1], minlength=62).tolist() == joint.tolist()
     assert (steps >= 0).sum() == present[0]

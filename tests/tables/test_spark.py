@@ -13,10 +13,10 @@ from gaugedp.attributes import bins, categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UnknownName, UnreadableTable
 from gaugedp.tables.engine import SOURCE, Column, Kind
-from gaugedp.tables.plan import Plan
 from gaugedp.tables.spark import LOGGERS
 from gaugedp.tables.spark_sql import PLAIN, spark_text
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.statement import Aggregation
+from gaugedp.tables.table import Aggregate, Table
 from tests.tables.conformance import types
 from tests.tables.engines import spark, spark_frame
 
@@ -32,7 +32,7 @@ def sql(text):
 
 
 def counts(frame, domain=SEX, unit=ROW):
-    return Table.scan(frame, domain=domain, unit=unit).totals([Total(tuple(domain.attributes))], b"")[0].tolist()
+    return Table.scan(frame, domain=domain, unit=unit).totals([Aggregate(tuple(domain.attributes))], b"")[0].tolist()
 
 
 def test_a_scan_reads_nothing():
@@ -69,7 +69,7 @@ def test_any_name_and_any_category_is_taken_as_it_is():
 
 def test_no_text_of_a_statement_depends_on_the_session():
     domain = Domain.of(**{"x": categories(["${a}", "\\", "'", "{", "plain"])})
-    plan = Plan(domain, PrivacyUnit(), {"x": Column("x", Kind.TEXT, "text")}, (Total(("x",)),))
+    plan = Aggregation(domain, PrivacyUnit(), {"x": Column("x", Kind.TEXT, "text")}, (Aggregate(("x",)),))
     text = spark_text(plan.statement(b""), {"x": "c0"})
     assert "'plain'" in text
     assert not any(sign in text.replace(f"{{{SOURCE}}}", "") for sign in "${}\\")
@@ -137,7 +137,7 @@ def test_nothing_of_a_failure_is_shown(capfd, loggers):
     frame = sql(f"SELECT CAST(t AS INT) AS sex FROM VALUES ('{SECRET}') AS v(t)").repartition(2)
     table = Table.scan(frame, domain=SEX)
     capfd.readouterr()
-    for look in (lambda: table.totals([Total(("sex",))], b""), lambda: table.vector_sum((["sex"], []), _sum, b"")):
+    for look in (lambda: table.totals([Aggregate(("sex",))], b""), lambda: table.vector_sum((["sex"], []), _sum, b"")):
         with pytest.raises(UnreadableTable, match="stays spent") as caught:
             look()
         assert (caught.value.__cause__, caught.value.__context__) == (None, None)
@@ -190,8 +190,8 @@ def test_a_stream_is_refused():
 
 def test_without_a_spark_frame_pyspark_is_not_imported():
     code = (
-        "import sys, pyarrow as pa, gaugedp as gd; from gaugedp.tables.total import Total;"
-        "gd.Table.scan(pa.table({'sex': ['1']}), domain=gd.Domain.of(sex=['1'])).totals([Total(('sex',))], b'');"
+        "import sys, pyarrow as pa, gaugedp as gd; from gaugedp.tables.aggregate import Aggregate;"
+        "gd.Table.scan(pa.table({'sex': ['1']}), domain=gd.Domain.of(sex=['1'])).totals([Aggregate(('sex',))], b'');"
         "sys.exit('pyspark' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

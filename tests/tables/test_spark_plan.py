@@ -11,12 +11,12 @@ from gaugedp.attributes import integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.checkpoint import ENDING
-from gaugedp.tables.table import Table, Total, reporting
+from gaugedp.tables.table import Aggregate, Table, reporting
 from tests.tables.engines import spark, spark_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 DOMAIN, UNIT = Domain.of(kind=["A", "B"], day=integers(0, 9)), PrivacyUnit("pid", max_rows=2)
-TOTALS = [Total(("kind",)), Total(("day",))]
+TOTALS = [Aggregate(("kind",)), Aggregate(("day",))]
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.engine import Column, Kind
-from gaugedp.tables.plan import Plan
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.statement import Aggregation
+from gaugedp.tables.table import Aggregate, Table
 from tests.tables.reference import reference_totals
 from tests.tables.sources import KINDS, make
 
@@ -34,19 +34,19 @@ TYPES = {
     **dict.fromkeys(["share", "score", "grade", "income", "debt"], float),
 }
 TOTALS = [
-    Total(()),
-    Total(("sex",)),
-    Total(("age", "sex")),
-    Total(("sex", "age")),
-    Total(("region", "code")),
-    Total(("share", "score", "grade")),
-    Total(("sex",), "income"),
-    Total((), "debt"),
-    Total(("age",), "loss"),
-    Total(("sex",), "income", present=True),
-    Total(("sex",), "income", each=True),
-    Total((), "debt", each=True),
-    Total(("age", "sex"), "loss", each=True),
+    Aggregate(()),
+    Aggregate(("sex",)),
+    Aggregate(("age", "sex")),
+    Aggregate(("sex", "age")),
+    Aggregate(("region", "code")),
+    Aggregate(("share", "score", "grade")),
+    Aggregate(("sex",), "income"),
+    Aggregate((), "debt"),
+    Aggregate(("age",), "loss"),
+    Aggregate(("sex",), "income", present=True),
+    Aggregate(("sex",), "income", each=True),
+    Aggregate((), "debt", each=True),
+    Aggregate(("age", "sex"), "loss", each=True),
 ]
 VALUES = TOTALS[-3:]
 ODD = [None, float("nan"), float("inf"), -float("inf"), 1e300, -1e300, -0.0]
@@ -104,7 +104,7 @@ def test_any_column_name_is_only_a_name(kind, tmp_path):
     domain = Domain({name: categories(["a", "b'; --"]) for name in names})
     rows = [dict.fromkeys(names, value) for value in ("a", "a", "b'; --", "c")]
     table = Table.scan(make(kind, rows, dict.fromkeys(names, str), tmp_path), domain=domain)
-    assert [answer.tolist() for answer in table.totals([Total((name,)) for name in names], b"")] == [[2, 1]] * len(
+    assert [answer.tolist() for answer in table.totals([Aggregate((name,)) for name in names], b"")] == [[2, 1]] * len(
         names
     )
 
@@ -114,15 +114,15 @@ def test_sums_are_exact_beyond_64_bits(tmp_path):
     rows = [{"x": 2**50}] * 300_000
     table = Table.scan(make("arrow", rows, {"x": int}, tmp_path), domain=domain)
     relation = Table.scan(make("relation", rows[:3], {"x": int}, tmp_path), domain=domain)
-    assert table.totals([Total((), "x")], b"")[0].tolist() == [300_000 * 2**40]
-    assert relation.totals([Total((), "x")], b"")[0].tolist() == [3 * 2**40]
+    assert table.totals([Aggregate((), "x")], b"")[0].tolist() == [300_000 * 2**40]
+    assert relation.totals([Aggregate((), "x")], b"")[0].tolist() == [3 * 2**40]
 
 
 def test_a_sum_above_2_to_the_62_is_exact():
     import duckdb
 
     relation = duckdb.connect().sql("SELECT 1e300 AS x FROM range(16777217)")  # 2^24 + 1 rows of 2^40
-    answer = Table.scan(relation, domain=Domain.of(x=bounded(0, 2**40))).totals([Total((), "x")], b"")[0]
+    answer = Table.scan(relation, domain=Domain.of(x=bounded(0, 2**40))).totals([Aggregate((), "x")], b"")[0]
     assert answer.tolist() == [2**64 + 2**40]
 
 
@@ -131,7 +131,7 @@ def test_numbers_match_categories_written_as_the_same_number(kind, tmp_path):
     domain = Domain.of(x=["9", "N", "2.50", "-1"])
     for values, expected in (([9, 9, -1, 2, None], [2, 0, 0, 1]), ([9.0, 2.5, -1.0, float("nan")], [1, 0, 1, 1])):
         source = make(kind, [{"x": value} for value in values], {"x": type(values[0])}, tmp_path)
-        assert Table.scan(source, domain=domain).totals([Total(("x",))], b"")[0].tolist() == expected
+        assert Table.scan(source, domain=domain).totals([Aggregate(("x",))], b"")[0].tolist() == expected
 
 
 def test_booleans_and_dates_match_by_their_text():
@@ -139,7 +139,7 @@ def test_booleans_and_dates_match_by_their_text():
 
     relation = duckdb.connect().sql("SELECT i > 1 AS b, DATE '2020-01-01' + CAST(i AS INT) AS d FROM range(3) t(i)")
     table = Table.scan(relation, domain=Domain.of(b=["true", "false"], d=["2020-01-02", "2020-01-01"]))
-    assert [answer.tolist() for answer in table.totals([Total(("b",)), Total(("d",))], b"")] == [[0, 2], [1, 1]]
+    assert [answer.tolist() for answer in table.totals([Aggregate(("b",)), Aggregate(("d",))], b"")] == [[0, 2], [1, 1]]
 
 
 @pytest.mark.parametrize("width", [0.1, 0.01, 0.05, 0.3, 0.7, 0.001])
@@ -153,7 +153,7 @@ def test_a_value_on_a_decimal_edge_opens_its_bin(width):
     below = [float(np.nextafter(edge, -1)) for edge in edges[1:]]
     domain = Domain.of(x=attribute)
     for values, expected in ((edges, [1] * 899 + [2]), (below, [1] * 900)):
-        answer = Table.scan(pa.table({"x": values}), domain=domain).totals([Total(("x",))], b"")[0]
+        answer = Table.scan(pa.table({"x": values}), domain=domain).totals([Aggregate(("x",))], b"")[0]
         assert answer.tolist() == expected
 
 
@@ -161,13 +161,15 @@ def test_short_floats_stand_for_the_decimals_they_print_as():
     import pyarrow as pa
 
     values = pa.array([i / 10 for i in range(10)], pa.float32())
-    answer = Table.scan(pa.table({"x": values}), domain=Domain.of(x=bins(0, 1, 0.1))).totals([Total(("x",))], b"")[0]
+    answer = Table.scan(pa.table({"x": values}), domain=Domain.of(x=bins(0, 1, 0.1))).totals([Aggregate(("x",))], b"")[
+        0
+    ]
     assert answer.tolist() == [1] * 10
 
 
 @pytest.mark.parametrize("joint", [4, 10**9])
 def test_grouping_sets_agree_with_and_without_joint_counts(joint, monkeypatch, tmp_path):
-    monkeypatch.setattr("gaugedp.tables.plan.JOINT_CELLS", joint)
+    monkeypatch.setattr("gaugedp.tables.statement.JOINT_CELLS", joint)
     rows = random_rows(2, 500)
     answers = Table.scan(make("arrow", rows, TYPES, tmp_path), domain=DOMAIN).totals(TOTALS, b"")
     for answer, expected in zip(answers, reference_totals(DOMAIN, TOTALS, rows), strict=True):
@@ -179,7 +181,7 @@ def test_many_categories_are_all_found():
 
     names = [f"name-{i * 7919 % 1000}" for i in range(1000)]
     answer = Table.scan(pa.table({"x": [*names, "name-", "zz"]}), domain=Domain.of(x=names)).totals(
-        [Total(("x",))], b""
+        [Aggregate(("x",))], b""
     )
     assert answer[0].tolist() == [1] * 1000
 
@@ -190,7 +192,7 @@ def test_a_wrong_total_is_refused_before_anything_is_read(tmp_path):
     wrong = [(("sexx",), None, UnknownName), ((), "age", UnknownName), (("sex", "sex"), None, InvalidRequest)]
     for attributes, column, error in wrong:
         with pytest.raises(error, match="Nothing was read and nothing was spent"):
-            table.totals([Total(attributes, column)], b"")
+            table.totals([Aggregate(attributes, column)], b"")
     assert table.totals([], b"") == []
 
 
@@ -218,7 +220,7 @@ def test_a_statement_over_many_categories_is_made_in_proportion():
     def calls(n_categories):
         domain = Domain.of(x=[f"category {i:05d}" for i in range(n_categories)])
         types = {"x": Column("x", Kind.TEXT, "text"), "pid": Column("pid", Kind.INTEGER, "numbers")}
-        plan, profile = Plan(domain, PrivacyUnit("pid"), types, (Total(("x",)),)), cProfile.Profile()
+        plan, profile = Aggregation(domain, PrivacyUnit("pid"), types, (Aggregate(("x",)),)), cProfile.Profile()
         profile.runcall(lambda: plan.statement(b"key"))
         return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 

@@ -8,7 +8,7 @@ from gaugedp.attributes import bounded
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.postgres import ServerTable
-from gaugedp.tables.table import Table, Total
+from gaugedp.tables.table import Aggregate, Table
 from tests.postgres import Server, postgres, private_server
 
 __all__ = ["postgres"]
@@ -20,7 +20,7 @@ ROWS = pa.table(
     }
 )
 DOMAIN = Domain.of(name=["a", "b"], amount=bounded(0, 10, 0.5))
-TOTALS = [Total(()), Total(("name",)), Total((), "amount")]
+TOTALS = [Aggregate(()), Aggregate(("name",)), Aggregate((), "amount")]
 UNITS = [PrivacyUnit("pid", max_rows=2), PrivacyUnit("name", max_rows=2)]
 
 
@@ -119,7 +119,7 @@ def test_a_table_is_found_by_the_path_of_the_user(postgres: Server) -> None:
             postgres.url(table="twice", options=f"-csearch_path={schema}"),
             postgres.url(table=f"{schema}.twice"),
         ):
-            assert Table.scan(address, domain=domain).totals([Total(("name",))], b"")[0].tolist() == wanted
+            assert Table.scan(address, domain=domain).totals([Aggregate(("name",))], b"")[0].tolist() == wanted
 
 
 def test_a_temporary_table_of_an_open_connection_is_found(postgres: Server) -> None:
@@ -128,4 +128,4 @@ def test_a_temporary_table_of_an_open_connection_is_found(postgres: Server) -> N
     with psycopg.connect(postgres.url()) as connection:
         connection.execute("CREATE TEMP TABLE mine AS SELECT 'a'::text AS name")
         table = Table.scan(ServerTable(connection, "mine"), domain=Domain.of(name=["a"]))
-        assert table.totals([Total(("name",))], b"")[0].tolist() == [1]
+        assert table.totals([Aggregate(("name",))], b"")[0].tolist() == [1]

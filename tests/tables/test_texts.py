@@ -6,17 +6,17 @@ import pytest
 
 from gaugedp.attributes import bins, bounded
 from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.engine import Column, Kind
-from gaugedp.tables.plan import Plan
 from gaugedp.tables.postgres_sql import postgres_text, quoted
 from gaugedp.tables.spark_sql import spark_text
-from gaugedp.tables.total import Total
+from gaugedp.tables.statement import Aggregation
 
 
 def statement(columns):
     domain = Domain.of(kind=["it's", "${x}"], age=bins(0, 1, 0.1), amount=bounded(-1, 5, 0.5))
-    total = Total(("kind", "age"), "amount")
-    return Plan(domain, PrivacyUnit("pid", max_rows=2), columns, (total,)).statement(b"key")
+    total = Aggregate(("kind", "age"), "amount")
+    return Aggregation(domain, PrivacyUnit("pid", max_rows=2), columns, (total,)).statement(b"key")
 
 
 def columns(**others):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp.audit.events import Point, Rule, best_of, best_rules, rarest_of
 from gaugedp.audit.result import Test
-from gaugedp.audit.rules import Point, Rule, best_of, best_rules, rarest_of
-from gaugedp.audit.scores import scores
-from gaugedp.audit.sources import Runs
+from gaugedp.audit.samples import Runs
+from gaugedp.audit.statistics import scores
 
 _LARGEST = 1e300  # of a score
 _CAUTION = 3.0  # deviations by which the best of many rules may be lucky on the runs that it is chosen on
@@ -27,28 +27,28 @@ def black_box(runs: Runs, answers: tuple[Any, Any], points: Sequence[Point], mis
     probability `miss`.
     """
     quarter, half = runs.outputs.size // 4, runs.outputs.size // 2
-    found = _scores(runs, answers, quarter)
+    by_name = _scores(runs, answers, quarter)
     deviations = _CAUTION - float(scipy.special.ndtri(min(miss, 0.4)))
     rules = {
         name: best_rules(score[quarter:half], runs.is_a[quarter:half], points, deviations)
-        for name, score in found.items()
+        for name, score in by_name.items()
     }
-    common = best_of([one for one, _ in rules.values()], len(points))
-    rare = _guaranteeing([one for _, one in rules.values() if one is not None], common, miss)
-    rest = {name: (score[half:], runs.is_a[half:]) for name, score in found.items()}
+    common = best_of([rule for rule, _ in rules.values()], len(points))
+    rare = _promising([rule for _, rule in rules.values() if rule is not None], common, miss)
+    held_out = {name: (score[half:], runs.is_a[half:]) for name, score in by_name.items()}
     levels = (miss * (1 - _FOR_RARE), miss * _FOR_RARE) if rare else (miss, 0.0)
-    tests = [_test(name, one, rest[name], (levels[0], one is common)) for name, (one, _) in rules.items()]
+    tests = [_test(name, rule, held_out[name], (levels[0], rule is common)) for name, (rule, _) in rules.items()]
     tests += [
-        _test(f"{name}, rare outputs", one, rest[name], (levels[1], True))
-        for name, (_, one) in rules.items()
-        if one is not None and one is rare
+        _test(f"{name}, rare outputs", rule, held_out[name], (levels[1], True))
+        for name, (_, rule) in rules.items()
+        if rule is not None and rule is rare
     ]
     return sorted(tests, key=_order)
 
 
-def _guaranteeing(found: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
+def _promising(rules: Sequence[Rule], common: Rule, miss: float) -> Rule | None:
     """Return the rare rule that has the most evidence, if twice as much, from twice the runs, would alarm."""
-    rare = rarest_of(found)
+    rare = rarest_of(rules)
     if rare is None or rare == common or 2 * rare.evidence < -math.log(miss * _FOR_RARE):
         return None
     return rare
@@ -63,15 +63,15 @@ def _order(test: Test) -> tuple[bool, float]:
 
 def _scores(runs: Runs, answers: tuple[Any, Any], n_learned: int) -> dict[str, np.ndarray]:
     size = runs.outputs.size
-    found = scores(runs.outputs, runs.is_a, np.arange(size) < n_learned, answers)
-    if not found:  # all outputs are equal
+    by_name = scores(runs.outputs, runs.is_a, np.arange(size) < n_learned, answers)
+    if not by_name:  # all outputs are equal
         return {"nothing": np.zeros(size)}
-    return {name: np.clip(score, -_LARGEST, _LARGEST) for name, score in found.items()}
+    return {name: np.clip(score, -_LARGEST, _LARGEST) for name, score in by_name.items()}
 
 
-def _test(name: str, rule: Rule, rest: tuple[np.ndarray, np.ndarray], how: tuple[float, bool]) -> Test:
+def _test(name: str, rule: Rule, held_out: tuple[np.ndarray, np.ndarray], how: tuple[float, bool]) -> Test:
     miss, counted = how
-    guesses = rule.guesses(*rest)
+    guesses = rule.guesses(*held_out)
     bound = max(0.0, guesses.epsilon(miss, rule.point.delta))
     return Test(
         name=name,

@@ -9,7 +9,7 @@ import scipy
 
 from gaugedp._numbers import digits_down
 from gaugedp._validate import between, whole
-from gaugedp.audit.binomial import most_right
+from gaugedp.audit.clopper_pearson import most_right
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import check_delta

@@ -2,7 +2,7 @@
 
 import math
 
-from gaugedp.audit.rules import Point
+from gaugedp.audit.events import Point
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -19,18 +19,18 @@ def points(guarantee: Guarantee) -> list[Point]:
     """
     _check(guarantee)
     pure = float(guarantee.renyi(math.inf))
-    found = [Point(pure, 0.0)] if math.isfinite(pure) else []
+    curve = [Point(pure, 0.0)] if math.isfinite(pure) else []
     if isinstance(guarantee, PureDP):
-        return found  # at a smaller ε its curve says the same of a rule that always guesses, and less of others
+        return curve  # at a smaller ε its curve says the same of a rule that always guesses, and less of others
     if isinstance(guarantee, ApproxDP):
-        found.append(Point(guarantee.epsilon_value, guarantee.delta_value))
+        curve.append(Point(guarantee.epsilon_value, guarantee.delta_value))
     at_zero = float(guarantee.delta(0.0))
-    found.append(Point(0.0, at_zero))
+    curve.append(Point(0.0, at_zero))
     for delta in _DELTAS:
         epsilon = float(guarantee.epsilon(delta)) if delta < at_zero else 0.0
         if 0 < epsilon < math.inf:
-            found.append(Point(epsilon, float(guarantee.delta(epsilon))))
-    return [point for point in found if point.delta < 1]
+            curve.append(Point(epsilon, float(guarantee.delta(epsilon))))
+    return [point for point in curve if point.delta < 1]
 
 
 def ceiling(guarantee: Guarantee | None, false_positive_rate: float) -> float:
@@ -38,14 +38,13 @@ def ceiling(guarantee: Guarantee | None, false_positive_rate: float) -> float:
     if guarantee is None:
         return 1.0
     _check(guarantee)
-    known = points(guarantee) + _between(guarantee)
-    return min([1.0, *(math.exp(min(one.epsilon, 700.0)) * false_positive_rate + one.delta for one in known)])
+    curve = points(guarantee) + _between(guarantee)
+    return min([1.0, *(math.exp(min(point.epsilon, 700.0)) * false_positive_rate + point.delta for point in curve)])
 
 
 def _between(guarantee: Guarantee) -> list[Point]:
     """Return points at equal distances up to ε at δ = 1e−6: a long composition takes a second for each."""
-    most = float(guarantee.epsilon(1e-6))
-    largest = min(most, 40.0) if math.isfinite(most) else 40.0
+    largest = min(float(guarantee.epsilon(1e-6)), 40.0)
     epsilons = [largest * k / _STEPS for k in range(1, _STEPS)]
     return [Point(epsilon, float(guarantee.delta(epsilon))) for epsilon in epsilons]
 

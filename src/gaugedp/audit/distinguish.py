@@ -11,10 +11,11 @@ from gaugedp.audit.black_box import black_box
 from gaugedp.audit.claim import points
 from gaugedp.audit.noise import expected, white_box
 from gaugedp.audit.result import Audit, Test
-from gaugedp.audit.sources import reach, runs_of
+from gaugedp.audit.samples import reach, runs_of
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import Calibrated
 
 _LEAST_RUNS = 100
 _RUNS, _RUNS_ALONE = 0.5, 0.9  # of the time, with white-box tests and without
@@ -54,30 +55,29 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     stream = system_rng() if rng is None else rng
     model = expected(mechanism, claim)
     of_runs = _RUNS_ALONE if model is None else _RUNS
-    seen = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, part_of(on_progress, 0.0, of_runs))
+    samples = runs_of(mechanism, (answer_a, answer_b), int(runs), stream, part_of(on_progress, 0.0, of_runs))
     miss = (1 - confidence) * (1 if model is None else 0.5)
-    tests = black_box(seen, (answer_a, answer_b), curve, miss)
+    tests = black_box(samples, (answer_a, answer_b), curve, miss)
     if model is not None:
-        told = part_of(on_progress, of_runs, 1.0)
-        tests += _levelled(white_box(model, seen, (answer_a, answer_b), stream, told), miss)
+        white_box_progress = part_of(on_progress, of_runs, 1.0)
+        tests += _levelled(white_box(model, samples, (answer_a, answer_b), stream, white_box_progress), miss)
     on_progress(1.0)
     called = _name(mechanism) if name is None else name
-    found = _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
-    return replace(found, reach=reach(mechanism, (answer_a, answer_b)))
+    result = _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
+    return replace(result, reach=reach(mechanism, (answer_a, answer_b)))
 
 
 def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
-    claim: Guarantee | None = getattr(mechanism, "guarantee", None) if guarantee is None else guarantee
-    if claim is None:
-        raise InvalidRequest(
-            "A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0)."
-        )
-    return claim
+    if guarantee is not None:
+        return guarantee
+    if isinstance(mechanism, Calibrated):
+        return mechanism.guarantee
+    raise InvalidRequest("A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0).")
 
 
-def _levelled(found: dict[str, float], miss: float) -> list[Test]:
-    level = miss / len(found)
-    return [Test(name, "white-box", p_value, True, p_value < level) for name, p_value in found.items()]
+def _levelled(p_values: dict[str, float], miss: float) -> list[Test]:
+    level = miss / len(p_values)
+    return [Test(name, "white-box", p_value, True, p_value < level) for name, p_value in p_values.items()]
 
 
 def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, float, float]) -> Audit:
@@ -101,6 +101,6 @@ def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, floa
 
 
 def _name(mechanism: Any) -> str:
-    if hasattr(mechanism, "describe"):
+    if isinstance(mechanism, Calibrated):
         return repr(mechanism)
     return str(getattr(mechanism, "__qualname__", type(mechanism).__name__))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp.audit import goodness
+from gaugedp.audit import goodness_of_fit
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.identity import Identity
@@ -25,9 +25,11 @@ _NARROW = 1.0  # deviation in steps below which rounding has no simple variance
 def common(draws: np.ndarray, chance: float) -> Found:
     """Return the tests that any symmetric noise passes; `chance` bounds the probability that two draws are equal."""
     return {
-        "signs": goodness.together(goodness.sign(draws[:, place]) for place in goodness.some(draws.shape[1])),
-        "succession": goodness.succession(draws),
-        "repeated draws": goodness.repeats(draws, chance),
+        "signs": goodness_of_fit.union_bound(
+            goodness_of_fit.sign(draws[:, place]) for place in goodness_of_fit.some(draws.shape[1])
+        ),
+        "succession": goodness_of_fit.succession(draws),
+        "repeated draws": goodness_of_fit.repeats(draws, chance),
     }
 
 
@@ -42,8 +44,8 @@ def chance_by_width(deviations: np.ndarray) -> float:
 
 def directions(d: int, rng: Entropy) -> np.ndarray:
     """Return random directions (k, d), unit vectors."""
-    found = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
-    unit: np.ndarray = found / np.linalg.norm(found, axis=1, keepdims=True)
+    draws = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
+    unit: np.ndarray = draws / np.linalg.norm(draws, axis=1, keepdims=True)
     return unit
 
 
@@ -57,20 +59,20 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
     under independent columns must have the one value that fits.
     """
     n_cells = mechanism.body.generators.n_generators
-    found = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
+    p_values = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
     if n_cells <= _MOST_CELLS and mechanism.body.rank == n_cells:
         cells = np.rint(np.linalg.lstsq(_matrix(mechanism), draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
-        return found | {
-            "law": goodness.fit(cells.ravel(), mechanism.law),
-            "size": goodness.size(cells.ravel(), mechanism.law),
-            "independence": goodness.independence(cells),
+        return p_values | {
+            "law": goodness_of_fit.fit(cells.ravel(), mechanism.law),
+            "size": goodness_of_fit.size(cells.ravel(), mechanism.law),
+            "independence": goodness_of_fit.independence(cells),
             "cells explain the noise": float(np.array_equal(mechanism.body.generators.apply(cells), draws)),
         }
     weights = directions(draws.shape[1], rng)
     parts = np.stack([mechanism.body.generators.adjoint(row) for row in weights])
-    return found | {
+    return p_values | {
         "law": _rows(mechanism, draws),
-        "size of projections": goodness.mean_squares(
+        "size of projections": goodness_of_fit.mean_squares(
             draws @ weights.T, mechanism.law.variance * (parts**2).sum(axis=1)
         ),
     }
@@ -85,9 +87,9 @@ def _rows(mechanism: Identity, draws: np.ndarray) -> float:
     counts = mechanism.body.generators.row_squares()
     adds = np.flatnonzero(counts == mechanism.body.generators.apply(np.ones(mechanism.body.generators.n_generators)))
     adds = adds[counts[adds] > 0]
-    return goodness.together(
-        goodness.fit(draws[:, place], LaplaceSum(mechanism.law.scale, int(counts[place])))
-        for place in adds[goodness.some(len(adds), _MOST_ROWS)]
+    return goodness_of_fit.union_bound(
+        goodness_of_fit.fit(draws[:, place], LaplaceSum(mechanism.law.scale, int(counts[place])))
+        for place in adds[goodness_of_fit.some(len(adds), _MOST_ROWS)]
         if len(adds)
     )
 
@@ -112,17 +114,17 @@ def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object)
     """Return the tests of rounded normal coordinates (normal noise), and of the variances of projections."""
     scale, is_normal = expected_scale(mechanism)
     deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
-    found = common(draws, chance_by_width(deviations))
+    p_values = common(draws, chance_by_width(deviations))
     wide = np.flatnonzero(deviations >= _NARROW)
     if is_normal:
-        found["law"] = goodness.together(
-            goodness.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
-            for place in np.flatnonzero(deviations > 0)[goodness.some(int((deviations > 0).sum()), _MOST_ROWS)]
+        p_values["law"] = goodness_of_fit.union_bound(
+            goodness_of_fit.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
+            for place in np.flatnonzero(deviations > 0)[goodness_of_fit.some(int((deviations > 0).sum()), _MOST_ROWS)]
         )
-    found["size"] = goodness.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
+    p_values["size"] = goodness_of_fit.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
     if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= _MOST_ENTRIES:
         weights = directions(draws.shape[1], rng)
         parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
         variances = scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12
-        found["size of projections"] = goodness.mean_squares(draws @ weights.T, variances)
-    return found
+        p_values["size of projections"] = goodness_of_fit.mean_squares(draws @ weights.T, variances)
+    return p_values

@@ -32,5 +32,4 @@ def _corners(body: Body, rates: np.ndarray) -> np.ndarray:
     places = np.unique(np.linspace(0, d - 1, len(axes)).astype(int))
     axes[np.arange(len(places)), places] = 1.0
     directions = np.vstack([axes[: len(places)], np.ones(d), rates / rates.max()])
-    corners: np.ndarray = np.asarray(body.argmax(directions), dtype=float)
-    return corners
+    return np.asarray(body.argmax(directions), dtype=float)

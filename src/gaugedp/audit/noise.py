@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from gaugedp._progress import Progress, silent
-from gaugedp.audit import goodness
+from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.choices import CHOICE_TESTS, choice_tests
 from gaugedp.audit.linear import identity_tests, matrix_tests
+from gaugedp.audit.samples import Runs
 from gaugedp.audit.shapes import shaped_tests
-from gaugedp.audit.sources import Runs
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
@@ -54,11 +54,11 @@ def expected(mechanism: Any, claim: Guarantee) -> Calibrated | None:
         return None
 
 
-def white_box(model: Any, seen: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
+def white_box(model: Any, runs: Runs, answers: tuple[Any, Any], rng: Entropy, progress: Progress = silent) -> Found:
     """Return the p-values for the runs of an audit, against the mechanism `model` that the claim asks for."""
-    if seen.noise is None:
-        return choice_tests(model, seen, answers)
-    return noise_tests(model, seen.noise, rng, progress)
+    if runs.noise is None:
+        return choice_tests(model, runs, answers)
+    return noise_tests(model, runs.noise, rng, progress)
 
 
 def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object) -> Found:
@@ -66,14 +66,14 @@ def independent_tests(mechanism: IndependentNoise, draws: np.ndarray, *_: object
     stops = np.cumsum([count for count, _ in mechanism.runs])
     blocks = np.split(draws, stops[:-1], axis=1)
     parts = [(block.ravel(), law) for block, (_, law) in zip(blocks, mechanism.runs, strict=True)]
-    parts = [parts[place] for place in goodness.some(len(parts), _MOST_LAWS)]
-    chance = float(np.prod([goodness.chance_of_equals(law) ** count for count, law in mechanism.runs]))
+    parts = [parts[place] for place in goodness_of_fit.some(len(parts), _MOST_LAWS)]
+    chance = float(np.prod([goodness_of_fit.chance_of_equals(law) ** count for count, law in mechanism.runs]))
     return {
-        "law": goodness.together(goodness.fit(*part) for part in parts),
-        "size": goodness.together(goodness.size(*part) for part in parts),
-        "signs": goodness.together(goodness.sign(values) for values, _ in parts),
-        "independence": goodness.independence(draws),
-        "repeated draws": goodness.repeats(draws, chance),
+        "law": goodness_of_fit.union_bound(goodness_of_fit.fit(*part) for part in parts),
+        "size": goodness_of_fit.union_bound(goodness_of_fit.size(*part) for part in parts),
+        "signs": goodness_of_fit.union_bound(goodness_of_fit.sign(values) for values, _ in parts),
+        "independence": goodness_of_fit.independence(draws),
+        "repeated draws": goodness_of_fit.repeats(draws, chance),
     }
 
 

@@ -52,16 +52,16 @@ class Outputs:
 def of_array(outputs: np.ndarray) -> Outputs:
     """Return the outputs along the first axis of an array of numbers."""
     flat = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    kept = flat[:, : max(1, _MOST_NUMBERS // len(flat))]
-    return Outputs(kept, _numbered_rows(flat), _numbered_rows(_patterns(flat)), outputs.shape[1:])
+    columns = flat[:, : max(1, _MOST_NUMBERS // len(flat))]
+    return Outputs(columns, _numbered_rows(flat), _numbered_rows(_patterns(flat)), outputs.shape[1:])
 
 
 def of_objects(outputs: list[Any]) -> Outputs:
     """Return numbers, arrays, texts, None, dates, and lists, sets, mappings, frames and dataclasses of such."""
-    if all(_is_numeric(one) for one in outputs) and len({_structure(one) for one in outputs}) == 1:
-        return of_array(np.stack([np.asarray(one, dtype=float) for one in outputs]))
-    leaves = [_leaves(one) for one in outputs]
-    names = [_structure(one) for one in outputs]
+    if all(_is_numeric(output) for output in outputs) and len({_structure(output) for output in outputs}) == 1:
+        return of_array(np.stack([np.asarray(output, dtype=float) for output in outputs]))
+    leaves = [_leaves(output) for output in outputs]
+    names = [_structure(output) for output in outputs]
     columns = _padded([[leaf for leaf in row if isinstance(leaf, float)] for row in leaves])
     keys = [(name, tuple(_exact(leaf) for leaf in row)) for name, row in zip(names, leaves, strict=True)]
     kinds = [(name, row.tobytes()) for name, row in zip(names, _patterns(columns), strict=True)]
@@ -73,11 +73,11 @@ def of_objects(outputs: list[Any]) -> Outputs:
 
 def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
     """Return labels of all texts in each row, of their forms without digits, and of each of the first places."""
-    found = {"texts": _numbered(map(tuple, rows))}
-    found["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
+    labels = {"texts": _numbered(map(tuple, rows))}
+    labels["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
     for place in range(min(_MOST_TEXTS, max(map(len, rows)))):
-        found[f"text {place}"] = _numbered(row[place] if place < len(row) else "" for row in rows)
-    return found
+        labels[f"text {place}"] = _numbered(row[place] if place < len(row) else "" for row in rows)
+    return labels
 
 
 def _is_numeric(value: Any) -> bool:
@@ -130,7 +130,7 @@ def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
 def _parts_of_record(value: Any) -> Iterable[Any]:
     """Return the fields of a dataclass, or the labels and entries of what can be an array; refuse anything else."""
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, one.name) for one in fields(value)]
+        return [getattr(value, entry.name) for entry in fields(value)]
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
         return [*_labels(value), np.array(value.__array__())]
     raise InvalidRequest(
@@ -141,8 +141,8 @@ def _parts_of_record(value: Any) -> Iterable[Any]:
 
 def _labels(frame: Any) -> list[Any]:
     """Return the labels of a frame's rows and columns, where it has some."""
-    found = [getattr(frame, name, None) for name in ("index", "columns")]
-    return [list(labels) for labels in found if isinstance(labels, Iterable)]
+    axes = [getattr(frame, name, None) for name in ("index", "columns")]
+    return [list(labels) for labels in axes if isinstance(labels, Iterable)]
 
 
 def _leaf(value: Any) -> list[Any]:
@@ -156,16 +156,16 @@ def _leaf(value: Any) -> list[Any]:
 def _structure(value: Any) -> str:
     """Return the types and sizes in a value, inside one another: [[1], [2, 3]] has another than [[1, 2], [3]]."""
     if isinstance(value, np.ndarray):
-        told = f"{type(value).__name__} {value.dtype} {value.shape}"
+        name = f"{type(value).__name__} {value.dtype} {value.shape}"
         if _is_numeric(value):
-            return told
+            return name
     else:
-        told = type(value).__name__
+        name = type(value).__name__
         if isinstance(value, _PLAIN):
-            return told
+            return name
     names = [_structure(part) for part in _parts(value)]
     inside = names[0] if len(set(names)) == 1 else ", ".join(names)
-    return f"{told} {len(names)} ({inside})"
+    return f"{name} {len(names)} ({inside})"
 
 
 def _exact(leaf: Any) -> bytes | str:
@@ -175,11 +175,11 @@ def _exact(leaf: Any) -> bytes | str:
 def _padded(rows: list[list[float]]) -> np.ndarray:
     """Return rows of unlike lengths as one array, after a column with their lengths."""
     longest = min(max(map(len, rows)), max(1, _MOST_NUMBERS // len(rows)))
-    found = np.full((len(rows), longest + 1), np.nan)
+    padded = np.full((len(rows), longest + 1), np.nan)
     for place, row in enumerate(rows):
-        found[place, 0] = len(row)
-        found[place, 1 : 1 + min(len(row), longest)] = row[:longest]
-    return found
+        padded[place, 0] = len(row)
+        padded[place, 1 : 1 + min(len(row), longest)] = row[:longest]
+    return padded
 
 
 def _patterns(columns: np.ndarray) -> np.ndarray:
@@ -200,5 +200,5 @@ def _numbered_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _numbered(keys: Iterable[Any]) -> np.ndarray:
-    known: dict[Any, int] = {}
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)

@@ -24,10 +24,10 @@ _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
 _RARE = (
-    "An output that comes again and again, of one answer alone, is seen where its probability is above some {:.1g}; "
-    "rarer ones go unseen."
+    "An output that only one of the answers gives is detected where its probability is above about {:.1g}; "
+    "rarer ones may be missed."
 )
-_FEW = "So few runs can hardly contradict the claim, whatever the outputs: that needs some {:.1g}."
+_FEW = "So few runs can hardly contradict the claim, whatever the outputs: about {:.1g} are needed."
 _FOR_GIVING_AWAY = 12.0  # runs for each right guess that is needed: a quarter of them counts, and luck has its room
 
 
@@ -53,8 +53,8 @@ class Test:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the test as JSON can hold it: infinity as null."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in found.items()}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in plain.items()}
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Audit:
 
         k guesses on it are all right with probability at most (e^ε/(1 + e^ε))^k where the claim is true.
         """
-        wanted = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
-        return wanted / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
+        n_guesses = _FOR_GIVING_AWAY * math.log(2 / (1 - self.confidence))
+        return n_guesses / max(1e-300, self.runs * math.log1p(math.exp(-self.epsilon_claimed)))
 
     @property
     def _is_by_low_digits(self) -> bool:
@@ -147,7 +147,7 @@ class Audit:
             return f"No violation found: {bound}, {claim}."
         if self.epsilon_lower > self.epsilon_claimed:
             return f"The claim is violated: {bound}, {claim}."
-        return f"The noise is not what it is said to be ({self.method}); {bound}."
+        return f"The noise does not follow the claimed law ({self.method}); {bound}."
 
     def __repr__(self) -> str:
         lines = [f"Audit of {self.mechanism}", self.verdict, *self.remarks]

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from gaugedp._progress import Progress, silent
-from gaugedp.audit import goodness
+from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.linear import chance_by_width, common, directions
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
@@ -35,11 +35,11 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
-    found = common(draws, chance_by_width(reference.std(axis=0)))
-    found["size"] = goodness.same_mean(ours, theirs)
-    found["projections"] = _projections(draws / spread, reference / spread, rng)
-    found["covers its body"] = float(_covers(mechanism))
-    return found if isinstance(mechanism.noise, Nested) else found | _radial(mechanism, draws / scale, rng)
+    p_values = common(draws, chance_by_width(reference.std(axis=0)))
+    p_values["size"] = goodness_of_fit.same_mean(ours, theirs)
+    p_values["projections"] = _projections(draws / spread, reference / spread, rng)
+    p_values["covers its body"] = float(_covers(mechanism))
+    return p_values if isinstance(mechanism.noise, Nested) else p_values | _radial(mechanism, draws / scale, rng)
 
 
 def expected_scale(mechanism: NormNoise) -> float:
@@ -59,17 +59,17 @@ def reference_noise(mechanism: NormNoise, size: int, rng: Entropy, progress: Pro
 def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int, progress: Progress = silent) -> np.ndarray:
     if noise.walks:
         return noise.release(size, steps, rng, progress)
-    found: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
-    return found
+    draws: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
+    return draws
 
 
 def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
     """Return the recursion of docs/theory/nim.md, written from its formula: from the last level to the first."""
     total: np.ndarray | None = None
     for level, share, weight in zip(noise.levels[::-1], noise.shares[::-1], noise.weights[::-1], strict=True):
-        own = _single(level.noise, size, rng, steps) / share
-        on_long = own @ level.long @ (level.basis @ level.long).T
-        on_short = own @ level.short @ (level.basis @ level.short).T
+        draws = _single(level.noise, size, rng, steps) / share
+        on_long = draws @ level.long @ (level.basis @ level.long).T
+        on_short = draws @ level.short @ (level.basis @ level.short).T
         total = on_short + (on_long if total is None else (1 - weight) * on_long + weight * total)
     assert total is not None
     return total
@@ -78,17 +78,17 @@ def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:
 def _radial(mechanism: NormNoise, unit: np.ndarray, rng: Entropy) -> Found:
     """Return the tests of gauges, of the draws themselves where rounding is fine beside them."""
     noise, body = mechanism.noise, mechanism.shape
-    most = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
-    most = min(most, len(unit))
-    rows = unit[:most] if _is_fine(mechanism) else _unrounded(mechanism, most, rng)
+    n_draws = _MOST_PROGRAMS if _needs_programs(body) else len(unit)
+    n_draws = min(n_draws, len(unit))
+    rows = unit[:n_draws] if _is_fine(mechanism) else _unrounded(mechanism, n_draws, rng)
     radii = body.gauge(rows)
-    found = {"radius": goodness.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
-    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness.some(rows.shape[1], _MOST_AXES)]
-    found["radius and direction"] = goodness.together(goodness.correlation(*pair) for pair in pairs)
+    p_values = {"radius": goodness_of_fit.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
+    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness_of_fit.some(rows.shape[1], _MOST_AXES)]
+    p_values["radius and direction"] = goodness_of_fit.union_bound(goodness_of_fit.correlation(*pair) for pair in pairs)
     if not noise.walks:
-        powers = body.gauge(noise.uniform(most, rng)) ** noise.rank
-        found["uniform"] = goodness.follows(np.minimum(powers, 1.0), lambda share: share)
-    return found
+        powers = body.gauge(noise.uniform(n_draws, rng)) ** noise.rank
+        p_values["uniform"] = goodness_of_fit.follows(np.minimum(powers, 1.0), lambda share: share)
+    return p_values
 
 
 def _unrounded(mechanism: NormNoise, size: int, rng: Entropy) -> np.ndarray:
@@ -105,19 +105,21 @@ def _is_fine(mechanism: NormNoise) -> bool:
     body = mechanism.shape
     if body.rank < body.ambient_dim:
         return False
-    moved = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
-    return moved <= _FINE * math.sqrt(body.rank)
+    shift = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
+    return shift <= _FINE * math.sqrt(body.rank)
 
 
 def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
-    axes = np.eye(draws.shape[1])[goodness.some(draws.shape[1], _MOST_AXES)]
+    axes = np.eye(draws.shape[1])[goodness_of_fit.some(draws.shape[1], _MOST_AXES)]
     weights = np.vstack([axes, directions(draws.shape[1], rng)])
-    return goodness.together(goodness.same_law(draws @ weight, reference @ weight) for weight in weights)
+    return goodness_of_fit.union_bound(
+        goodness_of_fit.same_law(draws @ weight, reference @ weight) for weight in weights
+    )
 
 
 def _covers(mechanism: NormNoise) -> bool:
     """Whether generators of the body lie in scale_factor·shape, tried in some directions."""
     body = mechanism.body
-    axes = np.eye(body.ambient_dim)[goodness.some(body.ambient_dim)]
+    axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
     inside = body.support(axes) <= mechanism.scale_factor * mechanism.shape.support(axes) * (1 + 1e-9)
     return bool(inside.all())

@@ -40,11 +40,11 @@ class Tracing:
         return asdict(self) | {"guarantee": None if self.guarantee is None else repr(self.guarantee)}
 
     def __repr__(self) -> str:
-        known = self.guarantee is not None
-        most = f"at most {self.ceiling:.3g} under {self.guarantee!r}" if known else "no guarantee sets a limit"
+        has_guarantee = self.guarantee is not None
+        limit = f"at most {self.ceiling:.3g} under {self.guarantee!r}" if has_guarantee else "no guarantee sets a limit"
         return (
             f"Tracing by the {self.statistic} statistic: finds {self.true_positive_rate:.3g} of {self.n_members:,} "
-            f"members and {self.false_positive_rate:.3g} of {self.n_non_members:,} others; {most}"
+            f"members and {self.false_positive_rate:.3g} of {self.n_non_members:,} others; {limit}"
         )
 
 
@@ -89,8 +89,8 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
         weights = _signs(mean, int(np.count_nonzero(mean)) if s is None else s, statistic == "signed")
         inside, outside, threshold = _against_fresh(rows, others, weights, delta)
     rates = float((inside > threshold).mean()), float((outside > threshold).mean())
-    found = ceiling(claim, max(false_positive_rate, rates[1]))
-    return Tracing(statistic, *rates, threshold, found, len(rows), len(others), claim)
+    limit = ceiling(claim, max(false_positive_rate, rates[1]))
+    return Tracing(statistic, *rates, threshold, limit, len(rows), len(others), claim)
 
 
 def tracing_power(
@@ -128,16 +128,16 @@ def _largest(s: int, d: int, sides: int) -> tuple[float, float]:
 
 def _correlations(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     length = float(np.linalg.norm(mean))
-    found: np.ndarray = rows @ mean / (length if length > 0 else 1.0)
-    return found
+    cosines: np.ndarray = rows @ mean / (length if length > 0 else 1.0)
+    return cosines
 
 
 def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:
     """Return 1 at the s largest entries (d,), or their signs at the s largest in size, and 0 elsewhere."""
     heights = np.abs(mean) if by_size else mean
-    chosen = np.argsort(-heights, kind="stable")[:s]
+    largest = np.argsort(-heights, kind="stable")[:s]
     signs = np.zeros(len(mean))
-    signs[chosen] = np.sign(mean[chosen]) if by_size else 1.0
+    signs[largest] = np.sign(mean[largest]) if by_size else 1.0
     return signs
 
 
@@ -160,10 +160,10 @@ def _check_size(s: int | None, d: int) -> None:
 
 def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
     rows, others = np.asarray(members, dtype=float), np.asarray(non_members, dtype=float)
-    for name, one in (("members", rows), ("non_members", others)):
-        if one.ndim != 2 or not one.size:
-            raise InvalidRequest(f"There are no {name}: shape {one.shape}.", f"Give {name} as rows, shape (n, d).")
-        if not np.isfinite(one).all():
+    for name, array in (("members", rows), ("non_members", others)):
+        if array.ndim != 2 or not array.size:
+            raise InvalidRequest(f"There are no {name}: shape {array.shape}.", f"Give {name} as rows, shape (n, d).")
+        if not np.isfinite(array).all():
             raise InvalidRequest(f"Some {name} are not finite.", "Leave them out.")
     if rows.shape[1] != others.shape[1]:
         raise InvalidRequest(
@@ -176,20 +176,20 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
 def _vector(released: Any, d: int) -> np.ndarray:
     """Return the released vector, or the first that a fitted estimator has."""
     names = [name for name in _NAMES if hasattr(released, name)]
-    found = getattr(released, names[0]) if names else released
-    vector = np.asarray(found).ravel()
+    values = getattr(released, names[0]) if names else released
+    vector = np.asarray(values).ravel()
     if vector.shape != (d,) or vector.dtype.kind not in "biuf" or not np.isfinite(vector).all():
-        raise InvalidRequest(f"The release has shape {np.shape(found)}, or is not finite.", f"Release {d} numbers.")
+        raise InvalidRequest(f"The release has shape {np.shape(values)}, or is not finite.", f"Release {d} numbers.")
     return vector.astype(float)
 
 
 def _carried(*carriers: Any) -> Guarantee | None:
     names = ("guarantee_", "guarantee")
-    found = [(getattr(one, name), one) for one in carriers for name in names if hasattr(one, name)]
-    if not found:
+    pairs = [(getattr(x, name), x) for x in carriers for name in names if hasattr(x, name)]
+    if not pairs:
         return None
     guarantee: Guarantee
-    guarantee, carrier = found[0]
+    guarantee, carrier = pairs[0]
     facts = getattr(getattr(carrier, "release_", None), "facts", {})
     if facts.get("neighbours") == "add_remove" and isinstance(guarantee, Guarantee):
         return guarantee.group(2)  # a member is replaced by a non-member: removed, and another one added

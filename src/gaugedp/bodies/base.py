@@ -63,9 +63,9 @@ def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
 def real_numbers(values: object, what: str) -> np.ndarray:
     """Return a new array of floats; refuse complex numbers, texts, and rows of unlike lengths."""
     with contextlib.suppress(TypeError, ValueError):
-        found = np.asarray(values)
-        if found.dtype.kind in "biufO":
-            return found.astype(float)
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(float)
     raise InvalidRequest(f"{what} are not real numbers in rows of one length.", "Give an array of real numbers.")
 
 

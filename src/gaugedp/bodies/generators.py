@@ -147,7 +147,7 @@ class MatrixGenerators:
         columns = self._weighted(weights).T
         if columns.size * len(columns) > _MOST_PAIR_WORK:
             return 2 * self.largest_norm(p, weights)
-        return max(float(np.linalg.norm(columns - one, p, axis=1).max()) for one in columns)
+        return max(float(np.linalg.norm(columns - column, p, axis=1).max()) for column in columns)
 
     def _weighted(self, weights: np.ndarray | None) -> np.ndarray:
         return self.matrix if weights is None else self.matrix / np.asarray(weights, dtype=float)[:, None]

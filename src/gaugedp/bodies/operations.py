@@ -62,13 +62,13 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     A polytope's generators are mapped, and an ellipsoid's matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an
     ellipsoid; a sum is mapped part by part. Other bodies become a `LinearImage`, which knows its support.
     """
-    given = np.asarray(matrix, dtype=float)
-    if given.ndim != 2 or given.shape[1] != body.ambient_dim or not np.isfinite(given).all() or not given.any():
+    array = np.asarray(matrix, dtype=float)
+    if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
         raise InvalidRequest(
-            f"The matrix has shape {given.shape}, or is zero or not finite.",
+            f"The matrix has shape {array.shape}, or is zero or not finite.",
             f"Give finite numbers, shape (k, {body.ambient_dim}), not all zero.",
         )
-    return _image(body, given)
+    return _image(body, array)
 
 
 @singledispatch
@@ -115,34 +115,35 @@ def project(body: Body, basis: np.ndarray) -> Body:
     return image(body, columns.T)
 
 
-def minkowski_sum(one: Body, other: Body) -> Body:
+def minkowski_sum(first: Body, second: Body) -> Body:
     """Return {y + z : y ∈ one, z ∈ other}; supports add.
 
     Two balls of one norm make a ball of that norm, and two polytopes a polytope, whose points v_i ± w_j are refused
     where they are more than 10^7 numbers. Other sums have no gauge.
     """
-    if one.ambient_dim != other.ambient_dim:
+    if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies lie in dimensions {one.ambient_dim} and {other.ambient_dim}.", "Add bodies of one dimension."
+            f"The bodies lie in dimensions {first.ambient_dim} and {second.ambient_dim}.",
+            "Add bodies of one dimension.",
         )
-    if isinstance(one, Polytope) and isinstance(other, Polytope):
-        return _sum_of_polytopes(one, other)
-    if isinstance(one, LpBall | SchattenBall) and replace(one, size=1.0) == _unit(other):
-        return replace(one, size=one.size + cast(LpBall, other).size)
-    return MinkowskiSum(one, other)
+    if isinstance(first, Polytope) and isinstance(second, Polytope):
+        return _sum_of_polytopes(first, second)
+    if isinstance(first, LpBall | SchattenBall) and replace(first, size=1.0) == _unit(second):
+        return replace(first, size=first.size + cast(LpBall, second).size)
+    return MinkowskiSum(first, second)
 
 
 def _unit(body: Body) -> Body:
     return replace(body, size=1.0) if isinstance(body, LpBall | SchattenBall) else body
 
 
-def _sum_of_polytopes(one: Polytope, other: Polytope) -> Polytope:
-    first, second = one.factor * one.symmetric_columns(), other.factor * other.symmetric_columns()
+def _sum_of_polytopes(body_a: Polytope, body_b: Polytope) -> Polytope:
+    first, second = body_a.factor * body_a.symmetric_columns(), body_b.factor * body_b.symmetric_columns()
     count = 2 * first.shape[1] * second.shape[1]
-    if count * one.ambient_dim > MOST_DENSE:
+    if count * body_a.ambient_dim > MOST_DENSE:
         raise InvalidRequest(
-            f"The sum has up to {count} corners in dimension {one.ambient_dim}.", "Add bodies with fewer generators."
+            f"The sum has up to {count} corners in dimension {body_a.ambient_dim}.", "Add bodies with fewer generators."
         )
-    left, right = first[:, :, None], second[:, None, :]
-    corners = np.concatenate([left + right, left - right], axis=2)
-    return Polytope.symmetric_hull(corners.reshape(one.ambient_dim, -1))
+    points, shifts = first[:, :, None], second[:, None, :]
+    corners = np.concatenate([points + shifts, points - shifts], axis=2)
+    return Polytope.symmetric_hull(corners.reshape(body_a.ambient_dim, -1))

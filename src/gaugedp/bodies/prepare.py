@@ -43,12 +43,12 @@ def prepared(generators: np.ndarray) -> Prepared:
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InvalidRequest("The generators are not a matrix of finite numbers.", "Give finite numbers, shape (d, n).")
-    kept = distinct(matrix)
-    if not len(kept):
+    indices = distinct(matrix)
+    if not len(indices):
         raise InvalidRequest("Every generator is zero.", "Give at least one generator that is not zero.")
-    columns = matrix[:, kept]
+    columns = matrix[:, indices]
     basis, frame, coordinates = _largest_basis(columns, independent(columns))
-    return Prepared(columns, kept, basis, frame, coordinates)
+    return Prepared(columns, indices, basis, frame, coordinates)
 
 
 def distinct(matrix: np.ndarray) -> np.ndarray:

@@ -65,8 +65,8 @@ def volume(body: Body) -> Volume:
 def _(body: LpBall) -> Volume:
     """(2Γ(1 + 1/p)·radius)^d / Γ(1 + d/p)."""
     inverse = 1 / body.p
-    each = _LOG_2 + math.lgamma(1 + inverse) + math.log(body.size)
-    return Volume(body.d * each - math.lgamma(1 + body.d * inverse), "exact")
+    log_factor = _LOG_2 + math.lgamma(1 + inverse) + math.log(body.size)
+    return Volume(body.d * log_factor - math.lgamma(1 + body.d * inverse), "exact")
 
 
 @volume.register
@@ -104,20 +104,20 @@ def _(body: LinearImage) -> Volume:
 @volume.register
 def _(body: Polytope) -> Volume:
     """The hull by its facets, or a cross-polytope in it."""
-    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
-    rank, count = ready.coordinates.shape
+    generators = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    rank, count = generators.coordinates.shape
     cross = Volume(rank * (_LOG_2 + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
     if rank in (1, count):
-        return _stretched(cross, ready.frame)
-    lower = _stretched(Volume(cross.log_volume, "lower"), ready.frame)
+        return _stretched(cross, generators.frame)
+    lower = _stretched(Volume(cross.log_volume, "lower"), generators.frame)
     if rank > max(_MOST_HULL_POINTS):
         return lower
-    hull = _hull(ready, rank * math.log(body.factor))
-    stretched = _stretched(hull, ready.frame)
+    hull = _hull(generators, rank * math.log(body.factor))
+    stretched = _stretched(hull, generators.frame)
     return stretched if stretched.kind == hull.kind else lower  # else the coordinates, hence the facets, are in doubt
 
 
-def _hull(ready: Prepared, log_scale: float) -> Volume:
+def _hull(generators: Prepared, log_scale: float) -> Volume:
     """Return the volume in coordinates of the basis, of all generators or, where facets are many, of the outermost.
 
     Facets are at most of the order of points^⌊rank/2⌋ (McMullen 1970), so hulls of ever more points tell beforehand how
@@ -125,13 +125,13 @@ def _hull(ready: Prepared, log_scale: float) -> Volume:
     """
     import scipy.spatial
 
-    rank, count = ready.coordinates.shape
-    order = np.argsort(-np.abs(ready.coordinates).sum(axis=0), kind="stable")
-    columns = np.hstack([np.eye(rank), ready.coordinates[:, order]])
+    rank, count = generators.coordinates.shape
+    order = np.argsort(-np.abs(generators.coordinates).sum(axis=0), kind="stable")
+    columns = np.hstack([np.eye(rank), generators.coordinates[:, order]])
     size, following = 0, 2 * rank
     while size < count and following >= min(count, _SLOWEST * size):
         size = min(following, count)
-        part = ready.coordinates if size == count else columns[:, : rank + size]
+        part = generators.coordinates if size == count else columns[:, : rank + size]
         hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")
         growth = (_MOST_FACETS / len(hull.simplices)) ** (1 / (rank // 2))
         following = min(int(size * min(growth, _FASTEST)), count, _MOST_HULL_POINTS[rank])

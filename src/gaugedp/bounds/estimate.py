@@ -33,17 +33,17 @@ def estimated_volume(body: Polytope, rng: Entropy | None = None, strata: int = 2
     whole(minimum=1, strata=strata, chains=chains)
     if not isinstance(body, Polytope):
         raise InvalidRequest(f"{body!r} is not a polytope.", "Use bodies.volume.")
-    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
-    rank, count = ready.coordinates.shape
+    generators = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    rank, count = generators.coordinates.shape
     if rank in (1, count):
         return volume(body)
     rng = system_rng() if rng is None else rng
-    others = np.setdiff1d(np.arange(count), ready.basis)
-    columns = ready.coordinates.copy()
+    others = np.setdiff1d(np.arange(count), generators.basis)
+    columns = generators.coordinates.copy()
     columns[:, others] *= 1 - _SHIFT * uniforms(len(others), rng)
     gain, error = _log_gain(columns, others, (strata, chains), rng)
     cross = rank * math.log(2 * body.factor) - math.lgamma(rank + 1)
-    return Volume(cross + ready.frame.log_volume[0] + gain, "estimate", error)
+    return Volume(cross + generators.frame.log_volume[0] + gain, "estimate", error)
 
 
 def _log_gain(columns: np.ndarray, others: np.ndarray, sizes: tuple[int, int], rng: Entropy) -> tuple[float, float]:
@@ -67,8 +67,8 @@ def _mean_scaled(columns: np.ndarray, others: np.ndarray, at: tuple[float, int],
     walks = started(scaled, chains, rng)
     walks.walk(_BURN * rank, rng)
     every = max(1, rank // _LOOKS)
-    seen = []
+    counts = []
     for _ in range(_BURN * rank // every):
         walks.walk(every, rng)
-        seen.append(is_scaled[walks.basis].sum(axis=1).mean())
-    return float(np.mean(seen))
+        counts.append(is_scaled[walks.basis].sum(axis=1).mean())
+    return float(np.mean(counts))

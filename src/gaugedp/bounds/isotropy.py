@@ -10,7 +10,7 @@ from gaugedp.bodies.volume import Volume, volume
 from gaugedp.errors import InvalidRequest
 
 
-def isotropic_constant(covariance: np.ndarray, known: Volume) -> float:
+def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
     """Return L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, the same for every one-to-one linear image of K.
 
     `covariance` (r, r) is that of a uniform point of K, in coordinates of an orthonormal basis of the span: SᵀCS for a
@@ -18,7 +18,7 @@ def isotropic_constant(covariance: np.ndarray, known: Volume) -> float:
     Γ(1 + r/2)^{1/r}/√(π(r + 2)), for every body (Milman and Pajor 1989).
     """
     logs = np.log(_eigenvalues(covariance))
-    return math.exp(float(logs.mean()) / 2 - known.log_volume / len(logs))
+    return math.exp(float(logs.mean()) / 2 - volume.log_volume / len(logs))
 
 
 def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:

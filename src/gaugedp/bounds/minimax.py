@@ -23,9 +23,9 @@ class Rate(float):
     @classmethod
     def of(cls, statistical: float, privacy: float, upper: float, n: int) -> "Rate":
         """Return the rate with these parts."""
-        made = cls(statistical + privacy)
-        made.statistical, made.privacy, made.upper, made.n = statistical, privacy, upper, n
-        return made
+        rate = cls(statistical + privacy)
+        rate.statistical, rate.privacy, rate.upper, rate.n = statistical, privacy, upper, n
+        return rate
 
     @property
     def value(self) -> float:

@@ -79,8 +79,8 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
         batch, later = batch * math.e, later * math.e / 2
         confidence = 4 * lipschitz * math.sqrt(2) * sure * log / n_rows * longer + 8 * steep * sure * log / root
     running = stream(noise, 1 + n_rows // 2, 1 - log / n_rows)
-    moved = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
-    std = float(np.multiply(moved, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
+    sensitivities = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
+    std = float(np.multiply(sensitivities, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
     privacy = std * _oracle_loss(n_columns, running.n_steps, failure)
     return NuclearRisk(lipschitz / root, batch, later, confidence, 2 * smoothness * log / n_rows, privacy)
 
@@ -107,8 +107,8 @@ def oja_privacy(n_rows: int, n_columns: int, epsilon: float, delta: float, steep
     _check(n_rows, n_columns, epsilon, delta)
     positive(steepness=steepness)
     n_inner = math.ceil(math.sqrt(n_rows / n_columns))
-    each = delta / (n_rows * (n_inner + 1))
-    logs = math.log(1 / each) * math.sqrt(math.log(1.25 / each)) * math.log(n_rows)
+    delta_each = delta / (n_rows * (n_inner + 1))
+    logs = math.log(1 / delta_each) * math.sqrt(math.log(1.25 / delta_each)) * math.log(n_rows)
     return 16 * steepness * logs * math.sqrt(n_columns * (n_rows + 2)) / (n_rows * epsilon)
 
 

@@ -53,8 +53,8 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
     own = _if_known(body, epsilon)
     ranks = _ranks(values, drawn=own is not None and own.kind == "certified")
     bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in ranks]
-    found = [bound for bound in [*bounds, own] if bound is not None]
-    return max(found) if found else staircase_lower_bound(body, epsilon)  # which says what is missing
+    known = [bound for bound in [*bounds, own] if bound is not None]
+    return max(known) if known else staircase_lower_bound(body, epsilon)  # which says what is missing
 
 
 def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None:
@@ -76,11 +76,11 @@ def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound 
     """Return the bound of the shadow on the span of the basis; None where its volume is not known."""
     if basis.shape[1] == 1:
         length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
-        found: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)
+        bound: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)
     else:
-        found = _proved(project(body, basis), epsilon)
+        bound = _proved(project(body, basis), epsilon)
     stretch = max(1.0, float(np.linalg.norm(basis, 2))) * (1 + 2.0**-45)  # P is a projection up to rounding
-    return found and VolumeBound(found / stretch, found.volume, found.rank)
+    return bound and VolumeBound(bound / stretch, bound.volume, bound.rank)
 
 
 def _ranks(values: np.ndarray, drawn: bool) -> list[int]:
@@ -97,12 +97,12 @@ def _ranks(values: np.ndarray, drawn: bool) -> list[int]:
 def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the eigenvalues (rank,) and eigenvectors (d, rank) of the covariance on the span, the largest first."""
     span = body.span
-    given = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
-    if given.shape != (body.ambient_dim,) * 2 or not np.isfinite(given).all():
+    matrix = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
+    if matrix.shape != (body.ambient_dim,) * 2 or not np.isfinite(matrix).all():
         raise InvalidRequest(
-            f"The covariance has shape {given.shape}.", f"Give finite numbers, shape ({len(span)}, {len(span)})."
+            f"The covariance has shape {matrix.shape}.", f"Give finite numbers, shape ({len(span)}, {len(span)})."
         )
-    values, vectors = np.linalg.eigh(span.T @ given @ span)
+    values, vectors = np.linalg.eigh(span.T @ matrix @ span)
     return values[::-1], span @ vectors[:, ::-1]
 
 

@@ -48,13 +48,13 @@ def _waves(exponent: int, epsilon: float) -> float:
 
 def _least_share(sums: tuple[int, float, int]) -> float:
     """Return the minimum as a part of (m + 1)…(m + p)/ε^p, rounded down."""
-    wanted = 1 - (1e-7 if sums[0] <= _SMALL else 1e-5)
+    precision = 1 - (1e-7 if sums[0] <= _SMALL else 1e-5)
     edges = np.linspace(0, 1, _FIRST_CELLS + 1)
     low, high, settled, best = edges[:-1], edges[1:], math.inf, math.inf
     for _ in range(_MOST_ROUNDS):
         lower, value = _on_cells(low, high, sums)
         best = min(best, value)
-        still_open = lower < wanted * best
+        still_open = lower < precision * best
         settled = min(settled, float(lower[~still_open].min(initial=math.inf)))
         low, high, lower = low[still_open], high[still_open], lower[still_open]
         if not 0 < len(low) * (sums[0] + sums[2]) < _MOST_NUMBERS:

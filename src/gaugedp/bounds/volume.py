@@ -32,9 +32,9 @@ class VolumeBound(float):
 
     def __new__(cls, value: float, volume: Volume, rank: int, standard_error: float | None = None) -> "VolumeBound":
         """Return the bound."""
-        made = super().__new__(cls, value)
-        made.volume, made.rank, made.standard_error = volume, rank, standard_error
-        return made
+        bound = super().__new__(cls, value)
+        bound.volume, bound.rank, bound.standard_error = volume, rank, standard_error
+        return bound
 
     def __getnewargs__(self) -> tuple[float, Volume, int, float | None]:  # type: ignore[override]
         return float(self), self.volume, self.rank, self.standard_error
@@ -62,8 +62,8 @@ def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int =
     2010, who have no constants). A flat body with p ≠ 2 is first projected on r coordinates, which lengthens nothing.
     Answers that are counts are integers: there L is the bound of the relaxed question, see `counts_lower_bound`.
     """
-    shown, known = _measured(body, norm)
-    return bound_from_volume(known, shown, epsilon, (norm, power), sharp=False)
+    shown, body_volume = _measured(body, norm)
+    return bound_from_volume(body_volume, shown, epsilon, (norm, power), sharp=False)
 
 
 def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
@@ -74,25 +74,25 @@ def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: in
     At r = s = 1 it is κ·e^{ε/2}/(e^ε − 1), the error of the staircase mechanism (Geng and Viswanath 2014);
     docs/theory/lower-bound.md, theorem 2.
     """
-    shown, known = _measured(body, norm)
-    return bound_from_volume(known, shown, epsilon, (norm, power), sharp=True)
+    shown, body_volume = _measured(body, norm)
+    return bound_from_volume(body_volume, shown, epsilon, (norm, power), sharp=True)
 
 
 def bound_from_volume(
-    known: Volume, rank: int, epsilon: float, moment: tuple[float, int] = (2, 1), sharp: bool = True
+    body_volume: Volume, rank: int, epsilon: float, moment: tuple[float, int] = (2, 1), sharp: bool = True
 ) -> VolumeBound:
     """Return the bound for a volume in `rank` dimensions; `moment` is (norm, power), `sharp` picks theorem 2."""
     norm, power = moment
     positive(epsilon=epsilon)
     one_of(("1", "2"), power=f"{power}")
     ball = volume(LpBall(rank, norm)).log_volume
-    rounding = known.log_error + _ROUNDING * (1 + abs(known.log_volume) + abs(ball))
-    log_radius = (known.log_volume - ball - rounding) / rank
+    rounding = body_volume.log_error + _ROUNDING * (1 + abs(body_volume.log_volume) + abs(ball))
+    log_radius = (body_volume.log_volume - ball - rounding) / rank
     log_ratio = log_least_ratio(rank if sharp else rank - 1, epsilon, power)
     log = power * log_radius + log_ratio + (math.log(rank / (rank + power)) if sharp else 0.0)
     value = 0.0 if math.isinf(log) else math.exp(min(log - _ROUNDING * (1 + abs(log)), _LOG_LARGEST))
-    error = known.standard_error
-    return VolumeBound(value, known, rank, None if error is None else value * power / rank * error)
+    error = body_volume.standard_error
+    return VolumeBound(value, body_volume, rank, None if error is None else value * power / rank * error)
 
 
 def check_norm(norm: float) -> None:

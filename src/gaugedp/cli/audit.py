@@ -65,7 +65,7 @@ def audit(
     low, high = neighbours(mechanism)
     click.echo(f"Auditing {mechanism.name} ...", err=True)
     stage.begin("audit")
-    found = run_audit(
+    result = run_audit(
         mechanism,
         low,
         high,
@@ -76,23 +76,23 @@ def audit(
     if report:
         from gaugedp.report.audits import render
 
-        Path(report).write_text(render(found, _about(planned)), "utf-8")
-    click.echo(json.dumps(found.to_dict() | _about(planned))) if as_json else show(found, planned)
-    return int(found.violated)
+        Path(report).write_text(render(result, _about(planned)), "utf-8")
+    click.echo(json.dumps(result.to_dict() | _about(planned))) if as_json else show(result, planned)
+    return int(result.violated)
 
 
-def show(found: Audit, planned: Plan) -> None:
+def show(result: Audit, planned: Plan) -> None:
     """Print an audit for people."""
     click.echo("\n".join(f"{name.capitalize()}: {value}" for name, value in _about(planned).items()))
-    click.echo(f"Mechanism: {found.mechanism}\n")
-    rows = found.table()
+    click.echo(f"Mechanism: {result.mechanism}\n")
+    rows = result.table()
     counted = sum(row["counted"] for row in rows)
     shown = rows[: counted + _SHOWN]
-    words = "only tests with yes or no may alarm; seen: which answer is guessed from a score, and how many are right"
-    show_table([_row(row) for row in shown], f"{found.runs:,} runs; {words}")
+    words = "only tests with yes or no can alarm; seen: the answer guessed from a score, and how many guesses are right"
+    show_table([_row(row) for row in shown], f"{result.runs:,} runs; {words}")
     if len(shown) < len(rows):
         click.echo(f"... and {len(rows) - len(shown)} more scores: see --json or --report")
-    click.echo(" ".join([found.verdict, *found.remarks]))
+    click.echo(" ".join([result.verdict, *result.remarks]))
 
 
 def _row(row: dict[str, Any]) -> dict[str, str]:
@@ -122,14 +122,14 @@ def _named(planned: Plan, name: str | None) -> Mechanism:
     """Return the chosen mechanism, or the candidate of that name."""
     if name is None:
         return planned.mechanism
-    known = {one.mechanism.name: one.mechanism for one in planned.candidates}
+    by_name = {candidate.mechanism.name: candidate.mechanism for candidate in planned.candidates}
     if name in planned.left_out:
         raise InvalidRequest(
-            f"{name} is no candidate: {planned.left_out[name]}.", f"Choose one of: {', '.join(known)}."
+            f"{name} is not a candidate: {planned.left_out[name]}.", f"Choose one of: {', '.join(by_name)}."
         )
-    if name not in known:
-        raise InvalidRequest(f"No candidate is called {name!r}.", f"Choose one of: {', '.join(known)}.")
-    return known[name]
+    if name not in by_name:
+        raise InvalidRequest(f"No candidate is called {name!r}.", f"Choose one of: {', '.join(by_name)}.")
+    return by_name[name]
 
 
 def _count(runs: str | None, mechanism: Mechanism) -> int:

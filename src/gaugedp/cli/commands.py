@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-_ELSEWHERE = {
+_SUGGESTIONS = {
     "show": "gaugedp ledger show PATH",
     "verify": "gaugedp ledger verify PATH",
     "open": "gaugedp ledger open PATH --budget B",
@@ -41,8 +41,7 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"gaugedp.cli.{cmd_name}"), cmd_name)
-        return command
+        return getattr(importlib.import_module(f"gaugedp.cli.{cmd_name}"), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
@@ -54,8 +53,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of the first word, or say where one of that name is."""
-        if args[0] in _ELSEWHERE and not ctx.resilient_parsing:
-            ctx.fail(f"No such command {args[0]!r}. Write: {_ELSEWHERE[args[0]]}")
+        if args[0] in _SUGGESTIONS and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Write: {_SUGGESTIONS[args[0]]}")
         return super().resolve_command(ctx, args)
 
 

@@ -74,8 +74,8 @@ def _installed() -> Iterator[Line]:
     is_new = sys.version_info >= (3, 11)
     yield _line("Python", "well" if is_new else "wrong", f"{platform.python_version()}, {platform.system()}")
     for name in _PARTS:
-        found = _found(name)
-        yield _line(name, "well" if found else "wrong", found or "missing: install gaugedp again")
+        installed = _found(name)
+        yield _line(name, "well" if installed else "wrong", installed or "missing: install gaugedp again")
 
 
 def _engines() -> Iterator[Line]:
@@ -116,8 +116,8 @@ def _ledger(folder: Path) -> Line:
             start = time.perf_counter()
             for number in range(_RESERVATIONS):
                 ledger.reserve([PureDP(1.0)], table="try", unit=PrivacyUnit(), request={"try": number})
-            each = (time.perf_counter() - start) / _RESERVATIONS
-        return f"{_TRIALS if is_in_memory(folder) else 'fit'}; a reservation takes {1e3 * each:.1f} ms"
+            seconds = (time.perf_counter() - start) / _RESERVATIONS
+        return f"{_TRIALS if is_in_memory(folder) else 'fit'}; a reservation takes {1e3 * seconds:.1f} ms"
 
     line = _tried(f"ledger in {folder}", tried)
     return {**line, "state": "trials"} if line["words"].startswith(_TRIALS) else line
@@ -137,9 +137,9 @@ def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
 
 def _extras() -> Iterator[Line]:
     for extra, (package, module) in _EXTRAS.items():
-        found = _found(package) if importlib.util.find_spec(module) is not None else None
-        words = f"{package} {found}" if found else f"pip install 'gaugedp[{extra}]'"
-        yield _line(f"extra [{extra}]", "well" if found else "absent", words)
+        installed = _found(package) if importlib.util.find_spec(module) is not None else None
+        words = f"{package} {installed}" if installed else f"pip install 'gaugedp[{extra}]'"
+        yield _line(f"extra [{extra}]", "well" if installed else "absent", words)
 
 
 def _tried(part: str, work: Callable[[], str]) -> Line:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from gaugedp._names import written
+from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable
-from gaugedp.cli.write import write_beside
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.sources import file_columns
 

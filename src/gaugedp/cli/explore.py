@@ -8,8 +8,8 @@ import click
 
 from gaugedp._numbers import exact
 from gaugedp.answer import Release
+from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
-from gaugedp.cli.write import write_beside
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries import query
@@ -46,11 +46,11 @@ def explore(
         raise InvalidRequest(f"seconds is {seconds!r}.", "Give seconds as a number of at least 0.")
     check_apart({"domain file": domain_path, **({"release": released} if released else {})}, {"out": out})
     check_writable(out, ".html")
-    found = _write(Path(out), (question, unit, start, limit), _read(released, question))
+    explored = _write(Path(out), (question, unit, start, limit), _read(released, question))
     if as_json:
-        click.echo(json.dumps(found.to_dict()))
+        click.echo(json.dumps(explored.to_dict()))
     else:
-        click.echo(f"{len(found.points)} points are in {out}. Open it in a browser; it needs no network.")
+        click.echo(f"{len(explored.points)} points are in {out}. Open it in a browser; it needs no network.")
 
 
 def _read(path: str | None, question: Query) -> Release | None:
@@ -67,35 +67,35 @@ def _read(path: str | None, question: Query) -> Release | None:
 
 
 def _write(
-    out: Path, asked: tuple[Query, PrivacyUnit, tuple[float, float], float], release: Release | None
+    out: Path, request: tuple[Query, PrivacyUnit, tuple[float, float], float], release: Release | None
 ) -> "Explored":
     from gaugedp.report.explorer import save_explorer, save_report
 
-    question, unit, start, seconds = asked
-    found: list[Explored] = []
-    told = _Told()
+    question, unit, start, seconds = request
+    results: list[Explored] = []
+    progress = _Told()
     click.echo(_BEGIN.format(seconds=seconds) if seconds else _COARSEST, err=True)
 
     def write(path: Path) -> None:
         if release is None:
-            found.append(save_explorer(question, unit, path, start, seconds, told))
+            results.append(save_explorer(question, unit, path, start, seconds, progress))
         else:
-            found.append(save_report(release, question, path, seconds, told))
+            results.append(save_report(release, question, path, seconds, progress))
 
     write_beside(out, write)
-    if told.share < 1:
-        click.echo(f"The time was up. {_reached(found[0])} A larger --seconds gives finer curves.", err=True)
-    return found[0]
+    if progress.share < 1:
+        click.echo(f"The time was up. {_reached(results[0])} A larger --seconds gives finer curves.", err=True)
+    return results[0]
 
 
-def _reached(found: "Explored") -> str:
+def _reached(explored: "Explored") -> str:
     """Say how many values of ε were computed at each δ, and at which δ none was."""
     from gaugedp.report.explorer import DELTAS
 
-    counts = [f"{len(found.curve(delta))} at δ = {exact(delta)}" for delta in found.deltas]
-    missing = ", ".join(exact(delta) for delta in DELTAS if delta not in found.deltas)
+    counts = [f"{len(explored.curve(delta))} at δ = {exact(delta)}" for delta in explored.deltas]
+    missing = ", ".join(exact(delta) for delta in DELTAS if delta not in explored.deltas)
     none = f" Left out: δ = {missing}." if missing else ""
-    return f"Of {len(found.epsilons)} values of ε were computed: {', '.join(counts)}.{none}"
+    return f"Of {len(explored.epsilons)} values of ε were computed: {', '.join(counts)}.{none}"
 
 
 class _Told:

@@ -8,7 +8,7 @@ import click
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import answers
-from gaugedp.cli.handover import handed_over, show_account, stored_before
+from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before, write_beside
 from gaugedp.cli.shared import (
     budget,
     budget_option,
@@ -22,7 +22,6 @@ from gaugedp.cli.shared import (
     show_table,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
@@ -92,37 +91,39 @@ def fit(
     check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
     remark_on_delta(planned.guarantee, total)
     account = open_ledger(ledger_path, total, source.name, unit)
-    found = _fitted(planned, look, source, account)
+    result = _fitted(planned, look, source, account)
     stored = account if stage.was_stored else None
     stage.show("write")
-    _write(found, out, as_json, stored)
+    _write(result, out, as_json, stored)
 
 
-def show(found: dict[str, Any], stored: Ledger | None = None) -> None:
+def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
     """Print a model for people; where it was `stored` in a ledger before, with its balance of now."""
-    guarantee, several = from_dict(found["guarantee"]), isinstance(found["intercept"], dict)
-    named = {"intercept": found["intercept"], **found["coefficients"]}
-    rows = [{"feature": name, **(one if several else {"coefficient": one})} for name, one in named.items()]
-    about = "for each class" if several else f"above 0 is {found['classes'][1]}" if found["classes"] else "as a number"
-    guaranteed = f"({rounded_up(guarantee)}, {found['exactness']})"
-    show_table(rows[:_SHOWN], f"{found['model']} model of {found['target']}, {about} {guaranteed}")
+    guarantee, several = from_dict(result["guarantee"]), isinstance(result["intercept"], dict)
+    named = {"intercept": result["intercept"], **result["coefficients"]}
+    rows = [{"feature": name, **(values if several else {"coefficient": values})} for name, values in named.items()]
+    about = (
+        "for each class" if several else f"above 0 is {result['classes'][1]}" if result["classes"] else "as a number"
+    )
+    guaranteed = f"({rounded_up(guarantee)}, {result['exactness']})"
+    show_table(rows[:_SHOWN], f"{result['model']} model of {result['target']}, {about} {guaranteed}")
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
-    click.echo(_use_in_words(found))
-    for line in (*found["facts"].get("rules", ()), _score_in_words(found["score"])):
+    click.echo(_use_in_words(result))
+    for line in (*result["facts"].get("rules", ()), _score_in_words(result["score"])):
         click.echo(line)
-    account = found["facts"]["account"]
+    account = result["facts"]["account"]
     if stored is not None:
         click.echo(stored_before("model", account))
     show_account(account, stored)
 
 
-def _use_in_words(found: dict[str, Any]) -> str:
-    then = " The class with the largest sum is predicted." if isinstance(found["intercept"], dict) else ""
+def _use_in_words(result: dict[str, Any]) -> str:
+    then = " The class with the largest sum is predicted." if isinstance(result["intercept"], dict) else ""
     return (
         "To predict for a row, add the intercept, the coefficients of its cells, and each number times its "
-        f"coefficient; a number beyond its bounds is the bound, a missing one the domain's own for it, else the middle "
-        f"of its bounds.{then} "
+        "coefficient; numbers are clipped to their bounds, and a missing one is the domain's replacement, else the "
+        f"middle of its bounds.{then} "
         "`gaugedp predict` does so for each line of a file, with the model that --out wrote."
     )
 
@@ -130,16 +131,18 @@ def _use_in_words(found: dict[str, Any]) -> str:
 def _score_in_words(score: dict[str, Any] | None) -> str:
     if score is None:
         return (
-            "No score was asked for, and none was computed: how far noise moved the coefficients is not known. Where "
-            "the categories of the domain are not written as in the table, nothing was learnt; only a score shows it."
+            "No score was requested: how far noise moved the coefficients is not known. Only a score shows whether the "
+            "categories of the domain match those of the table."
         )
     value, low, high = next(answers(*([float(score[name])] for name in ("value", "lower", "upper"))))
     sure = f"{score['level']:.0%} sure"
     is_blind = score["name"] == "accuracy" and score["lower"] <= 0 and score["upper"] >= 1
-    told = " That says nothing: few rows were held out, or none; are the categories written as in the table?" * is_blind
+    warning = (
+        " This carries no information: few or no rows were held out. Do the categories match the table?" * is_blind
+    )
     return (
-        f"Held-out {score['name']}: {value}, with noise; without it, on these very rows, between {low} and {high} "
-        f"({sure}). For other rows it may be further off; compare it with {_baseline(score)}.{told}"
+        f"Held-out {score['name']}: {value} with noise; the exact value on these rows is between {low} and {high} "
+        f"({sure}). Other rows may differ more; compare it with {_baseline(score)}.{warning}"
     )
 
 
@@ -156,32 +159,32 @@ def _planned(
     from gaugedp.estimators.table_rows import TableDesign
 
     model, target, features = names
-    *asked, score, radius = guarantee
-    chosen = [plain(name) for name in parts(features, ",") if name]
-    design = TableDesign.of(domain, chosen, plain(target), is_classifier(model))
-    return TableFit.plan(design, model, unit, guarantee_asked(*asked), score, radius)
+    *budget, score, radius = guarantee
+    columns = [plain(name) for name in parts(features, ",") if name]
+    design = TableDesign.of(domain, columns, plain(target), is_classifier(model))
+    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius)
 
 
 def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:
     """Pay, look, store."""
     stage.show("pay")
     guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()
-    paid = ledger.reserve(guarantees, table=source.name, unit=source.unit, request=request, key=stage.key)
-    if isinstance(paid, Stored):
-        return dict(json.loads(paid.released))
+    reservation = ledger.reserve(guarantees, table=source.name, unit=source.unit, request=request, key=stage.key)
+    if isinstance(reservation, Stored):
+        return dict(json.loads(reservation.released))
     stage.begin("look")
-    click.echo("Looking: reading the rows and fitting the model ...", err=True)
-    account = _account(ledger, paid)
-    found = look(source)
-    found["guarantee"] = paid.guarantee.to_dict()
-    found["facts"] |= {"table": source.name, "account": account}
-    found["facts"]["rules"] += source_rules(source)
+    click.echo("Reading the rows and fitting the model ...", err=True)
+    account = _account(ledger, reservation)
+    result = look(source)
+    result["guarantee"] = reservation.guarantee.to_dict()
+    result["facts"] |= {"table": source.name, "account": account}
+    result["facts"]["rules"] += source_rules(source)
     stage.show("store")
-    ledger.settle(paid, json.dumps(found).encode())
-    return found
+    ledger.settle(reservation, json.dumps(result).encode())
+    return result
 
 
-def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
+def _account(ledger: Ledger, reservation: Reservation) -> dict[str, Any]:
     """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
     try:
         numbers = ledger.balance
@@ -189,9 +192,9 @@ def _account(ledger: Ledger, paid: Reservation) -> dict[str, Any]:
         raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
     return {
         **numbers,
-        "charged": repr(paid.guarantee),
-        "entry": paid.number,
-        "tip": paid.tip,
+        "charged": repr(reservation.guarantee),
+        "entry": reservation.number,
+        "tip": reservation.tip,
         "durable": ledger.durable,
     }
 
@@ -203,8 +206,8 @@ def _check_files(read: dict[str, str], out: str | None) -> None:
     check_writable(out, ".json")
 
 
-def _write(found: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:
-    text = json.dumps(found)
+def _write(result: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:
+    text = json.dumps(result)
 
     def save(path: Path) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
@@ -215,6 +218,6 @@ def _write(found: dict[str, Any], out: str | None, as_json: bool, stored: Ledger
         if as_json:
             click.echo(text)
         else:
-            show(found, stored)
+            show(result, stored)
     if as_json and stored is not None:
-        click.echo(stored_before("model", found["facts"]["account"]), err=True)
+        click.echo(stored_before("model", result["facts"]["account"]), err=True)

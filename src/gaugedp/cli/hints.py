@@ -6,7 +6,7 @@ import numpy as np
 
 from gaugedp.answer import Release
 from gaugedp.attributes import BoundedColumn
-from gaugedp.cli.empty import about_counts
+from gaugedp.cli.empty_categories import about_counts
 from gaugedp.queries.base import Query
 
 _SLACK = 1e-9  # of a range: what rounding may take from an interval that is the whole of it
@@ -37,11 +37,11 @@ def _about_range(name: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterat
     whole = int(np.sum(lengths >= float(facts.high - facts.low) * (1 - _SLACK)))
     if whole == len(lengths):
         yield (
-            f"The interval of {name} is the whole range: this answer says nothing. "
+            f"The interval of {name} is the whole range: this answer carries no information. "
             "Too few rows for this epsilon, or values that are not numbers with a decimal point."
         )
     elif whole:
-        yield f"The interval of {name} is the whole range in {whole} of {len(lengths)} cells: they say nothing."
+        yield f"The interval of {name} is the whole range in {whole} of {len(lengths)} cells: no information there."
 
 
 def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
@@ -53,6 +53,6 @@ def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndar
         where = "" if at == len(values) else f" in {at} of {len(values)} cells"
         if at:
             yield (
-                f"{name} lies at the {side} bound of {column!r}{where}: most values may lie at it or beyond it. "
+                f"{name} lies at the {side} bound of {column!r}{where}: most values may be clipped to it. "
                 "Check the units of the bounds."
             )

@@ -40,8 +40,8 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
     """Make a ledger at PATH with a budget, or check that it has that one."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
-    left = rounded_left(account.balance["remaining"], account.budget)
-    click.echo(f"{without_password(path)}: budget {rounded_up(account.budget)}, {left} left.")
+    remaining = rounded_left(account.balance["remaining"], account.budget)
+    click.echo(f"{without_password(path)}: budget {rounded_up(account.budget)}, {remaining} left.")
 
 
 @ledger.command()
@@ -50,17 +50,17 @@ def open_ledger(path: str, text: str, domain_path: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(path: str, delta_text: str | None, as_json: bool) -> None:
     """Print what was spent, on what, and what is left."""
-    given = None if delta_text is None else number("delta", delta_text)
+    chosen_delta = None if delta_text is None else number("delta", delta_text)
     account = Ledger.open(path)
-    delta = _spent_delta(account) if given is None else given
+    delta = _spent_delta(account) if chosen_delta is None else chosen_delta
     if as_json:
         click.echo(json.dumps(_facts(account, delta)))
         return
     click.echo(f"Table: {account.table or '(not bound yet)'}\nProtected: {account.unit or '(not bound yet)'}")
     now = account.balance
-    spent, left = rounded_up(now["spent"]), rounded_left(now["remaining"], now["budget"])
-    click.echo(f"Budget {rounded_up(now['budget'])}; spent {spent}; left {left}\n")
-    for line in _odometer(account, delta, given is not None):
+    spent, remaining = rounded_up(now["spent"]), rounded_left(now["remaining"], now["budget"])
+    click.echo(f"Budget {rounded_up(now['budget'])}; spent {spent}; left {remaining}\n")
+    for line in _odometer(account, delta, chosen_delta is not None):
         click.echo(f"{line}\n")
     entries = account.entries()
     lines = [
@@ -96,8 +96,8 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
 def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
     """Say that all is well, and which entry the `tip` of the caller is."""
     number = next((entry.number for entry in account.entries() if entry.tip == tip), 0)
-    found = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
-    return f"{report.entries} entries, all in order.{found} Tip: {report.tip}"
+    position = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
+    return f"{report.entries} entries, all in order.{position} Tip: {report.tip}"
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:

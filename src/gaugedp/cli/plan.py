@@ -22,7 +22,7 @@ from gaugedp.queries import query
 
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
 _ERROR = (
-    "A wanted expected error (l2 norm of the errors of all answers together): finds the epsilon. In rows for counts, "
+    "Target expected error (l2 norm over all answers): finds the epsilon. In rows for counts, "
     "quantiles and means, in the column's unit for sums alone."
 )
 
@@ -31,7 +31,7 @@ _ERROR = (
 @question_options
 @guarantee_options
 @click.option("--error", metavar="NUMBER", help=_ERROR)
-@click.option("--details", is_flag=True, help="Print the noise, and why mechanisms were left out, too.")
+@click.option("--details", is_flag=True, help="Also print the noise, and why mechanisms do not apply.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     domain_path: str,
@@ -47,50 +47,50 @@ def plan(
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
-    e, d, r, m, wanted = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
-    made = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=wanted)
-    remark_on_epsilon("a guarantee", made.asked)
-    remark_on_delta(made.asked)
+    e, d, r, m, target = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
+    planned = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=target)
+    remark_on_epsilon("a guarantee", planned.asked)
+    remark_on_delta(planned.asked)
     if as_json:
-        click.echo(json.dumps(made.to_dict()))
+        click.echo(json.dumps(planned.to_dict()))
     else:
-        show_plan(made, details)
+        show_plan(planned, details)
 
 
 def _check_no_table(words: list[str]) -> None:
     """Refuse words that belong to no option."""
     if words:
         raise InvalidRequest(
-            f"plan reads no table, and has no use for {words[0]!r}.",
+            f"plan reads no table, and does not take {words[0]!r}.",
             "Leave it out; where it is part of the question, put the whole question in quotes.",
         )
 
 
-def show_plan(made: Plan, details: bool = False) -> None:
+def show_plan(planned: Plan, details: bool = False) -> None:
     """Print the plan for people."""
-    click.echo(f"Question: {made.query.text}\nProtected: {made.unit}\nGuarantee: {rounded_up(made.asked)}\n")
-    heads = ("95 % each", "95 % all at once")
+    click.echo(f"Question: {planned.query.text}\nProtected: {planned.unit}\nGuarantee: {rounded_up(planned.asked)}\n")
+    heads = ("95 % single", "95 % simultaneous")
     terms = [
         {"query": term["query"], "answers": term["answers"], **dict(zip(heads, worth(term), strict=True))}
-        for term in made.terms()
+        for term in planned.terms()
     ]
-    rows = ", in rows from a quantile to the ends of its interval" if made.mechanism.in_rows else ""
-    show_table(terms, f"Answers: how far noise may move one, with probability 95 %{rows}")
-    click.echo("".join(f"{remark}\n" for remark in made.remarks()))
-    shown = _SHOWN if made.query.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
-    show_table([{name: row[name] for name in shown} for row in made.table()], made.about_errors())
-    click.echo(f"Chosen: {made.mechanism.name}, {made.reason}\n{made.bound_in_words()}")
+    rows = ", in rows from a quantile to the ends of its interval" if planned.mechanism.in_rows else ""
+    show_table(terms, f"Answers: ± of their 95 % confidence intervals{rows}")
+    click.echo("".join(f"{remark}\n" for remark in planned.remarks()))
+    shown = _SHOWN if planned.query.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))
+    show_table([{name: row[name] for name in shown} for row in planned.table()], planned.about_errors())
+    click.echo(f"Chosen: {planned.mechanism.name}, {planned.reason}\n{planned.bound_in_words()}")
     if details:
-        _show_details(made)
+        _show_details(planned)
 
 
-def _show_details(made: Plan) -> None:
+def _show_details(planned: Plan) -> None:
     """Print what a first look can do without."""
-    steps = "" if set(made.query.steps) == {1} else " (counted in the steps of what is released)"
-    click.echo(f"Noise: {made.mechanism.describe()}{steps}")
-    for term in made.terms():
+    steps = "" if set(planned.query.steps) == {1} else " (in steps of what is released)"
+    click.echo(f"Noise: {planned.mechanism.describe()}{steps}")
+    for term in planned.terms():
         if term["of_1000_rows"]:
             sums, counts = (cell(width) for width in term["interval_95"])
             click.echo(f"{term['query']}: from centred sums ±{sums} and counts ±{counts}, each alone")
-    if made.left_out:
-        click.echo(made.left_out_in_words())
+    if planned.left_out:
+        click.echo(planned.left_out_in_words())

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable, load
-from gaugedp.cli.write import write_beside
 from gaugedp.errors import GaugedpError, UnreadableTable
 
 if TYPE_CHECKING:
@@ -41,20 +41,20 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
     if name in lines.names:
         raise UnreadableTable(f"The table has a column {name!r}.", "Rename it, or leave it out.")
     click.echo("Predicting: reading the lines ...", err=True)
-    made = _Predictions(model, lines)
+    predictions = _Predictions(model, lines)
     if out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
-        _kept(lambda: _write(sys.stdout, name, made))
-        _say(made)
+        _kept(lambda: _write(sys.stdout, name, predictions))
+        _say(predictions)
         return
 
     def save(path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
-            _write(file, name, made)
+            _write(file, name, predictions)
 
     _kept(lambda: write_beside(Path(out), save))
-    _say(made)
+    _say(predictions)
     click.echo(f"{out} has the lines of {table} and their predictions: it is as private as they are.")
 
 
@@ -81,32 +81,33 @@ class _Predictions:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for batch in self.lines.batches():
-            found = self.model.predict(batch.cells, batch.steps)
-            self.n_lines += len(found)
-            self.n_predicted += sum(one is not None for one in found)
+            predictions = self.model.predict(batch.cells, batch.steps)
+            self.n_lines += len(predictions)
+            self.n_predicted += sum(prediction is not None for prediction in predictions)
             for counts, read in ((self.n_missing, batch.steps), (self.n_without, batch.cells)):
                 for name, count in zip(counts, (read < 0).sum(axis=0).tolist(), strict=True):
                     counts[name] += count
-            for fields, one in zip(batch.fields, found, strict=True):
-                yield (*fields, one)
+            for fields, prediction in zip(batch.fields, predictions, strict=True):
+                yield (*fields, prediction)
 
 
-def _write(file: Any, name: str, made: _Predictions) -> None:
+def _write(file: Any, name: str, predictions: _Predictions) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*made.lines.names, name])
-    writer.writerows(made)
+    writer.writerow([*predictions.lines.names, name])
+    writer.writerows(predictions)
 
 
-def _say(made: _Predictions) -> None:
+def _say(predictions: _Predictions) -> None:
     """Say on standard error what stood in for what was missing."""
-    without = made.n_lines - made.n_predicted
+    without = predictions.n_lines - predictions.n_predicted
     if without:
-        names = ", ".join(name for name, count in made.n_without.items() if count)
-        click.echo(f"{without:,} of {made.n_lines:,} lines have no prediction: no cell in {names}.", err=True)
-    for name, count in made.n_missing.items():
+        names = ", ".join(name for name, count in predictions.n_without.items() if count)
+        lines = f"{without:,} of {predictions.n_lines:,} lines"
+        click.echo(f"{lines} have no prediction: outside the cells of {names}.", err=True)
+    for name, count in predictions.n_missing.items():
         if count:
-            stand_in = f"{made.model.stand_in(name):g}"
+            stand_in = f"{predictions.model.stand_in(name):g}"
             click.echo(
-                f"{name}: {count:,} of {made.n_lines:,} lines have no number (1,250 is none) and count as {stand_in}.",
+                f"{name}: {count:,} of {predictions.n_lines:,} lines have no number and count as {stand_in}.",
                 err=True,
             )

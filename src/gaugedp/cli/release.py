@@ -8,8 +8,8 @@ import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
-from gaugedp.cli.handover import handed_over, show_account, stored_before
 from gaugedp.cli.hints import hints
+from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before, write_beside
 from gaugedp.cli.shared import (
     budget,
     budget_option,
@@ -27,7 +27,6 @@ from gaugedp.cli.shared import (
     show_table,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
@@ -46,9 +45,7 @@ _NUMBERS = ("estimate", "lower", "upper", "raw")
 _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
-_RAW_AGAIN = (
-    " It is raw: where --consistent, --non-negative or --round were given with it, give them again, at no cost."
-)
+_RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -59,10 +56,8 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
-@click.option("--buckets", "parts", metavar="N", help="Look at N parts of the people in turn: less memory, the same.")
-@click.option(
-    "--folder", metavar="DIR", help="Keep exact sums of finished parts here: a killed look goes on, by --key."
-)
+@click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
+@click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
 @processing_options
 @click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper (and raw).")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
@@ -96,8 +91,8 @@ def release(
     domain, unit = load(domain_path)
     question = query(domain, text)
     e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
-    chosen = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
-    steps = check([name for name, wanted in chosen.items() if wanted], question)
+    options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
+    steps = check([name for name, is_on in options.items() if is_on], question)
     total = budget(budget_text)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
@@ -132,7 +127,7 @@ def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None 
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    title += "; the intervals all hold at once" * (answer.estimates[0].ends is not None and len(rows) > 1)
+    title += "; simultaneous intervals" * (answer.estimates[0].ends is not None and len(rows) > 1)
     show_table(rows[:_SHOWN], title, numbers=_NUMBERS)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
@@ -166,15 +161,15 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
 
 def _guarantee(answer: Release) -> str:
     """Return the guarantee that was asked for, and where it is another one, what the mechanism keeps."""
-    asked = from_dict(answer.facts["asked"])
-    detail = "" if asked == answer.guarantee else f", in detail {answer.guarantee!r}"
-    return rounded_up(f"{asked!r}{detail}")
+    requested = from_dict(answer.facts["asked"])
+    detail = "" if requested == answer.guarantee else f", in detail {answer.guarantee!r}"
+    return rounded_up(f"{requested!r}{detail}")
 
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
     """Return the table, looked at in the parts that are asked for."""
     if folder is not None and key is None:
-        raise InvalidRequest("--folder is of use with a key alone.", "Name the request: --key, and the same to go on.")
+        raise InvalidRequest("--folder needs a key.", "Give --key, and the same one to resume.")
     if parts is None and folder is None:
         return source
     count = None if parts is None else number("buckets", parts)

@@ -31,7 +31,7 @@ def guarantee_options(command: Command) -> Command:
         ("mu", "mu of Gaussian differential privacy."),
         ("rho", "rho of zero-concentrated differential privacy."),
         ("delta", "delta, beside epsilon; leave it out for pure differential privacy."),
-        ("epsilon", "epsilon: how much more likely any answer may become by one unit's data, on a log scale."),
+        ("epsilon", "epsilon: how much one unit's data can change the probability of any answer, on a log scale."),
     ):
         command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
     return command
@@ -95,17 +95,17 @@ def budget(text: str | None) -> Guarantee | None:
     """
     if text is None:
         return None
-    found = _budget(text)
-    remark_on_epsilon("a budget", found)
-    remark_on_delta(found)
-    return found
+    guarantee = _budget(text)
+    remark_on_epsilon("a budget", guarantee)
+    remark_on_delta(guarantee)
+    return guarantee
 
 
 def remark_on_epsilon(what: str, guarantee: Guarantee) -> None:
-    """Say on standard error that the ε of a guarantee is so large that it protects hardly anybody."""
+    """Say on standard error that the ε of a guarantee is so large that it gives almost no protection."""
     epsilon = _epsilon(guarantee)
     if epsilon > _HIGH_EPSILON:
-        click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} protects hardly anybody.", err=True)
+        click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} gives almost no protection.", err=True)
 
 
 def remark_on_delta(guarantee: Guarantee, said: Guarantee | None = None) -> None:
@@ -145,7 +145,7 @@ def _budget(text: str) -> Guarantee:
 
 def _check_form(text: str, *numbers: str) -> None:
     """Refuse what is no budget, and name the forms of one."""
-    if not all(_is_number(one) for one in numbers):
+    if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
             f"The budget is {text!r}.",
             "Give it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
@@ -231,11 +231,11 @@ def _is_writable(place: Path) -> bool:
 
 def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
     """Refuse to write over what is read, or two files to one path."""
-    taken = {Path(path).resolve(): role for role, path in read.items()}
+    roles = {Path(path).resolve(): role for role, path in read.items()}
     for role, path in written.items():
         if path is None:
             continue
         place = Path(path).resolve()
-        if place in taken:
-            raise InvalidRequest(f"--{role} {path!r} is also the {taken[place]}.", "Give each file a path of its own.")
-        taken[place] = f"file of --{role}"
+        if place in roles:
+            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Give each file a path of its own.")
+        roles[place] = f"file of --{role}"

@@ -9,7 +9,7 @@ from gaugedp.errors import STAYS_SPENT, UNTOUCHED
 _WORDS = {
     "plan": "Planning: comparing the mechanisms",
     "pay": "Asking the ledger",
-    "look": "Looking: counting the rows",
+    "look": "Reading the table: counting the rows",
     "store": "Storing the answer in the ledger",
     "process": "Processing the answers",
     "write": "Writing the files",

@@ -12,7 +12,7 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from gaugedp.queries.linear import Workload
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Rows(Protocol):
     """What a question may ask of a table: exact totals by cell, all in one look."""
 
-    def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
         """Return the totals; see the table."""
 
 

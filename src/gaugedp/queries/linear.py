@@ -22,7 +22,7 @@ from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap
 from gaugedp.queries.piece import Piece
-from gaugedp.tables.total import Total
+from gaugedp.tables.aggregate import Aggregate
 
 _OUTSIDE_RULES = {
     "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
@@ -221,12 +221,12 @@ def _rows_are_counts(piece: Piece) -> np.ndarray:
     return np.full(piece.cells.n_released, piece.counts)
 
 
-def _needed(piece: Piece) -> Sequence[Total]:
-    count = Total(piece.attributes, piece.column, present=piece.column is not None)
-    return [count] if piece.counts else [count, Total(piece.attributes, piece.column)]
+def _needed(piece: Piece) -> Sequence[Aggregate]:
+    count = Aggregate(piece.attributes, piece.column, present=piece.column is not None)
+    return [count] if piece.counts else [count, Aggregate(piece.attributes, piece.column)]
 
 
-def _cells(piece: Piece, totals: dict[Total, np.ndarray]) -> np.ndarray:
+def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
     """Return the piece's own totals from the table's, which sum columns centred, in half steps."""
     counts, *sums = (totals[total] for total in _needed(piece))
     if piece.counts:

@@ -25,7 +25,7 @@ from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import cell_rules, column_rule, n_cells
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
-from gaugedp.tables.total import Total, check_values
+from gaugedp.tables.aggregate import Aggregate, check_values
 
 LEVEL, HIGHEST_LEVEL = 0.95, 0.999
 MEDIAN = Fraction(1, 2)
@@ -141,7 +141,7 @@ class Quantiles(Query):
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the number of rows at each value in each cell, shape (cells·values,), dtype int64."""
-        return table.totals([Total(self.by, self.column, each=True)], row_key)[0]
+        return table.totals([Aggregate(self.by, self.column, each=True)], row_key)[0]
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -181,7 +181,7 @@ def quantiles(
     _check_column(domain, column)
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     n_cells(domain, names)
-    check_values(domain, Total(names, column, each=True))
+    check_values(domain, Aggregate(names, column, each=True))
     return Quantiles(domain, column, exact, names, float(level))
 
 

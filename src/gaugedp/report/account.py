@@ -25,9 +25,9 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     if shares is None:
         return Html("")
     before, now = shares
-    left = max(0.0, 1 - before - now)
+    remaining = max(0.0, 1 - before - now)
     of = "Shares of ε. " if facts["budget"].startswith("ApproxDP") else ""
-    said = _percents([before, now, left])
+    said = _percents([before, now, remaining])
     words = f"{of}Spent before: {said[0]}. This release: {said[1]}. Left: {said[2]}."
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
@@ -47,7 +47,7 @@ def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
     accounting = read[0].accounting if read[0] is not None else None
     if accounting is None or None in read:
         return None
-    costs = [one.cost(accounting) for one in read if one is not None]
+    costs = [guarantee.cost(accounting) for guarantee in read if guarantee is not None]
     if None in costs:
         return None
     budget, spent, charged = (float(cost[0]) for cost in costs if cost is not None)

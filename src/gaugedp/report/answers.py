@@ -23,22 +23,22 @@ _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart; with a large chart
 _HEADS = ("cell", "estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
 _BARS = (
-    "{level}: each dark bar holds its true answer with probability at least {level}, over the noise. Lighter and "
-    "longer: all bars of this page hold theirs at once, with at least that probability."
+    "{level} confidence intervals: each dark bar contains its true answer with probability at least {level}, over the "
+    "noise. The lighter, longer bars are simultaneous: with that probability all of this page contain theirs."
 )
 _ENDS = (
-    "{level}: all bars of this page hold their true quantiles at once, with probability at least {level}, over the "
-    "noise. The ends of the bars were released with the answers."
+    "Simultaneous {level} confidence intervals: all bars of this page contain their true quantiles with probability at "
+    "least {level}, over the noise. The ends of the bars were released with the answers."
 )
 _SHORT = (
-    "A bar that is not seen is shorter than its dot. Rows that the rules below leave out are not part of the true "
+    "Where no bar shows, it is smaller than the dot. Rows that the rules below leave out are not part of the true "
     "answers."
 )
 _DIGITS = (
     "Numbers are shown to the precision of their bars, and ends of bars are rounded outwards. The released numbers "
     "with all digits are in the CSV and JSON files."
 )
-_NEGATIVE = "Counts below 0, or cells that do not add up to their totals, are the noise and no mistake."
+_NEGATIVE = "Counts below 0, and cells that do not add up to their totals, come from the noise and are not mistakes."
 _PROCESSED = (
     "Dots and estimates are processed: {steps}. Processing sees no data and costs nothing. The bars and intervals are "
     "those of the raw answers, from before the processing: a dot may lie outside its bar. The raw answers are in the "
@@ -51,15 +51,15 @@ def answers(release: "Release") -> Html:
     terms = read_terms(release)
     compact = len(terms) > _MOST_LARGE
     cards = list(_cards(terms, compact))
-    rest = len(terms) - len(cards)
+    n_hidden = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
-    left_out = f"{rest:,} more terms are in the CSV and JSON files: {names}{'; …' if rest > 40 else ''}."
+    left_out = f"{n_hidden:,} more terms are in the CSV and JSON files: {names}{'; …' if n_hidden > 40 else ''}."
     note = tag("div", *(tag("p", text) for text in _explained(release, terms[0])), class_="note")
     return tag(
         "section",
         tag("h2", "Answers"),
         tag("div", cards[0], note, *cards[1:], class_="cards compact" if compact else "cards"),
-        tag("p", left_out) if rest else "",
+        tag("p", left_out) if n_hidden else "",
         class_="answers",
     )
 
@@ -70,13 +70,13 @@ def _explained(release: "Release", term: Term) -> list[str]:
     if not release.processing:
         return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * _adds_up(release)]
     done = release.facts["processing"]
-    told, undone = _PROCESSED.format(steps=words(done)), remark(done)
-    return [told, *([undone] if undone else []), meaning, _DIGITS]
+    processed, undone = _PROCESSED.format(steps=words(done)), remark(done)
+    return [processed, *([undone] if undone else []), meaning, _DIGITS]
 
 
 def _adds_up(release: "Release") -> bool:
     """Return whether there are counts or sums."""
-    return any(one.ratio is None and one.ends is None for one in release.estimates)
+    return any(estimate.ratio is None and estimate.ends is None for estimate in release.estimates)
 
 
 def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
@@ -95,9 +95,9 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
         picture, wide = tag("p", many), False
     else:
         wide = not isinstance(layout, Dots) and not compact
-        drawn = tag("div", draw(term, layout, name, compact), **_scrolling(term, wide))
+        chart = tag("div", draw(term, layout, name, compact), **_scrolling(term, wide))
         key = _key(layout) if isinstance(layout, Dots) and layout.series_title else Html("")
-        picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, drawn)
+        picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, chart)
     single = _single(term) if len(term.cells) == 1 else Html("")
     body = [tag("h3", term.text), single, picture, _numbers(term, n_rows, compact)]
     return tag("article", *body, class_="card wide" if wide else "card", id=name)

@@ -1,6 +1,5 @@
 """The report of an audit: one page that needs no network and no script."""
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,7 @@ from gaugedp.audit import Audit
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_least, at_most, short
 from gaugedp.report.markup import Html, join, table, tag
-from gaugedp.report.style import CSS
+from gaugedp.report.page import document
 
 _HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "what was seen")
 _COUNTED = (
@@ -23,43 +22,37 @@ _OTHERS = (
 _MOST_BOUNDS = 12
 
 
-def render(found: Audit, about: Mapping[str, str] | None = None) -> str:
+def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
     """Return the page; `about` adds facts, such as the question. The same audit gives the same bytes."""
-    rows = found.table()
+    rows = audit.table()
     counted = [row for row in rows if row["counted"]]
     others = [row for row in rows if not row["counted"]]
     body = [
-        tag("header", tag("p", "Audit", class_="kicker"), tag("h1", found.mechanism), _lead(found)),
-        tag("main", _facts(found, about or {}), _tests("Tests that count", _told(found), counted), _chart(rows)),
+        tag("header", tag("p", "Audit", class_="kicker"), tag("h1", audit.mechanism), _lead(audit)),
+        tag("main", _facts(audit, about or {}), _tests("Tests that count", _told(audit), counted), _chart(rows)),
         _tests("Other scores", _OTHERS, others) if others else Html(""),
-        tag(
-            "footer", tag("p", f"Written by gaugedp {_version()}. Made from runs on made-up answers; no row was read.")
-        ),
     ]
-    metas = Html('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">')
-    schemes = Html('<meta name="color-scheme" content="light dark">')
-    head = tag("head", metas, schemes, tag("title", f"Audit of {found.mechanism}"), Html(f"<style>{CSS}</style>"))
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
+    return document(f"Audit of {audit.mechanism}", body, "Made from runs on made-up answers; no row was read.")
 
 
-def _lead(found: Audit) -> Html:
-    return tag("p", " ".join([found.verdict, *found.remarks]), class_="warning" if found.violated else "lead")
+def _lead(audit: Audit) -> Html:
+    return tag("p", " ".join([audit.verdict, *audit.remarks]), class_="warning" if audit.violated else "lead")
 
 
-def _told(found: Audit) -> str:
-    return _COUNTED.format(miss=short(1 - found.confidence))
+def _told(audit: Audit) -> str:
+    return _COUNTED.format(miss=short(1 - audit.confidence))
 
 
-def _facts(found: Audit, about: Mapping[str, str]) -> Html:
-    claimed = at_most(found.epsilon_claimed) + (f" at δ = {short(found.delta)}" if found.delta else "")
+def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
+    claimed = at_most(audit.epsilon_claimed) + (f" at δ = {short(audit.delta)}" if audit.delta else "")
     boxes = [
         _fact(
             "ε at least",
-            at_least(found.epsilon_lower),
-            f"with confidence {found.confidence:.10g}; claimed is {claimed}",
+            at_least(audit.epsilon_lower),
+            f"with confidence {audit.confidence:.10g}; claimed is {claimed}",
         ),
-        _fact("Claim", rounded_up(found.guarantee), "what is held against the runs"),
-        _fact("Runs", f"{found.runs:,}", f"in {found.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
+        _fact("Claim", rounded_up(audit.guarantee), "the guarantee that the runs test"),
+        _fact("Runs", f"{audit.runs:,}", f"in {audit.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
     ]
     lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]
     return tag("section", tag("h2", "In short"), tag("div", *boxes, class_="facts"), *lines)
@@ -105,7 +98,3 @@ def _bars(row: Mapping[str, Any], largest: float) -> Html:
         )
     ]
     return join(pieces)
-
-
-def _version() -> str:
-    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

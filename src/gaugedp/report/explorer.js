@@ -92,7 +92,7 @@
     const error = read(pickError, now.x, now.delta), names = taken(now.x, now.delta);
     part("error").textContent = shown(error);
     const words = names.map((i) => data.mechanisms[i]).join(" or ");
-    part("taken").textContent = names.length > 1 ? `Taken: ${words}; it changes near here.` : `Taken: ${words}.`;
+    part("taken").textContent = names.length > 1 ? `Chosen: ${words}; it changes near here.` : `Chosen: ${words}.`;
     const whole = bound("whole", now.x), real = bound("real", now.x);
     part("bound").textContent = real === null ? "" :
       "Lower bound at δ = 0: " + (whole === null ? "" : `${short(whole)} for whole numbers, `) + `${short(real)} for real numbers.`;

@@ -77,11 +77,11 @@ class Explored:
     @property
     def mechanisms(self) -> dict[str, str]:
         """Every mechanism that was a candidate somewhere, with its exactness."""
-        found: dict[str, set[str]] = {}
+        by_name: dict[str, set[str]] = {}
         for point in self.points:
             for name, kind in point.exactness.items():
-                found.setdefault(name, set()).add(kind)
-        return {name: " or ".join(sorted(kinds)) for name, kinds in found.items()}
+                by_name.setdefault(name, set()).add(kind)
+        return {name: " or ".join(sorted(kinds)) for name, kinds in by_name.items()}
 
     def curve(self, delta: float) -> list[Point]:
         """Return the points at one δ, in rising ε."""
@@ -135,25 +135,25 @@ def explore(
     """
     epsilons, deltas = _checked(grid)
     rounds = _rounds(epsilons, len(deltas))
-    wanted = [place for one in rounds for place in _most_useful_first(one, epsilons, len(deltas))]
+    places = [place for part in rounds for place in _most_useful_first(part, epsilons, len(deltas))]
     least, elapsed = (_FEWEST if seconds > 0 else len(rounds[0])), Stopwatch()
-    made: list[Plan] = []
+    first_plan: Plan | None = None
     points: list[Point] = []
-    for number, (at, which) in enumerate(wanted):
+    for number, (at, which) in enumerate(places):
         is_of_use = number >= least and len(points) >= _FEWEST
         if is_of_use and elapsed() * (number + 1) > seconds * number:
             break
         with contextlib.suppress(InvalidRequest):  # such as noise beyond 64 bits where ε is small
-            one = plan(query, unit, epsilon=epsilons[at], delta=deltas[which] or None)
-            points.append(_point(one, epsilons[at], deltas[which]))
-            made = made or [one]
-        on_progress((number + 1) / len(wanted))
-    if not made:
+            planned = plan(query, unit, epsilon=epsilons[at], delta=deltas[which] or None)
+            points.append(_point(planned, epsilons[at], deltas[which]))
+            first_plan = first_plan or planned
+        on_progress((number + 1) / len(places))
+    if first_plan is None:
         plan(query, unit, epsilon=epsilons[-1])  # says why not
         raise InvalidRequest("No epsilon of the grid can be planned for.", "Give a larger epsilon, or more of them.")
     points.sort(key=lambda point: (point.delta, point.epsilon))
     reached = tuple(delta for delta in deltas if delta in {0.0, *(point.delta for point in points)})
-    return Explored(query, unit, epsilons, reached, tuple(points), _measures(made[0]), made[0].mechanism.in_rows)
+    return Explored(query, unit, epsilons, reached, tuple(points), _measures(first_plan), first_plan.mechanism.in_rows)
 
 
 def save_explorer(
@@ -188,8 +188,8 @@ def save_report(
     check_installed()
     check_released(release, query)
     explored = explore(query, PrivacyUnit.of(release.facts["unit"]), seconds=seconds, on_progress=on_progress)
-    asked = release.facts["asked"]
-    start = nearest(explored, float(asked.get("epsilon", 1.0)), float(asked.get("delta", 0.0)))
+    request = release.facts["asked"]
+    start = nearest(explored, float(request.get("epsilon", 1.0)), float(request.get("delta", 0.0)))
     Path(path).write_text(html.render(release, explorer_page.section(explored, start)), encoding="utf-8")
     return explored
 
@@ -234,9 +234,9 @@ def _rounds(epsilons: Sequence[float], n_deltas: int) -> list[list[tuple[int, in
     rounds = []
     for stride in _STRIDES:
         ats = [at for at in range(last + 1) if at in (0, last) or (at - middle) % stride == 0]
-        wanted = [(at, which) for which in range(n_deltas) for at in ats if which == 0 or stride >= _LEAST_STRIDE]
-        rounds.append([place for place in wanted if place not in done])
-        done.update(wanted)
+        places = [(at, which) for which in range(n_deltas) for at in ats if which == 0 or stride >= _LEAST_STRIDE]
+        rounds.append([place for place in places if place not in done])
+        done.update(places)
     return rounds
 
 
@@ -258,21 +258,21 @@ def _middle(epsilons: Sequence[float]) -> int:
     return min(range(len(epsilons)), key=lambda at: abs(math.log(epsilons[at])))
 
 
-def _point(made: Plan, epsilon: float, delta: float) -> Point:
+def _point(planned: Plan, epsilon: float, delta: float) -> Point:
     errors: dict[str, float] = {}
-    for one in made.candidates:
-        errors[one.mechanism.name] = min(one.error, errors.get(one.mechanism.name, one.error))
-    chosen = made.mechanism.name
-    kinds = {one.mechanism.name: one.mechanism.exactness for one in made.candidates}
-    widths = tuple(width for term in made.terms() for width in term["interval_95"])
-    bounds = (float(made.lower_bound), float(made.real_lower_bound)) if delta == 0 else (0.0, 0.0)
-    return Point(epsilon, delta, {**errors, chosen: made.error}, kinds, chosen, widths, bounds)
+    for candidate in planned.candidates:
+        errors[candidate.mechanism.name] = min(candidate.error, errors.get(candidate.mechanism.name, candidate.error))
+    name = planned.mechanism.name
+    kinds = {candidate.mechanism.name: candidate.mechanism.exactness for candidate in planned.candidates}
+    widths = tuple(width for term in planned.terms() for width in term["interval_95"])
+    bounds = (float(planned.lower_bound), float(planned.real_lower_bound)) if delta == 0 else (0.0, 0.0)
+    return Point(epsilon, delta, {**errors, name: planned.error}, kinds, name, widths, bounds)
 
 
-def _measures(made: Plan) -> tuple[str, ...]:
+def _measures(planned: Plan) -> tuple[str, ...]:
     """Return a name for each width of `Plan.terms`."""
     parts = {1: ("",), 2: (": its centred sum", ": its count")}
-    return tuple(f"{term['query']}{part}" for term in made.terms() for part in parts[len(term["interval_95"])])
+    return tuple(f"{term['query']}{part}" for term in planned.terms() for part in parts[len(term["interval_95"])])
 
 
 def _six(value: float | None) -> float | None:

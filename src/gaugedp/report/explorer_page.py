@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import shlex
-import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,8 @@ from gaugedp.report.explorer_words import Start, protected, sentences, small, wi
 from gaugedp.report.figures import plain, short
 from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.page import document
 from gaugedp.report.plots import COLOURS
-from gaugedp.report.style import CSS
 
 if TYPE_CHECKING:
     from gaugedp.report.explorer import Explored, Point
@@ -22,10 +21,10 @@ _MOST_TERMS = 24  # measures that the page offers
 _FIRST_CELLS = 6
 _NO_NUMBER = "–"
 _MEANING = (
-    "The expected error is the typical length of the noise over all released numbers; one row of a sum counts like one "
-    "row of a count. Every mechanism here keeps the guarantee of the chosen ε and δ. "
+    "The expected error is the l2 norm of the noise of all released numbers; one row of a sum counts like one row of a "
+    "count. Every mechanism here satisfies the guarantee of the chosen ε and δ. "
 )
-_MEANING_IN_ROWS = "The expected error is the length, over all quantiles, of how far ranks are off in rows, at most. "
+_MEANING_IN_ROWS = "The expected error is a bound on the l2 norm of the rank errors of all quantiles, in rows. "
 _COMPUTED = (
     "Numbers are computed at the points of the table. Between them they are interpolated on logarithmic axes, and the "
     "page says so. The number of a lower bound is never interpolated: it is the proved one of the next larger ε in the "
@@ -44,17 +43,10 @@ _NO_SCRIPT = (
 def page(explored: "Explored", start: Start) -> str:
     """Return the explorer as a page of its own. The same points and start give the same bytes."""
     text = explored.query.text
-    lead = f"What an answer would cost, and how wrong it would be. Protected: {explored.unit}."
+    lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
     header = tag("header", tag("p", "Explorer", class_="kicker"), tag("h1", text), tag("p", lead, class_="lead"))
-    footer = tag(
-        "footer", tag("p", f"Written by gaugedp {_version()}. Made from public facts; no row was read for it.")
-    )
-    metas = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    schemes = '<meta name="color-scheme" content="light dark">'
-    title, style = tag("title", f"Explorer – {text[:120]}"), Html(f"<style>{CSS}</style>")
-    top = tag("head", Html('<meta charset="utf-8">'), policy(), Html(metas + schemes), title, style, looks())
-    body = tag("body", header, tag("main", section(explored, start)), footer)
-    return f"<!DOCTYPE html>\n{tag('html', top, body, lang='en')}\n"
+    parts, source = [header, tag("main", section(explored, start))], "Made from public facts; no row was read for it."
+    return document(f"Explorer – {text[:120]}", parts, source, [policy(), looks()])
 
 
 def policy() -> Html:
@@ -78,7 +70,7 @@ def section(explored: "Explored", start: Start) -> Html:
         tag("h2", "Explore other choices"),
         tag("noscript", tag("p", _NO_SCRIPT, class_="warning")),
         tag("div", _controls(explored), _chart(explored), _wanted(explored), class_="bench live"),
-        tag("h3", "What it means for the protected"),
+        tag("h3", "What it means for those protected"),
         protected(explored.unit.to_dict(), start),
         _terms(explored),
         _commands(explored, start),
@@ -137,16 +129,16 @@ def _named(index: int, name: str) -> Html:
 
 def _wanted(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
-    each = [
+    terms = [
         tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))
         for i, name in enumerate(explored.measures[:_MOST_TERMS])
     ]
     return tag(
         "div",
-        tag("h3", "From a wanted error to ε"),
+        tag("h3", "From a target error to ε"),
         tag(
             "p",
-            tag("label", "What is measured ", tag("select", whole, *each, id="explorer-measure")),
+            tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure")),
             tag("label", "It may be at most ", _number("explorer-wanted", "the largest error")),
             class_="asked",
         ),
@@ -158,10 +150,10 @@ def _wanted(explored: "Explored") -> Html:
 
 def _terms(explored: "Explored") -> Html:
     shown = explored.measures[:_MOST_TERMS]
-    rest = len(explored.measures) - len(shown)
-    caption = "The widest 95\u00a0% interval by the mechanism that is taken: the released number ± this"
+    n_hidden = len(explored.measures) - len(shown)
+    caption = "The widest 95\u00a0% interval of the chosen mechanism: the released number ± this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(name, "") for name in shown])
-    more = f" {rest:,} more are left out here; gaugedp plan prints them." if rest > 0 else ""
+    more = f" {n_hidden:,} more are left out here; gaugedp plan prints them." if n_hidden > 0 else ""
     cells = [cell for _, cell in explored.query.labels]
     names = ", ".join(filter(None, cells[:_FIRST_CELLS])) + (", …" if len(cells) > _FIRST_CELLS else "")
     end = "" if names.endswith("…") else "."
@@ -174,12 +166,12 @@ def _commands(explored: "Explored", start: Start) -> Html:
     if "matrix(" in explored.query.text:
         return Html("")
     domain = shlex.quote(explored.query.domain.file or "domain.toml")
-    asked = f"--domain {domain} --query {shlex.quote(explored.query.text)} --epsilon "
+    options = f"--domain {domain} --query {shlex.quote(explored.query.text)} --epsilon "
     number = tag("span", f"{start[0]:.6g}", data_say="digits")
     slack = with_delta([" --delta ", tag("span", f"{start[1]:.6g}".replace("e-0", "e-"), data_say="slack")], start)
     lines = (
-        ["gaugedp plan ", asked, number, slack],
-        ["gaugedp release TABLE ", asked, number, slack, " --ledger LEDGER"],
+        ["gaugedp plan ", options, number, slack],
+        ["gaugedp release TABLE ", options, number, slack, " --ledger LEDGER"],
     )
     shown = [tag("pre", tag("code", *line), tabindex="0") for line in lines]
     return join([tag("h3", "On the command line"), *shown])
@@ -196,8 +188,16 @@ def _curve(explored: "Explored", delta: float) -> Html:
     thin = len(points) < len(explored.epsilons)
     few = f", computed at {len(points)} of {len(explored.epsilons)} values of ε" if thin else ""
     bounded = any(max(point.lower_bounds) > 0 for point in points)
-    heads = ["ε", *names, "taken", *["bound, whole numbers", "bound, real numbers"] * bounded, "guessed right, at most"]
-    return table(f"Expected errors at δ = {small(delta)}{few}", heads, (_line(one, names, bounded) for one in points))
+    heads = [
+        "ε",
+        *names,
+        "chosen",
+        *["bound, whole numbers", "bound, real numbers"] * bounded,
+        "guessed right, at most",
+    ]
+    return table(
+        f"Expected errors at δ = {small(delta)}{few}", heads, (_line(point, names, bounded) for point in points)
+    )
 
 
 def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:
@@ -229,7 +229,3 @@ def _script() -> str:
 
 def _file(name: str) -> str:
     return files("gaugedp.report").joinpath(name).read_text("utf-8")
-
-
-def _version() -> str:
-    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

@@ -28,15 +28,15 @@ def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str
     than 2·e^ε times with probability at most 2δ. The proofs are in docs/how-to/explore.md.
     """
     fade, against = math.exp(-epsilon), 1 - belief
-    found = min(_MISTAKEN / fade + delta, 1 - fade * (1 - _MISTAKEN - delta))
-    most = belief / (belief + against * (fade / 2 if delta else fade))
+    power = min(_MISTAKEN / fade + delta, 1 - fade * (1 - _MISTAKEN - delta))
+    highest = belief / (belief + against * (fade / 2 if delta else fade))
     return {
         "epsilon": small(epsilon),
         "delta": small(delta),
         "factor": factor_up(epsilon),
         "guess": percent_up((1 + delta * fade) / (1 + fade)),
-        "found": percent_up(found),
-        "most": percent_up(most),
+        "found": percent_up(power),
+        "most": percent_up(highest),
         "least": percent_down(belief * fade / (belief * fade + against)),
         "except": small(2 * delta),
         "twice": f"ε = {small(2 * epsilon)}" + (f", δ = {small(2 * delta)}" if delta else ""),
@@ -94,26 +94,26 @@ def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) 
     yield join([before, say(said, "guess"), after])
     yield join([*_belief(unit), *_ends(said, start)])
     yield join(_search(unit, said))
-    yield join(["Two such releases about the same table keep together this guarantee: ", say(said, "twice"), "."])
+    yield join(["Two such releases about the same table together have this guarantee: ", say(said, "twice"), "."])
     yield with_delta([_DELTA], start)
 
 
 def _belief(unit: Mapping[str, Any]) -> list[str]:
     options = [
-        tag("option", percent_up(one), value=str(one), **({"selected": "selected"} if one == _BELIEF else {}))
-        for one in _BELIEFS
+        tag("option", percent_up(share), value=str(share), **({"selected": "selected"} if share == _BELIEF else {}))
+        for share in _BELIEFS
     ]
-    chosen = tag("select", *options, id="explorer-belief", aria_label="Belief before the release")
+    menu = tag("select", *options, id="explorer-belief", aria_label="Belief before the release")
     about = "a given row" if unit.get("column") is None else f"a given {unit['column']}"
     what = f"{about} says this and not that" if unit["neighbours"] == "replace" else f"{about} is in the table"
-    return ["Somebody who knows everything else believes, with ", chosen, f", that {what}. "]
+    return ["Somebody who knows everything else believes, with ", menu, f", that {what}. "]
 
 
 def _ends(said: Mapping[str, str], start: Start) -> list[Html]:
     pure = ["Whatever is released, this belief ends between ", say(said, "least"), " and ", say(said, "most"), "."]
     loose = ["If that is so, this belief ends at ", say(said, "most"), " at most, except with probability "]
-    rest = [say(said, "except"), " or less, over the noise."]
-    return [_when("pure", pure, start[1] == 0), with_delta([*loose, *rest], start)]
+    exception = [say(said, "except"), " or less, over the noise."]
+    return [_when("pure", pure, start[1] == 0), with_delta([*loose, *exception], start)]
 
 
 def _search(unit: Mapping[str, Any], said: Mapping[str, str]) -> list[str]:

@@ -17,8 +17,8 @@ def typeset(text: str) -> str:
     return _POWER.sub(_raised, signed)
 
 
-def _raised(found: re.Match[str]) -> str:
-    front, sign, power = found.groups()
+def _raised(match: re.Match[str]) -> str:
+    front, sign, power = match.groups()
     raised = f"{sign.removesuffix('+')}{power}".translate(_RAISED)
     return f"10{raised}" if front == "1" else f"{front} × 10{raised}"
 

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ from gaugedp.report.account import account
 from gaugedp.report.answers import answers
 from gaugedp.report.figures import plain, short
 from gaugedp.report.markup import Html, escape, join, listing, table, tag
+from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
-from gaugedp.report.style import CSS
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -27,14 +26,14 @@ _AGAIN = (
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
 _IN_ROWS = (
     "Here errors and bars are ranks, counted in rows: how many rows may lie between an answer, or an end of its "
-    "interval, and the true quantile. The expected error is the length of these errors over all answers, at most. "
-    "The intervals above were released with the answers and all hold at once."
+    "interval, and the true quantile. The expected error is at most this l2 norm of the errors of all answers. "
+    "The intervals above were released with the answers and are simultaneous."
 )
 _CANDIDATES = (
     "mechanism",
     "expected error",
     "widest 95\u00a0% bar",
-    "all at once",
+    "simultaneous",
     "guarantee",
     "exactness",
     "noise",
@@ -57,21 +56,16 @@ def render(release: "Release", explorer: Html | None = None) -> str:
             explorer or "",
             _again(release),
         ),
-        tag("footer", tag("p", f"Written by gaugedp {_version()}. Made from a release; no row was read for it.")),
     ]
-    title = tag("title", f"{_question(facts)} – {facts['table']}")
-    extra = [] if explorer is None else [explorer_page.policy(), explorer_page.looks()]
-    metas = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    schemes = '<meta name="color-scheme" content="light dark">'
-    style = Html(f"<style>{CSS}</style>")
-    page = tag("html", tag("head", Html(metas + schemes), title, style, *extra), tag("body", *body), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
+    title = f"{_question(facts)} – {facts['table']}"
+    in_head = [] if explorer is None else [explorer_page.policy(), explorer_page.looks()]
+    return document(title, body, "Made from a release; no row was read for it.", in_head)
 
 
 def _head(release: "Release") -> Html:
     facts = release.facts
     count = plain(len(release.labels))
-    words_below = f"Private answers: the noise is part of the number. {count} answer{'s' * (count != '1')}."
+    words_below = f"These figures include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
     return tag(
         "header",
         tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
@@ -89,26 +83,26 @@ def _question(facts: Mapping[str, Any]) -> str:
 
 
 def _warnings(facts: Mapping[str, Any]) -> Html:
-    found = []
+    warnings = []
     if facts.get("research_seed") is not None:
-        found.append(
+        warnings.append(
             tag("strong", "This release protects nobody.")
             + escape(f" It was made with a research seed ({facts['research_seed']}): its noise can be computed again.")
         )
     if facts.get("account", {}).get("durable") is False:
-        found.append(
+        warnings.append(
             tag("strong", "In-memory ledger: for tests and tries.")
             + escape(" What was spent is forgotten when the program ends, and nothing refuses the next release.")
         )
-    return join(tag("p", Html(text), class_="warning", role="note") for text in found)
+    return join(tag("p", Html(text), class_="warning", role="note") for text in warnings)
 
 
 def _three_facts(release: "Release") -> Html:
     facts, unit = release.facts, release.facts["unit"]
     guarantee = release.guarantee
-    asked = from_dict(facts["asked"])
+    request = from_dict(facts["asked"])
     exactly = words.in_detail(guarantee)
-    sharper = f"Asked for was {words.symbol(asked)}; the mechanism keeps it with this guarantee."
+    sharper = f"Requested: {words.symbol(request)}; the mechanism's own guarantee implies it."
     return tag(
         "section",
         tag("h2", "In short"),
@@ -116,10 +110,10 @@ def _three_facts(release: "Release") -> Html:
             "div",
             _fact(
                 "Guaranteed",
-                _symbol(guarantee, asked),
+                _symbol(guarantee, request),
                 tag("p", words.guaranteed(guarantee, unit)),
                 tag("p", words.best_guess(guarantee, unit)),
-                tag("p", sharper, class_="small") if asked != guarantee else "",
+                tag("p", sharper, class_="small") if request != guarantee else "",
                 tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
             ),
             _spent(facts),
@@ -129,17 +123,17 @@ def _three_facts(release: "Release") -> Html:
     )
 
 
-def _symbol(guarantee: Guarantee, asked: Guarantee) -> str:
+def _symbol(guarantee: Guarantee, request: Guarantee) -> str:
     """Return the guarantee as a formula; the one that was asked for before one that has no formula."""
     formula = words.symbol(guarantee)
-    return formula if formula != rounded_up(guarantee) else f"{words.symbol(asked)} (in detail: {formula})"
+    return formula if formula != rounded_up(guarantee) else f"{words.symbol(request)} (in detail: {formula})"
 
 
 def _spent(facts: Mapping[str, Any]) -> Html:
     if "account" not in facts:
         return _fact("Spent", "unknown", tag("p", "The release holds no account."))
-    paid = facts["account"]
-    return _fact("Spent", words.amount(paid["charged"]), account(paid))
+    balance = facts["account"]
+    return _fact("Spent", words.amount(balance["charged"]), account(balance))
 
 
 def _fact(title: str, value: str, *body: str) -> Html:
@@ -148,22 +142,22 @@ def _fact(title: str, value: str, *body: str) -> Html:
 
 def _compared(facts: Mapping[str, Any]) -> Html:
     offers = facts["candidates"]
-    chosen = facts["mechanism"]
+    mechanism = facts["mechanism"]
     if not offers:
-        text = f"The caller chose {chosen['name']}: {chosen['noise']}. Nothing was compared."
+        text = f"The caller chose {mechanism['name']}: {mechanism['noise']}. Nothing was compared."
         return tag("section", tag("h2", "Mechanisms compared"), tag("p", text))
     largest = max(offer["error"] for offer in offers)
     explained = (
-        "All of them keep the guarantee, and all were weighed before any row was read. The expected error is the "
-        "typical length of the noise over all released numbers; one row of a sum counts like one row of a count. "
+        "All satisfy the guarantee, and were compared before any row was read. The expected error is the "
+        "l2 norm of the noise of all released numbers; one row of a sum counts like one row of a count. "
         "Bars are for the answer with the most noise, and ± is half their length."
     )
-    if chosen.get("in_rows"):
+    if mechanism.get("in_rows"):
         explained = _IN_ROWS
     return tag(
         "section",
         tag("h2", "Mechanisms compared"),
-        tag("p", f"Chosen: {chosen['name']}. Reason: {facts['reason']}."),
+        tag("p", f"Chosen: {mechanism['name']}. Reason: {facts['reason']}."),
         tag(
             "p",
             (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee."),
@@ -206,12 +200,15 @@ def _steps(runs: list[list[Any]]) -> list[str]:
 
 
 def _again(release: "Release") -> Html:
-    facts, paid = release.facts, release.facts.get("account", {})
+    facts, balance = release.facts, release.facts.get("account", {})
     items: list[tuple[str, str]] = [("Digest of the question", tag("code", facts["digest"]))]
     checks: list[str] = []
-    if paid:
-        items += [("Ledger entry", str(paid["entry"])), (f"Tip after entry {paid['entry']}", tag("code", paid["tip"]))]
-        checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {paid['tip']}")]
+    if balance:
+        items += [
+            ("Ledger entry", str(balance["entry"])),
+            (f"Tip after entry {balance['entry']}", tag("code", balance["tip"])),
+        ]
+        checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
     return tag(
         "section",
@@ -253,8 +250,8 @@ def _python(facts: Mapping[str, Any]) -> str:
     unit = ", ".join(f"{name}={value!r}" for name, value in facts["unit"].items())
     with_matrix = "matrix(" in facts["query"]
     question = _quoted(facts["query"])
-    asked = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
-    guarantee = ", ".join(asked) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
+    arguments = [f"{name}={value}" for name, value in _asked(from_dict(facts["asked"])).items()]
+    guarantee = ", ".join(arguments) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
     steps = facts.get("processing", {}).get("steps")
     lines = [
         "import gaugedp as gd",
@@ -294,8 +291,3 @@ def _quoted(text: str) -> str:
 def _code(text: str) -> Html:
     shown = join((escape(line) for line in text.split("\n")), "\n")
     return tag("pre", tag("code", shown), tabindex="0")
-
-
-def _version() -> str:
-    """Return the version of the library that writes the page."""
-    return str(getattr(sys.modules["gaugedp"], "__version__", "(unknown version)"))

@@ -40,10 +40,10 @@ def arrange(term: Term, compact: bool) -> Dots | Dense | None:
     if n_cells > MOST_DRAWN:
         return None
     axis = _series_axis(term)
-    most = _MOST_ROWS[compact]
-    if axis is not None and n_cells <= 1.5 * most:
+    limit = _MOST_ROWS[compact]
+    if axis is not None and n_cells <= 1.5 * limit:
         return _dots_in_series(term, axis)
-    return _dots(term) if n_cells <= most else _dense(term, compact)
+    return _dots(term) if n_cells <= limit else _dense(term, compact)
 
 
 def _series_axis(term: Term) -> int | None:
@@ -69,7 +69,7 @@ def _dots_in_series(term: Term, axis: int) -> Dots:
 
 
 def _dense(term: Term, compact: bool) -> Dense:
-    n_cells, most = len(term.cells), _MOST_TICKS[compact]
+    n_cells, limit = len(term.cells), _MOST_TICKS[compact]
     depth = _group_depth(term)
     if depth:
         groups = [" · ".join(levels) for levels in product(*term.levels[:depth])]
@@ -77,9 +77,9 @@ def _dense(term: Term, compact: bool) -> Dense:
         middles = [((index + 0.5) * size - 0.5, group) for index, group in enumerate(groups)]
         outer, inner = (" · ".join(names) for names in (term.names[:depth], term.names[depth:]))
         borders = [index * size - 0.5 for index in range(1, len(groups))]
-        return Dense(_thinned(middles, most), f"{outer}, and within it {inner}", borders)
+        return Dense(_thinned(middles, limit), f"{outer}, and within it {inner}", borders)
     places = [(float(index), label) for index, label in enumerate(labels(term))]
-    return Dense(_thinned(places, most), " · ".join(term.names), [])
+    return Dense(_thinned(places, limit), " · ".join(term.names), [])
 
 
 def _group_depth(term: Term) -> int:
@@ -88,7 +88,7 @@ def _group_depth(term: Term) -> int:
     return int((sizes <= _MOST_GROUPS).sum())
 
 
-def _thinned(ticks: list[tuple[float, str]], most: int) -> list[tuple[float, str]]:
+def _thinned(ticks: list[tuple[float, str]], limit: int) -> list[tuple[float, str]]:
     longest = max(len(label) for _, label in ticks)
-    fitting = max(2, min(most, 110 * most // 16 // max(longest, 3)))
+    fitting = max(2, min(limit, 110 * limit // 16 // max(longest, 3)))
     return ticks[:: -(-len(ticks) // fitting)]

@@ -196,9 +196,9 @@ def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
     return _written(figure)
 
 
-def _marks(axes: "Axes", term: Term, places: np.ndarray, chosen: tuple[np.ndarray, int], *, upright: bool) -> None:
+def _marks(axes: "Axes", term: Term, places: np.ndarray, selection: tuple[np.ndarray, int], *, upright: bool) -> None:
     """Draw the wide pale bars (where they are others than the narrow), the narrow bars and the points of one series."""
-    mask, series = chosen
+    mask, series = selection
     at, n_cells = places[mask], len(places)
     thin = upright and n_cells > 60
     widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
@@ -291,9 +291,9 @@ def _words(figure: Any, at: tuple[float, float], text: str, sizes: Sizes, **styl
     figure.text(*at, text, fontsize=sizes.font, color=_SOFT, parse_math=False, **style)
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, length: int) -> str:
     shown = visible(text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    return shown if len(shown) <= length else shown[: length - 1] + "…"
 
 
 def _length(text: str) -> float:

@@ -61,5 +61,5 @@ def _rewritten(key: str, value: str, name: str) -> str:
     return _LINK.sub(rf"url(#{name}-\1)", _FONT.sub(r"font-size: \1px", value)).strip()
 
 
-def _rounded(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")

@@ -59,23 +59,23 @@ class Term:
     def bars(self) -> str:
         """What the intervals speak of, to be put after "intervals": nothing more for raw answers, each alone."""
         raw = " of the raw answers" if self.processed else ""
-        return raw + (" that all hold at once" if self.ends and len(self.cells) > 1 else "")
+        return raw + (" (simultaneous)" if self.ends and len(self.cells) > 1 else "")
 
     @property
     def measure(self) -> str:
         """What the numbers are, in words."""
-        found = _TERM.fullmatch(self.text)
-        if not found or found["word"] not in _MEASURES:
+        match = _TERM.fullmatch(self.text)
+        if not match or match["word"] not in _MEASURES:
             return "Number of rows"
-        return _MEASURES[found["word"]].format(plain(parts(found["name"], ",")[0]))
+        return _MEASURES[match["word"]].format(plain(parts(match["name"], ",")[0]))
 
     @property
     def meaning(self) -> str:
         """One sentence: which numbers these are."""
-        found = _TERM.fullmatch(self.text)
-        if found and found["word"] in ("prefix", "ranges"):
-            where = "up to and with each cell" if found["word"] == "prefix" else "in each run of neighbouring cells"
-            return f"{self.measure} {where} of {plain(found['name'])}"
+        match = _TERM.fullmatch(self.text)
+        if match and match["word"] in ("prefix", "ranges"):
+            where = "up to and with each cell" if match["word"] == "prefix" else "in each run of neighbouring cells"
+            return f"{self.measure} {where} of {plain(match['name'])}"
         if not self.names:
             return self.measure + (" in all" if len(self.cells) == 1 else "")
         return f"{self.measure} for each {'combination' if len(self.names) > 1 else 'cell'} of {_and(self.names)}"
@@ -84,15 +84,15 @@ class Term:
 def read_terms(release: "Release") -> list[Term]:
     """Return the terms in the order of the question."""
     columns = [release.values, *release.interval(LEVEL), *release.interval(LEVEL, simultaneous=True)]
-    ends = np.cumsum([one.n_answers for one in release.estimates])
+    ends = np.cumsum([estimate.n_answers for estimate in release.estimates])
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     terms = [
         _term([cell for _, cell in release.labels[end - len(parts[0]) : end]], release.labels[end - 1][0], parts)
         for end, parts in zip(ends.tolist(), pieces, strict=True)
     ]
     return [
-        replace(term, processed=bool(release.processing), ends=one.ends)
-        for term, one in zip(terms, release.estimates, strict=True)
+        replace(term, processed=bool(release.processing), ends=estimate.ends)
+        for term, estimate in zip(terms, release.estimates, strict=True)
     ]
 
 
@@ -104,11 +104,11 @@ def _term(cells: list[str], text: str, parts: tuple[np.ndarray, ...]) -> Term:
 
 def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the attributes and their levels, checked against the cells; a text may look like what it is not."""
-    found = _TERM.fullmatch(text)
-    if found and found["word"] in ("prefix", "ranges"):
-        return (), (tuple(_shortened(cell, plain(found["name"])) for cell in cells),)
-    names = tuple(plain(name) for name in parts((found["by"] or "") if found else text, "*") if name)
-    names += ("quantile",) * (found is not None and found["word"] == "quantiles")
+    match = _TERM.fullmatch(text)
+    if match and match["word"] in ("prefix", "ranges"):
+        return (), (tuple(_shortened(cell, plain(match["name"])) for cell in cells),)
+    names = tuple(plain(name) for name in parts((match["by"] or "") if match else text, "*") if name)
+    names += ("quantile",) * (match is not None and match["word"] == "quantiles")
     cut = [_parted(cell, names) for cell in cells]
     levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, cut), strict=True))
     return (names, levels) if levels and cut == list(product(*levels)) else ((), ())
@@ -117,8 +117,8 @@ def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple
 def _parted(cell: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the levels of a cell such as "SEX=1, AGEP=[0,10)"."""
     pattern = ", ".join(f"{re.escape(name)}=(.*?)" for name in names)
-    found = re.fullmatch(pattern, cell, re.DOTALL)
-    return found.groups() if found else None
+    match = re.fullmatch(pattern, cell, re.DOTALL)
+    return match.groups() if match else None
 
 
 def _shortened(cell: str, name: str) -> str:

@@ -23,8 +23,8 @@ _EXACTNESS = {
     "so the guarantee holds for the program and not only for its formula.",
     "idealized": "The proof is about real numbers; the program computes with floating point, which is close to them "
     "but not the same.",
-    "mixing": "The draw comes from a random walk, which only comes near the stated law. The guarantee has a δ that is "
-    "an allowance for the distance. For K-norm noise, that the walk stays within it is measured by a rule, not proved.",
+    "mixing": "The noise comes from a random walk that approximates the stated law; the δ of the guarantee includes an "
+    "allowance for the distance. For K-norm noise, that the walk stays within it is measured, not proved.",
 }
 
 
@@ -104,28 +104,28 @@ def difference(unit: Mapping[str, Any]) -> str:
 def neighbours(unit: Mapping[str, Any]) -> str:
     """Return the neighbouring relation in sentences."""
     if unit.get("neighbours") == "replace":
-        words = "Hidden is what the unit says. The number of units is taken as known to everybody."
+        words = "The guarantee hides what the unit's rows say; the number of units is public."
     else:
-        words = "Hidden is whether the unit is in the table at all, and so also what it says."
+        words = "The guarantee hides whether the unit is in the table, and so also what its rows say."
     if _is_row(unit):
         return f"The protected unit is one row. {words}"
-    most = unit.get("max_rows", 1)
-    rows = "one of its rows" if most == 1 else f"{most} of its rows"
+    max_rows = unit.get("max_rows", 1)
+    rows = "one of its rows" if max_rows == 1 else f"{max_rows} of its rows"
     return f"The protected unit is all rows with the same {unit['column']}; at most {rows} are used. {words}"
 
 
 def guarantee_in(text: str) -> Guarantee | None:
     """Return the guarantee whose repr this is (to the digits that it shows), or None."""
-    found = [_REPR.fullmatch(part) for part in text.split(" + ")]
+    matches = [_REPR.fullmatch(part) for part in text.split(" + ")]
     try:
-        parts = [int(one[1] or 1) * _single(one) for one in found if one is not None]
+        parts = [int(match[1] or 1) * _single(match) for match in matches if match is not None]
     except (TypeError, ValueError):
         return None
-    return sum(parts[1:], parts[0]) if parts and None not in found else None
+    return sum(parts[1:], parts[0]) if parts and None not in matches else None
 
 
-def _single(found: re.Match[str]) -> Guarantee:
-    return _KINDS[found[2]](*(float(number) for number in found.groups()[2:] if number is not None))
+def _single(match: re.Match[str]) -> Guarantee:
+    return _KINDS[match[2]](*(float(number) for number in match.groups()[2:] if number is not None))
 
 
 def plain(guarantee: Guarantee) -> PureDP | None:

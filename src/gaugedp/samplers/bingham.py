@@ -66,28 +66,25 @@ class Bingham:
         """
         d, b = self.ambient_dim, self.b
         log_m = (d / 2) * math.log(d / b) - (d - b) / 2
-        found: np.ndarray = heights - (d / 2) * np.log1p(2 * heights / b) + log_m
-        return found
+        return heights - (d / 2) * np.log1p(2 * heights / b) + log_m
 
     def propose(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws of the angular central Gaussian law, shape (size, d), in the basis of `vectors`."""
         d = self.ambient_dim
         places = normals(size * d, rng).reshape(size, d) / np.sqrt(1 + 2 * self.rates / self.b)
-        found: np.ndarray = places / np.linalg.norm(places, axis=1, keepdims=True)
-        return found
+        return places / np.linalg.norm(places, axis=1, keepdims=True)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` independent draws, shape (size, d)."""
         whole(minimum=1, size=size)
-        found: list[np.ndarray] = []
-        missing, most = size, max(1, _BATCH // self.ambient_dim)
+        batches: list[np.ndarray] = []
+        missing, limit = size, max(1, _BATCH // self.ambient_dim)
         while missing > 0:
-            points = self.propose(min(most, 2 * missing + 6), rng)
-            kept = points[exponentials(len(points), rng) >= self.gaps(points**2 @ self.rates)][:missing]
-            found.append(kept)
-            missing -= len(kept)
-        turned: np.ndarray = np.concatenate(found) @ self.vectors.T
-        return turned
+            points = self.propose(min(limit, 2 * missing + 6), rng)
+            accepted = points[exponentials(len(points), rng) >= self.gaps(points**2 @ self.rates)][:missing]
+            batches.append(accepted)
+            missing -= len(accepted)
+        return np.concatenate(batches) @ self.vectors.T
 
 
 def _envelope(rates: np.ndarray) -> float:

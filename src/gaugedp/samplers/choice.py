@@ -30,12 +30,12 @@ def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np
     words = rng.words(size)
     shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
     places = words * _UNIT
-    found = np.searchsorted(shares, places, side="right")
+    indices = np.searchsorted(shares, places, side="right")
     margin = _MARGIN + len(gaps) * _EACH
-    near = np.minimum(np.abs(shares[np.minimum(found, len(shares) - 1)] - places), places - _before(shares, found))
-    for index in np.flatnonzero((near <= margin) | (found == len(shares))):
-        found[index] = _Decision(shifted, rate, counts).settle(int(words[index]), rng)
-    return found.astype(np.int64, copy=False)
+    near = np.minimum(np.abs(shares[np.minimum(indices, len(shares) - 1)] - places), places - _before(shares, indices))
+    for index in np.flatnonzero((near <= margin) | (indices == len(shares))):
+        indices[index] = _Decision(shifted, rate, counts).settle(int(words[index]), rng)
+    return indices.astype(np.int64, copy=False)
 
 
 def coins(gaps: np.ndarray, rate: Fraction, rng: Entropy) -> np.ndarray:
@@ -55,15 +55,15 @@ def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
 
     The heads get 63 random bits each and the largest wins; a row with a tie at the top is drawn anew.
     """
-    found = np.zeros(len(heads), dtype=np.int64)
-    left = np.arange(len(heads))
-    while len(left):
-        words = rng.words(heads[left].size).reshape(heads[left].shape) >> np.uint64(1)
-        words = np.where(heads[left], words + np.uint64(1), np.uint64(0))
+    indices = np.zeros(len(heads), dtype=np.int64)
+    undecided = np.arange(len(heads))
+    while len(undecided):
+        words = rng.words(heads[undecided].size).reshape(heads[undecided].shape) >> np.uint64(1)
+        words = np.where(heads[undecided], words + np.uint64(1), np.uint64(0))
         best = words.max(axis=1)
-        found[left] = words.argmax(axis=1)
-        left = left[(words == best[:, None]).sum(axis=1) > 1]
-    return found
+        indices[undecided] = words.argmax(axis=1)
+        undecided = undecided[(words == best[:, None]).sum(axis=1) > 1]
+    return indices
 
 
 def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndarray:
@@ -78,9 +78,9 @@ def _as_float(rate: Fraction) -> float:
     return float(min(rate, Fraction(2) ** 900))  # from far below on, only a gap of 0 has any weight
 
 
-def _before(shares: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _before(shares: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Return the threshold below each index; below the first one nothing can go wrong."""
-    return np.where(found > 0, shares[found - 1], -1.0)
+    return np.where(indices > 0, shares[indices - 1], -1.0)
 
 
 class _Decision:
@@ -110,9 +110,9 @@ class _Decision:
     def _weights(self, n_bits: int) -> tuple[list[int], list[int]]:
         brackets = [exp_negative(self._rate * max(0, int(gap)), n_bits) for gap in self._distinct]
         counts = self._counts or [1] * len(self._which)
-        chosen = [brackets[which] for which in self._which]
-        lows = [count * low for count, (low, _) in zip(counts, chosen, strict=True)]
-        return lows, [count * high for count, (_, high) in zip(counts, chosen, strict=True)]
+        masses = [brackets[which] for which in self._which]
+        lows = [count * low for count, (low, _) in zip(counts, masses, strict=True)]
+        return lows, [count * high for count, (_, high) in zip(counts, masses, strict=True)]
 
 
 def _settle_coin(exponent: Fraction, uniform: int, rng: Entropy) -> bool:

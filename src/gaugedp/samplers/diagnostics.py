@@ -105,10 +105,10 @@ def odd_functionals(draws: np.ndarray) -> OddFunctionals:
     axes = np.linalg.eigh(moments)[1][:, [-1, 0]]
     functionals = np.concatenate([varying, varying @ axes, varying**3], axis=2)
     estimates = [estimate(functionals[:, :, index]) for index in range(functionals.shape[2])]
-    scores = tuple(each.mean / each.standard_error for each in estimates if each.standard_error > 0)
+    scores = tuple(mean.mean / mean.standard_error for mean in estimates if mean.standard_error > 0)
     largest = max(map(abs, scores))
     p_value = min(1.0, len(scores) * math.erfc(largest / math.sqrt(2)))
-    return OddFunctionals(scores, tuple(each.effective_size for each in estimates), largest, p_value)
+    return OddFunctionals(scores, tuple(mean.effective_size for mean in estimates), largest, p_value)
 
 
 def _rows(series: np.ndarray) -> np.ndarray:
@@ -119,10 +119,10 @@ def _rows(series: np.ndarray) -> np.ndarray:
 
 
 def _walks(draws: np.ndarray) -> np.ndarray:
-    given = np.asarray(draws, dtype=float)
-    walks = given[None] if given.ndim == 2 else given
+    array = np.asarray(draws, dtype=float)
+    walks = array[None] if array.ndim == 2 else array
     if walks.ndim != 3 or not np.isfinite(walks).all():
-        raise InvalidRequest(f"The draws have shape {given.shape}.", "Give finite points, shape (n, d) or (c, n, d).")
+        raise InvalidRequest(f"The draws have shape {array.shape}.", "Give finite points, shape (n, d) or (c, n, d).")
     return walks
 
 

@@ -81,7 +81,7 @@ def gammas_above_one(shape: float, size: int, rng: Entropy) -> np.ndarray:
     With a = shape − 1/3 and X normal, a·(1 + X/√(9a))³ is kept with a chance that makes the law right.
     """
     a = shape - 1 / 3
-    found: list[np.ndarray] = []
+    batches: list[np.ndarray] = []
     missing = size
     while missing > 0:
         count = missing + missing // 16 + 16
@@ -89,7 +89,7 @@ def gammas_above_one(shape: float, size: int, rng: Entropy) -> np.ndarray:
         cube = np.maximum(1 + normal / math.sqrt(9 * a), 0.0) ** 3
         with np.errstate(divide="ignore"):
             log_chance = normal**2 / 2 + a * (1 - cube + np.log(cube))
-        kept = cube[exponentials(count, rng) > -log_chance][:missing]
-        found.append(a * kept)
-        missing -= len(kept)
-    return np.concatenate(found) if found else np.empty(0)
+        accepted = cube[exponentials(count, rng) > -log_chance][:missing]
+        batches.append(a * accepted)
+        missing -= len(accepted)
+    return np.concatenate(batches) if batches else np.empty(0)

@@ -90,12 +90,12 @@ def symmetric(size: int, propose: Draw, rng: Entropy) -> np.ndarray:
     done = 0
     while done < size:
         count = size - done + (size - done) // 16 + 16
-        magnitude, kept = propose(count)
+        magnitude, accepted = propose(count)
         negative = rng.bits(count)
-        values = np.where(negative, -magnitude, magnitude)[kept & ~(negative & (magnitude == 0))]
-        taken = min(len(values), size - done)
-        result[done : done + taken] = values[:taken]
-        done += taken
+        values = np.where(negative, -magnitude, magnitude)[accepted & ~(negative & (magnitude == 0))]
+        n_new = min(len(values), size - done)
+        result[done : done + n_new] = values[:n_new]
+        done += n_new
     return result
 
 

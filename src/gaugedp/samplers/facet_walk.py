@@ -131,19 +131,19 @@ def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
         gap = _distances(away, chains.products)
         entering = gap.argmin(axis=1)
         size = away[every, entering]
-        moved = coin < np.abs(size)
+        is_accepted = coin < np.abs(size)
         sign = np.sign(size)
         column = (chains.inverse @ (chains.columns.T[entering] * sign[:, None])[:, :, None])[:, :, 0]
         pivot = column[every, ridge]
         factor = column / pivot[:, None]
         factor[every, ridge] = 1 - 1 / pivot
-        factor[~moved] = 0.0
+        factor[~is_accepted] = 0.0
         np.multiply(factor[:, :, None], row[:, None, :], out=outer)
         chains.inverse -= outer
-        chains.products += (moved * np.maximum(gap[every, entering], 0.0))[:, None] * -along
-        chains.basis[every[moved], ridge[moved]] = entering[moved]
-        chains.signs[every[moved], ridge[moved]] = sign[moved]
-        _tidy(chains, moved & (np.abs(pivot) < 0.02))
+        chains.products += (is_accepted * np.maximum(gap[every, entering], 0.0))[:, None] * -along
+        chains.basis[every[is_accepted], ridge[is_accepted]] = entering[is_accepted]
+        chains.signs[every[is_accepted], ridge[is_accepted]] = sign[is_accepted]
+        _tidy(chains, is_accepted & (np.abs(pivot) < 0.02))
 
 
 def _tidy(chains: Chains, tiny: np.ndarray) -> None:

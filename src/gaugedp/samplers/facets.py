@@ -33,8 +33,8 @@ class ListedFacets:
         count = columns.shape[1]
         self.basis, self.signs = hull.simplices % count, np.where(hull.simplices < count, 1.0, -1.0)
         sizes = np.abs(np.linalg.det(self.facets(slice(None))))
-        kept = sizes > _THIN * sizes.max()
-        self.basis, self.signs, sizes = self.basis[kept], self.signs[kept], sizes[kept]
+        is_thick = sizes > _THIN * sizes.max()
+        self.basis, self.signs, sizes = self.basis[is_thick], self.signs[is_thick], sizes[is_thick]
         self._check(float(sizes.sum()), float(hull.volume))
         self.shares = sizes / sizes.sum()
         self._ends = np.cumsum(self.shares)

@@ -151,9 +151,9 @@ class ByAxes(ByCoordinates):
 class ByFacets(GaugeNoise):
     """B·s, B a facet drawn from the list of all, s independent exponentials."""
 
-    def __init__(self, ready: Prepared, factor: float) -> None:
-        self.facets, self.rank = ListedFacets(ready.coordinates), ready.rank
-        self.frame = factor * ready.frame.columns
+    def __init__(self, prepared_body: Prepared, factor: float) -> None:
+        self.facets, self.rank = ListedFacets(prepared_body.coordinates), prepared_body.rank
+        self.frame = factor * prepared_body.frame.columns
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -164,11 +164,11 @@ class ByFacets(GaugeNoise):
         return self._in_cones(simplex_weights(size, self.rank, rng), rng)
 
     def _in_cones(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
-        found = np.empty((len(weights), len(self.frame)))
+        points = np.empty((len(weights), len(self.frame)))
         for start in range(0, len(weights), 4096):
             part = weights[start : start + 4096]
-            found[start : start + 4096] = _combined(self.facets.draw(len(part), rng), part) @ self.frame.T
-        return found
+            points[start : start + 4096] = _combined(self.facets.draw(len(part), rng), part) @ self.frame.T
+        return points
 
     @property
     def second_moment(self) -> np.ndarray:
@@ -185,12 +185,12 @@ class ByWalk(GaugeNoise):
 
     walks = True
 
-    def __init__(self, ready: Prepared, factor: float) -> None:
-        self.rank = ready.rank
-        self.frame = factor * ready.frame.columns
-        shape = ready.coordinates.shape
-        shift = uniforms(ready.coordinates.size, research_rng(_PUBLIC_SEED)).reshape(shape)
-        self.columns = np.ascontiguousarray(ready.coordinates + _SHIFT * (2 * shift - 1))
+    def __init__(self, prepared_body: Prepared, factor: float) -> None:
+        self.rank = prepared_body.rank
+        self.frame = factor * prepared_body.frame.columns
+        shape = prepared_body.coordinates.shape
+        shift = uniforms(prepared_body.coordinates.size, research_rng(_PUBLIC_SEED)).reshape(shape)
+        self.columns = np.ascontiguousarray(prepared_body.coordinates + _SHIFT * (2 * shift - 1))
         self.stretch = 1 + 2 * self.rank * _SHIFT  # covers the error of the coordinates too
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -208,11 +208,11 @@ class ByWalk(GaugeNoise):
     def _along(self, size: int, rng: Entropy, law: Weights) -> np.ndarray:
         chains = started(self.columns, min(size, GROUPS), rng)
         chains.walk(math.ceil(4 * self.autocorrelation_time), rng)
-        found: list[np.ndarray] = []
-        while len(found) * chains.count < size:
+        batches: list[np.ndarray] = []
+        while len(batches) * chains.count < size:
             chains.walk(max(1, int(self.autocorrelation_time / 8)), rng)
-            found.append(self._noise(chains, rng, law))
-        return np.concatenate(found)[:size]
+            batches.append(self._noise(chains, rng, law))
+        return np.concatenate(batches)[:size]
 
     def steps(self, allowance: float) -> int:
         """Return τ·(log(1/allowance) + (r/2)·log 2k), τ half the autocorrelation time: a rule, not a proof.
@@ -244,31 +244,33 @@ class ByWalk(GaugeNoise):
 
     def _trials(self, rng: Entropy) -> np.ndarray:
         """Walk GROUPS chains for 4 autocorrelation times or more; several draws in each cone that was seen."""
-        chains, every, most = started(self.columns, GROUPS, rng), max(1, self.rank // 2), self._longest()
+        chains, every, limit = started(self.columns, GROUPS, rng), max(1, self.rank // 2), self._longest()
         chains.walk(20 * self.rank, rng)
-        seen: list[tuple[np.ndarray, np.ndarray]] = []
+        visits: list[tuple[np.ndarray, np.ndarray]] = []
         sums: list[np.ndarray] = []
         self._measured, spread = math.inf, math.inf
-        while len(seen) * every < min(4 * self._measured, most) or (spread > _PRECISE and len(seen) * every < most):
+        while len(visits) * every < min(4 * self._measured, limit) or (
+            spread > _PRECISE and len(visits) * every < limit
+        ):
             for _ in range(100):
                 chains.walk(every, rng)
-                seen.append((chains.basis.copy(), chains.signs.copy()))
+                visits.append((chains.basis.copy(), chains.signs.copy()))
                 sums.append(chains.facets().sum(axis=2))
             self._measured = every * max(_slowest(np.stack(sums)), _slowest(np.stack(sums) @ self.frame.T))
             lengths = np.linalg.norm(np.stack(sums) @ self.frame.T, axis=2).mean(axis=0)
             spread = float(lengths.std() / lengths.mean()) / math.sqrt(GROUPS)
-        if len(seen) * every < 4 * self._measured:
+        if len(visits) * every < 4 * self._measured:
             raise InvalidRequest(
                 f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
                 "Use Cube, Laplace or Matrix, or fewer generators.",
             )
         size = max(50, min(1000, _MOST_TRIALS // (GROUPS * len(self.frame))))
-        found = np.empty((GROUPS, size, len(self.frame)))
-        for place, index in enumerate(np.linspace(0, len(seen) - 1, size).astype(int)):
-            cones = facets_of(self.columns, *seen[index])
+        noise = np.empty((GROUPS, size, len(self.frame)))
+        for place, index in enumerate(np.linspace(0, len(visits) - 1, size).astype(int)):
+            cones = facets_of(self.columns, *visits[index])
             weights = exponential_weights(GROUPS, self.rank, rng)
-            found[:, place] = self.stretch * _combined(cones, weights) @ self.frame.T
-        return found
+            noise[:, place] = self.stretch * _combined(cones, weights) @ self.frame.T
+        return noise
 
     def _noise(self, chains: Chains, rng: Entropy, law: Weights) -> np.ndarray:
         points = _combined(chains.facets(), law(chains.count, self.rank, rng)) @ self.frame.T
@@ -300,20 +302,20 @@ def _made(body: Body) -> GaugeNoise:
 
 
 def _of_polytope(body: Polytope) -> GaugeNoise:
-    ready = prepared(body.symmetric_columns()) if body.differences else body.prepared
-    count = ready.coordinates.shape[1]
-    if ready.rank in (1, count):
-        longest = float(np.abs(ready.coordinates).max())  # the basis of a line is the longest generator to 1e−6
-        return ByCoordinates(body.factor * longest * ready.frame.columns)
-    if count <= MOST_HULL_POINTS.get(ready.rank, 0):
+    basis = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    count = basis.coordinates.shape[1]
+    if basis.rank in (1, count):
+        longest = float(np.abs(basis.coordinates).max())  # the basis of a line is the longest generator to 1e−6
+        return ByCoordinates(body.factor * longest * basis.frame.columns)
+    if count <= MOST_HULL_POINTS.get(basis.rank, 0):
         with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot tell apart are walked
-            return ByFacets(ready, body.factor)
-    if ready.rank**2 * count > _MOST_WORK:
+            return ByFacets(basis, body.factor)
+    if basis.rank**2 * count > _MOST_WORK:
         raise InvalidRequest(
-            f"The body has rank {ready.rank} and {count:,} generators: a walk over its facets would take too long.",
+            f"The body has rank {basis.rank} and {count:,} generators: a walk over its facets would take too long.",
             "Use Cube, Laplace or Matrix, or fewer generators.",
         )
-    return ByWalk(ready, body.factor)
+    return ByWalk(basis, body.factor)
 
 
 def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
@@ -323,8 +325,8 @@ def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
 
 def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
     """Return points uniform on {s ≥ 0, Σs ≤ 1}, shape (size, rank): exponentials over their sum and one more."""
-    drawn = exponential_weights(size, rank + 1, rng)
-    return drawn[:, :rank] / drawn.sum(axis=1, keepdims=True)
+    weights = exponential_weights(size, rank + 1, rng)
+    return weights[:, :rank] / weights.sum(axis=1, keepdims=True)
 
 
 def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -56,9 +56,9 @@ class HalfGaussian:
 
     def lattice(self, size: int, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return proposals as integers cell·2^j + fraction·2^j, and which of them are accepted."""
-        made = self._propose(size, rng)
+        proposals = self._propose(size, rng)
         bits = self.lattice_bits or 0
-        return (made.cell << bits) + (made.fraction >> (_FRACTION_BITS - bits)), made.accepted
+        return (proposals.cell << bits) + (proposals.fraction >> (_FRACTION_BITS - bits)), proposals.accepted
 
     def rounded(self, size: int, std: Fraction, rng: Entropy) -> np.ndarray:
         """Return `size` draws of round(std·|Z|), Z standard normal, dtype int64."""
@@ -66,8 +66,8 @@ class HalfGaussian:
         result = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
-            made = self._propose(size - done + (size - done) // 16 + 16, rng)
-            values = _round(step, made, np.flatnonzero(made.accepted)[: size - done], rng)
+            proposals = self._propose(size - done + (size - done) // 16 + 16, rng)
+            values = _round(step, proposals, np.flatnonzero(proposals.accepted)[: size - done], rng)
             result[done : done + len(values)] = values
             done += len(values)
         return result
@@ -77,24 +77,26 @@ class HalfGaussian:
         return InverseTable(decaying_weights(self.rate, 2 * self.rate))
 
     def _propose(self, size: int, rng: Entropy) -> "Proposals":
-        made = Proposals(self._cells.draw(size, rng), np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool), {})
+        proposals = Proposals(
+            self._cells.draw(size, rng), np.zeros(size, dtype=np.int64), np.ones(size, dtype=bool), {}
+        )
         if self.lattice_bits == 0:
-            return made
-        made.fraction[:] = rng.words(size) >> np.uint64(64 - _FRACTION_BITS)
+            return proposals
+        proposals.fraction[:] = rng.words(size) >> np.uint64(64 - _FRACTION_BITS)
         if self.lattice_bits is not None:
             unused = _FRACTION_BITS - self.lattice_bits
-            made.fraction[:] = made.fraction >> unused << unused
-        self._accept(made, rng)
-        return made
+            proposals.fraction[:] = proposals.fraction >> unused << unused
+        self._accept(proposals, rng)
+        return proposals
 
-    def _accept(self, made: "Proposals", rng: Entropy) -> None:
+    def _accept(self, proposals: "Proposals", rng: Entropy) -> None:
         """Accept with probability e^(−g): a uniform v ≥ g is surely accepted, v < g − g²/2 surely rejected."""
-        uniform = (rng.words(len(made.cell)) >> np.uint64(2)).astype(np.int64)
-        low, high = self._exponent(made.cell, made.fraction)
+        uniform = (rng.words(len(proposals.cell)) >> np.uint64(2)).astype(np.int64)
+        low, high = self._exponent(proposals.cell, proposals.fraction)
         square = ((high >> 31) + 1) ** 2  # at least g², in units of 2^−62
-        made.accepted[:] = uniform >= high
-        for index in np.flatnonzero(~made.accepted & (uniform >= low - (square >> 1) - 2)):
-            self._decide(made, int(index), int(uniform[index]), rng)
+        proposals.accepted[:] = uniform >= high
+        for index in np.flatnonzero(~proposals.accepted & (uniform >= low - (square >> 1) - 2)):
+            self._decide(proposals, int(index), int(uniform[index]), rng)
 
     def _exponent(self, cell: np.ndarray, fraction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bracket g = rate·f·(2k + f), in units of 2^−62: 24 bits of f, 31 of f·(2k + f), 31 of the rate."""
@@ -106,16 +108,16 @@ class HalfGaussian:
         # product·2^−17 and rate·2^−47 make units of 2^−64
         return product_low * rate_low >> 2, (product_high * rate_high >> 2) + 1
 
-    def _decide(self, made: "Proposals", index: int, uniform: int, rng: Entropy) -> None:
+    def _decide(self, proposals: "Proposals", index: int, uniform: int, rng: Entropy) -> None:
         """Decide one acceptance exactly, with as many more bits of both uniform numbers as it takes."""
-        cell, fraction, n_bits = int(made.cell[index]), int(made.fraction[index]), _FRACTION_BITS
+        cell, fraction, n_bits = int(proposals.cell[index]), int(proposals.fraction[index]), _FRACTION_BITS
         while True:
             low, high = self._acceptance(cell, fraction, n_bits)
             # v ≥ 1 − e^(−g), with v in [uniform, uniform + 1)·2^−n_bits
             surely, hardly = uniform >= (1 << n_bits) - low, uniform + 1 <= (1 << n_bits) - high
             if surely or hardly:
-                made.accepted[index] = surely
-                made.further[index] = fraction, n_bits
+                proposals.accepted[index] = surely
+                proposals.further[index] = fraction, n_bits
                 return
             exact = self.lattice_bits is not None
             fraction = fraction << _EXTRA_BITS | (0 if exact else rng.integer(_EXTRA_BITS))
@@ -131,13 +133,13 @@ class HalfGaussian:
         return low, high
 
 
-def _round(step: Fraction, made: Proposals, chosen: np.ndarray, rng: Entropy) -> np.ndarray:
-    """Return floor(step·(cell + f) + 1/2) at the `chosen` indices, f the real number that the bits begin."""
-    low, high = _round_bracket(step, made.cell[chosen], made.fraction[chosen])
+def _round(step: Fraction, proposals: Proposals, indices: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return floor(step·(cell + f) + 1/2) at the `indices` indices, f the real number that the bits begin."""
+    low, high = _round_bracket(step, proposals.cell[indices], proposals.fraction[indices])
     for place in np.flatnonzero(low != high):
-        index = int(chosen[place])
-        bits = made.further.get(index, (int(made.fraction[index]), _FRACTION_BITS))
-        low[place] = _round_one(step, int(made.cell[index]), bits, rng)
+        index = int(indices[place])
+        bits = proposals.further.get(index, (int(proposals.fraction[index]), _FRACTION_BITS))
+        low[place] = _round_one(step, int(proposals.cell[index]), bits, rng)
     return low
 
 

@@ -117,10 +117,10 @@ class Lanes:
         every = np.arange(len(live))
         row = self.inverse[live, leaving]
         along = row @ self.columns
-        own = self.basis[live, leaving]
-        kept = along[every, own]
+        basis = self.basis[live, leaving]
+        products = along[every, basis]
         along[every[:, None], self.basis[live]] = 0.0
-        along[every, own] = kept  # the negative of the leaving vector may enter
+        along[every, basis] = products  # the negative of the leaving vector may enter
         entering, gap = _entering(along, self.products[live])
         sign = -np.sign(along[every, entering])
         column = (self.inverse[live] @ (self.columns.T[entering] * sign[:, None])[:, :, None])[:, :, 0]
@@ -190,16 +190,16 @@ class PolytopeWalk:
     @classmethod
     def started(cls, body: Polytope, chains: int, rng: Entropy) -> "PolytopeWalk":
         """Return walks that begin at independent uniform points of one cone, that of a random direction."""
-        ready = distinct_generators(body)
-        target = normals(ready.rank, rng)
-        coefficients = _least_coefficients(ready.coordinates, target / np.linalg.norm(target))
-        basis = np.argsort(-np.abs(coefficients))[: ready.rank]
+        generators = distinct_generators(body)
+        target = normals(generators.rank, rng)
+        coefficients = _least_coefficients(generators.coordinates, target / np.linalg.norm(target))
+        basis = np.argsort(-np.abs(coefficients))[: generators.rank]
         bases, signs = np.tile(basis, (chains, 1)), np.tile(np.sign(coefficients[basis]), (chains, 1))
-        mixture = exponentials(chains * ready.rank, rng).reshape(chains, -1)
-        levels = uniforms(chains, rng) ** (1 / ready.rank)
+        mixture = exponentials(chains * generators.rank, rng).reshape(chains, -1)
+        levels = uniforms(chains, rng) ** (1 / generators.rank)
         shares = mixture * (levels / mixture.sum(axis=1))[:, None]
-        points = (shares * signs) @ ready.coordinates[:, basis].T
-        return cls(body.factor * ready.frame.columns, Lanes.at(ready.coordinates, bases, signs, points))
+        points = (shares * signs) @ generators.coordinates[:, basis].T
+        return cls(body.factor * generators.frame.columns, Lanes.at(generators.coordinates, bases, signs, points))
 
     def step(self, rng: Entropy) -> None:
         """Move every walk once, along a random combination of the generators: the line fits the shape of the body."""

@@ -84,15 +84,15 @@ def decaying_weights(rate: Fraction, growth: Fraction = Fraction(0), length: int
 
     def weights(n_bits: int) -> tuple[list[Bracket], Bracket]:
         work = n_bits + _SPARE_BITS
-        one = 1 << work
+        unit = 1 << work
         ratio, shrink = exp_negative(rate, work), exp_negative(growth, work)
-        brackets = [(one, one)]
+        brackets = [(unit, unit)]
         while brackets[-1][1] >> _SPARE_BITS if length is None else len(brackets) < length:
             brackets.append(multiply(brackets[-1], ratio, work))
             ratio = multiply(ratio, shrink, work)
         if length is not None:
             return brackets, (0, 0)
         last = brackets.pop()  # the ratios decrease, so all that follows is at most last/(1 − ratio)
-        return brackets, (last[0], (last[1] << work) // (one - ratio[1]) + 1)
+        return brackets, (last[0], (last[1] << work) // (unit - ratio[1]) + 1)
 
     return weights

@@ -84,18 +84,18 @@ class ProximalSampler:
     def _oracle(self, places: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Draw from ∝ e^{−f(x) − ‖x − y‖²/(2η)} for the rows y; return the mean number of proposals too."""
         envelope = Envelope.around(self, places)
-        found, missing, count = np.empty_like(places), np.arange(len(places)), 0
+        draws, missing, count = np.empty_like(places), np.arange(len(places)), 0
         while len(missing):
             here = envelope.of(missing)
             points, logs = here.propose(rng)
             count += len(missing)
             gaps = self._proximal(points, places[missing]) - logs
-            kept = exponentials(len(missing), rng) >= gaps
+            accepted = exponentials(len(missing), rng) >= gaps
             if self.ball is not None:
-                kept &= self.ball.norm(points) <= self.ball.radius
-            found[missing[kept]] = points[kept]
-            missing = missing[~kept]
-        return found, count / len(places)
+                accepted &= self.ball.norm(points) <= self.ball.radius
+            draws[missing[accepted]] = points[accepted]
+            missing = missing[~accepted]
+        return draws, count / len(places)
 
     def _proximal(self, points: np.ndarray, places: np.ndarray) -> np.ndarray:
         return self.potential.value(points) + ((points - places) ** 2).sum(axis=1) / (2 * self.step)
@@ -144,8 +144,8 @@ class Envelope:
             points[outside] *= ball.radius / ball.norm(points[outside])[:, None]
             slopes[outside] = sampler._slope(points[outside], places[outside])
             walls[outside] = _unit(ball.normal(points[outside]))
-            found = -(slopes * walls).sum(axis=1)
-            pushes = np.where(found > math.sqrt(precision), found, 0.0)
+            outward = -(slopes * walls).sum(axis=1)
+            pushes = np.where(outward > math.sqrt(precision), outward, 0.0)
             walls[pushes == 0] = 0.0
         bend = 0.0 if ball is None else ball.bend
         return cls(precision, bend, points, slopes, sampler._proximal(points, places), walls, pushes)

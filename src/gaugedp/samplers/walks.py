@@ -82,9 +82,9 @@ class BallWalk:
 
     def step(self, rng: Entropy) -> None:
         """Move to the proposals that lie in the body; the other walks stay, which is what makes the law uniform."""
-        moved = self.places + self.radius * _in_ball(len(self.places), self.chart.shape[1], rng)
-        inside = self.body.gauge(moved @ self.chart.T) <= 1
-        self.places[inside] = moved[inside]
+        proposals = self.places + self.radius * _in_ball(len(self.places), self.chart.shape[1], rng)
+        inside = self.body.gauge(proposals @ self.chart.T) <= 1
+        self.places[inside] = proposals[inside]
 
     def points(self) -> np.ndarray:
         """Return chart·places."""
@@ -104,10 +104,10 @@ class GridWalk:
         """Move with chance 1/2 to the neighbours in the body; the other walks stay (half the time: no parity)."""
         count, rank = self.places.shape
         choice = (uniforms(count, rng) * 4 * rank).astype(np.int64)
-        moved = self.places.copy()
-        moved[np.arange(count), choice % rank] += np.array([1, -1, 0, 0])[choice // rank]
-        inside = self.body.gauge(self.spacing * moved @ self.chart.T) <= 1
-        self.places[inside] = moved[inside]
+        proposals = self.places.copy()
+        proposals[np.arange(count), choice % rank] += np.array([1, -1, 0, 0])[choice // rank]
+        inside = self.body.gauge(self.spacing * proposals @ self.chart.T) <= 1
+        self.places[inside] = proposals[inside]
 
     def points(self) -> np.ndarray:
         """Return spacing·chart·places."""

@@ -23,16 +23,16 @@ from gaugedp._validate import whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.checkpoint import Checkpoint, Sums, owned_folder
 from gaugedp.tables.engine import Engine
-from gaugedp.tables.origin import Origin
+from gaugedp.tables.source_files import SourceFiles
 
 if TYPE_CHECKING:
-    from gaugedp.tables.plan import Plan
+    from gaugedp.tables.statement import Aggregation
 
 UNKNOWN_MEMORY = 4 * 2**30  # where the system does not tell
 LEAST_MEMORY = 2**27
 NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory for a byte of a file, at most, in files of a few columns
 MOST_BUCKETS = 10_000
-Look = Callable[["Plan", bytes], list[np.ndarray]]
+Read = Callable[["Aggregation", bytes], list[np.ndarray]]
 
 
 def nothing() -> None:
@@ -47,8 +47,8 @@ class Buckets:
     count: int = 1
     memory_bytes: int | None = None
     folder: Path | None = None
-    origin: Origin | None = None
-    find_origin: Callable[[], Origin | None] = field(default=nothing, repr=False)
+    source_files: SourceFiles | None = None
+    find_source_files: Callable[[], SourceFiles | None] = field(default=nothing, repr=False)
     on_progress: Progress = field(default=silent, repr=False)
 
     @classmethod
@@ -57,7 +57,7 @@ class Buckets:
         from gaugedp.tables import spark
 
         if spark.is_spark(source):
-            return cls(find_origin=partial(spark.origin_of, source))
+            return cls(find_source_files=partial(spark.source_files_of, source))
         if not isinstance(source, str | Path):
             return cls()
         file = Path(source).resolve()
@@ -65,14 +65,14 @@ class Buckets:
             return cls()
         memory = _machine_memory() // 2
         count = _enough(file, memory)
-        return cls(file, count, memory if count > 1 else None, find_origin=partial(Origin, (file,)))
+        return cls(file, count, memory if count > 1 else None, find_source_files=partial(SourceFiles, (file,)))
 
-    def asked(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
+    def sized(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
         """Return the parts that are asked for; a `count` that is not given follows from the size of the file."""
         memory = _machine_memory() // 2 if memory_bytes is None else memory_bytes
         whole(minimum=LEAST_MEMORY, memory_bytes=memory)
-        origin = None if folder is None else self.find_origin()
-        if (self.file is None and count is None) or (folder is not None and origin is None):
+        source_files = None if folder is None else self.find_source_files()
+        if (self.file is None and count is None) or (folder is not None and source_files is None):
             raise InvalidRequest(
                 "The source is not a file, so that its size and whether it changed are not known.",
                 "Give the number of buckets, and no folder.",
@@ -84,7 +84,7 @@ class Buckets:
             raise InvalidRequest(f"{count:,} buckets are too many.", f"Give at most {MOST_BUCKETS:,}.")
         limit = memory if count > 1 or memory_bytes is not None else None
         place = None if folder is None else owned_folder(folder)
-        return replace(self, count=count, memory_bytes=limit, folder=place, origin=origin)
+        return replace(self, count=count, memory_bytes=limit, folder=place, source_files=source_files)
 
     def limited(self, engine: Engine) -> Engine:
         """Return the engine with the limit of memory, where it is one of ours; others keep their own settings."""
@@ -95,40 +95,41 @@ class Buckets:
         settings = (f"SET memory_limit = '{self.memory_bytes}B'", "SET preserve_insertion_order = false")
         return replace(engine, _attach=_prepared(engine._attach, settings))
 
-    def parts(self, plan: "Plan") -> "Iterator[Plan]":
-        """Yield the plan of each bucket, and report the share that is done; the plan itself where it has no people."""
-        if self.count == 1 or plan.unit.column is None:
-            yield plan
+    def parts(self, aggregation: "Aggregation") -> "Iterator[Aggregation]":
+        """Yield the aggregation of each bucket, and report the share that is done; itself where it has no people."""
+        if self.count == 1 or aggregation.unit.column is None:
+            yield aggregation
             return
         for index in range(self.count):
-            yield replace(plan, bucket=(self.count, index))
+            yield replace(aggregation, bucket=(self.count, index))
             self.on_progress((index + 1) / self.count)
 
-    def totals(self, plan: "Plan", look: Look, row_key: bytes) -> list[np.ndarray]:
-        """Return Σ look(part, row key) over the buckets, having gone on from the sums that were kept, if any.
+    def totals(self, aggregation: "Aggregation", read: Read, row_key: bytes) -> list[np.ndarray]:
+        """Return Σ read(part, row key) over the buckets, having gone on from the sums that were kept, if any.
 
         The sums kept for this question to this file, as the file now is, carry the row key that they were made with:
         it takes the place of `row_key`.
         """
-        kept = self._checkpoint(plan)
+        checkpoint = self._checkpoint(aggregation)
         sums = Sums(row_key, self.count)
-        sums = sums if kept is None else kept.load(sums)
-        for index, part in enumerate(self.parts(plan)):
+        sums = sums if checkpoint is None else checkpoint.load(sums)
+        for index, part in enumerate(self.parts(aggregation)):
             if index < sums.done:
                 continue
-            sums = sums.plus(look(part, sums.row_key))
-            if kept is not None:
-                kept.check()
-                kept.keep(sums)
-        if kept is not None:
-            kept.remove()
+            sums = sums.plus(read(part, sums.row_key))
+            if checkpoint is not None:
+                checkpoint.check()
+                checkpoint.keep(sums)
+        if checkpoint is not None:
+            checkpoint.remove()
         return list(sums.arrays)
 
-    def _checkpoint(self, plan: "Plan") -> Checkpoint | None:
-        if self.folder is None or self.origin is None:
+    def _checkpoint(self, aggregation: "Aggregation") -> Checkpoint | None:
+        if self.folder is None or self.source_files is None:
             return None
-        asked = [plan.totals, plan.domain, plan.unit, plan.statement(b"").sql()]  # a statement can serve two questions
-        return Checkpoint.of(self.folder, self.origin, repr(asked))
+        # a statement can serve two questions
+        identity = [aggregation.totals, aggregation.domain, aggregation.unit, aggregation.statement(b"").sql()]
+        return Checkpoint.of(self.folder, self.source_files, repr(identity))
 
 
 def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:

@@ -27,7 +27,7 @@ LEAF = 8  # a search tree compares one by one up to this many values
 
 
 @dataclass(frozen=True)
-class Reading:
+class ColumnExpression:
     """One column made ready: `reads` are its aliases over the source, `inside` and `code` speak of the aliases.
 
     The code becomes a part of the one statement that it is put into.
@@ -47,7 +47,7 @@ class Reading:
         return _choice(self.inside.copy(), self.code, None if code is None else exp.convert(code))
 
 
-def read_attribute(attribute: Attribute, column: Column, alias: str) -> Reading:
+def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
     """Return the reading of an attribute; its code is 0 … n_inside − 1."""
     match attribute:
         case Categories():
@@ -72,18 +72,18 @@ def other_cell(attribute: Attribute) -> int | None:
     return attribute.n_inside if attribute.outside == OTHER else None
 
 
-def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> Reading:
+def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpression:
     """Return the reading of a bounded column; its code is the whole number of steps above the lower bound."""
     value = exp.column(alias)
     inside = _is_known(bounded, column, value)
     if column.kind is Kind.INTEGER and bounded.step == 1:
         clipped = _clip(value, exp.convert(bounded.low_steps), exp.convert(bounded.high_steps))
         steps = exp.cast(clipped, "BIGINT")
-        return Reading({alias: _source(column)}, inside, steps - bounded.low_steps)
+        return ColumnExpression({alias: _source(column)}, inside, steps - bounded.low_steps)
     clipped = _clip(value, _float(bounded.low), _float(bounded.high))
     steps = exp.cast(exp.func("ROUND", _in_steps(clipped, bounded.step), 0), "BIGINT")
     is_number = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
-    return Reading({alias: _number(column)}, is_number, steps - bounded.low_steps)
+    return ColumnExpression({alias: _number(column)}, is_number, steps - bounded.low_steps)
 
 
 def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
@@ -100,31 +100,32 @@ def missing_steps(bounded: BoundedColumn) -> int | None:
     return None if bounded.missing is None else int(bounded.missing / bounded.step) - bounded.low_steps
 
 
-def read_person(column: Column, alias: str) -> Reading:
+def read_person(column: Column, alias: str) -> ColumnExpression:
     """Return the reading of the person column: `inside` says that there is a person."""
     value = exp.column(alias)
     inside = exp.not_(value.is_(exp.null()))
     match column.kind:
         case Kind.INTEGER:
-            return Reading({alias: _source(column)}, inside, value)
+            return ColumnExpression({alias: _source(column)}, inside, value)
         case Kind.REAL | Kind.SHORT_REAL:
-            return Reading({alias: _number(column)}, exp.and_(inside, exp.not_(exp.IsNan(this=value.copy()))), value)
+            is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
+            return ColumnExpression({alias: _number(column)}, is_person, value)
     # as bytes: two people are the same only where every letter is, whatever the engine's rule for text
     text = exp.Encode(this=_text(column), charset=exp.Literal.string("utf-8"))
-    return Reading({alias: text}, inside, value)
+    return ColumnExpression({alias: text}, inside, value)
 
 
-def _categories(attribute: Categories, column: Column, alias: str) -> Reading:
+def _categories(attribute: Categories, column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     if column.kind in {Kind.TEXT, Kind.LABEL}:
         texts = sorted((text, code) for code, text in enumerate(attribute.values))
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
-        return Reading({alias: _text(column)}, _is_any(value, choices), _search_equal(value, choices))
+        return ColumnExpression({alias: _text(column)}, _is_any(value, choices), _search_equal(value, choices))
     numbers = _category_numbers(attribute.values, whole=column.kind is Kind.INTEGER)
     is_integer = column.kind is Kind.INTEGER
     choices = [(exp.convert(int(key)) if is_integer else _float(key), numbers[key]) for key in sorted(numbers)]
     read = _source(column) if is_integer else _number(column)
-    return Reading({alias: read}, _is_any(value, choices), _search_equal(value, choices))
+    return ColumnExpression({alias: read}, _is_any(value, choices), _search_equal(value, choices))
 
 
 def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]:
@@ -139,26 +140,26 @@ def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]
     return numbers
 
 
-def _integers(attribute: Integers, column: Column, alias: str) -> Reading:
+def _integers(attribute: Integers, column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     if column.kind is Kind.INTEGER:
         in_range, code = value.between(attribute.first, attribute.last), _minus(value, attribute.first)
-        return Reading({alias: _source(column)}, in_range, code, is_total=attribute.first == 0)
+        return ColumnExpression({alias: _source(column)}, in_range, code, is_total=attribute.first == 0)
     inside = exp.and_(
         value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value))
     )
-    return Reading(
+    return ColumnExpression(
         {alias: _number(column)}, inside, _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside)
     )
 
 
-def _whole_bins(attribute: Bins, column: Column, alias: str) -> Reading:
+def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
     value, low, width = exp.column(alias), int(attribute.low), int(attribute.width)
     code = exp.func("LEAST", _minus(value, low) // width, exp.convert(attribute.n_inside - 1))
-    return Reading({alias: _source(column)}, value.between(low, int(attribute.high)), code, is_total=low == 0)
+    return ColumnExpression({alias: _source(column)}, value.between(low, int(attribute.high)), code, is_total=low == 0)
 
 
-def _equal_bins(attribute: Bins, column: Column, alias: str) -> Reading:
+def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
     """A division guesses the bin, at most one off; the edges, each the float nearest to its decimal, decide."""
     value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), _number(column)
     scale, first, stride = _whole_edges(attribute)
@@ -171,13 +172,13 @@ def _equal_bins(attribute: Bins, column: Column, alias: str) -> Reading:
     code = exp.func("LEAST", guess + above - below, _float(attribute.n_inside - 1))
     guessed = exp.func("FLOOR", _minus(read.copy(), attribute.low) / _float(attribute.width))
     inside = value.between(_float(attribute.low), _float(attribute.high))
-    return Reading({alias: read, guess.name: guessed}, inside, _try_integer(code, attribute.n_inside))
+    return ColumnExpression({alias: read, guess.name: guessed}, inside, _try_integer(code, attribute.n_inside))
 
 
-def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> Reading:
+def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     inside = value.between(_float(edges[0]), _float(edges[-1]))
-    return Reading({alias: _number(column)}, inside, _search_edges(value, edges, 0, len(edges) - 2))
+    return ColumnExpression({alias: _number(column)}, inside, _search_edges(value, edges, 0, len(edges) - 2))
 
 
 def _whole_edges(attribute: Bins) -> tuple[int, int, int]:
@@ -203,20 +204,20 @@ def _search_edges(value: Sql, edges: Sequence[Fraction], first: int, last: int) 
     if first == last:
         return exp.convert(first)
     middle = (first + last + 1) // 2
-    left, right = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
-    return _choice(value < _float(edges[middle]), left, right)
+    below, above = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
+    return _choice(value < _float(edges[middle]), below, above)
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
     """The code of the choice equal to `value`, by halving: the choices are sorted as the engine sorts."""
     if len(choices) > LEAF:
         middle = len(choices) // 2
-        left, right = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
-        return _choice(value < choices[middle][0], left, right)
-    chosen = exp.Case()
+        below, above = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
+        return _choice(value < choices[middle][0], below, above)
+    cases = exp.Case()
     for literal, code in choices:
-        chosen = chosen.when(value.eq(literal.copy()), exp.convert(code), copy=False)
-    return chosen if choices else exp.cast(exp.null(), "INT")
+        cases = cases.when(value.eq(literal.copy()), exp.convert(code), copy=False)
+    return cases if choices else exp.cast(exp.null(), "INT")
 
 
 def _choice(condition: Sql, yes: Sql, no: Sql | None) -> Sql:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import unfinished
+from gaugedp.tables.source_files import SourceFiles
 
 ENDING = ".gaugedp-sums"
 OTHERS_MAY_WRITE = 0o022
@@ -53,28 +53,28 @@ class Sums:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the sums of one question to the rows of one `origin` are kept, and which state of it they are of."""
+    """Where the sums of one question to the rows of one `source_files` are kept, and which state of it they are of."""
 
     path: Path
-    origin: Origin
+    source_files: SourceFiles
     source: str
 
     @classmethod
-    def of(cls, folder: Path, origin: Origin, question: str) -> "Checkpoint":
+    def of(cls, folder: Path, source_files: SourceFiles, question: str) -> "Checkpoint":
         """Return the place for a question, given as its statement without row key, in `folder`."""
-        named = hashlib.sha256("\0".join([version("gaugedp"), origin.name, question]).encode()).hexdigest()
-        return cls(folder / f"{named[:32]}{ENDING}", origin, origin.state())
+        named = hashlib.sha256("\0".join([version("gaugedp"), source_files.name, question]).encode()).hexdigest()
+        return cls(folder / f"{named[:32]}{ENDING}", source_files, source_files.state())
 
     def load(self, fresh: Sums) -> Sums:
         """Return what is kept for as many buckets as `fresh` has, of the files as they are; else `fresh`."""
-        for left in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
-            _remove(left)
+        for stale in self.path.parent.glob(f"{self.path.name}.*"):  # of a process that was killed as it wrote
+            _remove(stale)
         try:
             facts = json.loads(self.path.read_bytes())
-            kept = Sums.of(facts["sums"]) if facts["source"] == self.source else fresh
+            sums = Sums.of(facts["sums"]) if facts["source"] == self.source else fresh
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return fresh
-        return kept if kept.count == fresh.count else fresh
+        return sums if sums.count == fresh.count else fresh
 
     def keep(self, sums: Sums) -> None:
         """Write the sums, durably and in one step, where that is possible."""
@@ -91,7 +91,7 @@ class Checkpoint:
 
     def check(self) -> None:
         """Refuse to go on where a file is no longer what it was at the start; what was kept is removed."""
-        if self.origin.state() != self.source:
+        if self.source_files.state() != self.source:
             self.remove()
             raise unfinished()
 
@@ -105,10 +105,10 @@ def owned_folder(folder: str | os.PathLike[str]) -> Path:
     path = Path(folder).resolve()
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.stat()
+        status = path.stat()
     except OSError:
         raise InvalidRequest(f"The folder {str(path)!r} cannot be made.", "Name a folder of your own.") from None
-    if os.name == "posix" and (found.st_mode & OTHERS_MAY_WRITE or found.st_uid != os.geteuid()):
+    if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
         raise InvalidRequest(
             f"Others may write to the folder {str(path)!r}, and exact sums would be kept there.",
             "Name a folder of your own (mode 0700).",

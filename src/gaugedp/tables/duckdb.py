@@ -60,9 +60,8 @@ _TEXT = (
 TEXT_RULE = f"{_TEXT}, strict_mode = false, ignore_errors = true"  # rows that cannot make the reader fail
 _FAILING_RULE, _STRICT_RULE = (f"{_TEXT}, strict_mode = {mode}, ignore_errors = false" for mode in ("false", "true"))
 BROKEN_LINES = (
-    "Lines of the file that are not well-formed are left out of every question: those with fewer fields than the "
-    "header, with bytes that are not UTF-8, or of some megabytes. Of those with more fields, the last are ignored: "
-    "1,250 without quotes is two."
+    "Malformed lines are left out of every question: those with fewer fields than the header, with bytes that are not "
+    "UTF-8, or of some megabytes. Extra fields are ignored. Quote numbers that contain commas, such as 1,250."
 )
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 BATCH, FETCHED = 2**17, 2**14  # rows
@@ -211,8 +210,8 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     """Whether a macro has the name of one of DuckDB's own functions or operators: it would be called in their place."""
     listed: Any = relation.query(SOURCE, "SELECT function_name, internal FROM system.main.duckdb_functions()")
     names = listed.fetchall()
-    own, made = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
-    return bool(own & made)
+    builtin, macros = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
+    return bool(builtin & macros)
 
 
 def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckDBEngine:

@@ -33,7 +33,7 @@ class File:
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
         if suffix not in FORMATS:
             raise UnreadableTable(
-                f"{str(path)!r} is of no known format.",
+                f"{str(path)!r} has an unknown format.",
                 f"Give a file ending in {', '.join(FORMATS)}; in Excel, save it as CSV UTF-8.",
             )
         if _is(path, Path.is_dir):

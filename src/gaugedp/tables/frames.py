@@ -35,7 +35,7 @@ def library(source: object) -> str | None:
     """Return which library the frame `source` is of; None where it is no frame."""
     for name, classes in LIBRARIES.items():
         module = sys.modules.get(name)
-        if module is not None and isinstance(source, tuple(getattr(module, each) for each in classes)):
+        if module is not None and isinstance(source, tuple(getattr(module, class_name) for class_name in classes)):
             return name
     return None
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from gaugedp.domain import Domain
 from gaugedp.tables import duckdb
-from gaugedp.tables.cells import Reading, other_cell, read_attribute, read_steps
+from gaugedp.tables.cells import ColumnExpression, other_cell, read_attribute, read_steps
 from gaugedp.tables.engine import SOURCE, Sql
 from gaugedp.tables.refusals import check_names, stopped
 from gaugedp.tables.sources import file_columns
@@ -47,7 +47,7 @@ class FileLines:
         for name in (*attributes, *columns):
             check_names(names, [name])
         engines, types = duckdb.open_whole(path, names)
-        read = list[tuple[Reading, int | None]]()
+        read = list[tuple[ColumnExpression, int | None]]()
         for name in attributes:
             attribute = domain.attribute(name)
             check_type(replace(types[name], name=name), attribute)
@@ -70,11 +70,11 @@ class FileLines:
             raise stopped()
 
 
-def _statement(n_fields: int, read: Sequence[tuple[Reading, int | None]]) -> Sql:
+def _statement(n_fields: int, read: Sequence[tuple[ColumnExpression, int | None]]) -> Sql:
     """Return the statement over columns f0, f1, …: the fields as text, then cells and steps."""
     aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
     fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
     inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)
-    codes = [reading.otherwise(-1 if other is None else other) for reading, other in read]
+    codes = [reading.otherwise(-1 if fallback is None else fallback) for reading, fallback in read]
     texts = [exp.column(f"t{i}") for i in range(n_fields)]
     return exp.select(*texts, *codes, copy=False).from_(inner.subquery("lines", copy=False), copy=False)

@@ -39,9 +39,9 @@ class Scaled:
     @classmethod
     def of(cls, domain: Domain, columns: Sequence[str], bits: int, products: bool) -> "Scaled":
         """Return the scaling of the columns, with 1 to 22 bits, to 12 where products are summed."""
-        most = MOST_PRODUCT_BITS if products else MOST_BITS
-        if not (isinstance(bits, int) and 1 <= bits <= most):
-            raise InvalidRequest(f"bits is {bits!r}.", f"Give a whole number from 1 to {most}.")
+        limit = MOST_PRODUCT_BITS if products else MOST_BITS
+        if not (isinstance(bits, int) and 1 <= bits <= limit):
+            raise InvalidRequest(f"bits is {bits!r}.", f"Give a whole number from 1 to {limit}.")
         facts = [domain.column(name) for name in columns]
         return cls(tuple(fact.high_steps - fact.low_steps for fact in facts), bits, products)
 
@@ -59,11 +59,11 @@ class Scaled:
         totals = [_total(name, value) for name, value in sums.items()]
         return over(over(listed, *scaled, name="listed"), exp.Count(this=exp.Star()).as_("n"), *totals)
 
-    def read(self, found: Mapping[str, np.ndarray]) -> Moments:
+    def read(self, result: Mapping[str, np.ndarray]) -> Moments:
         """Return the moments that the statement's result stands for."""
-        first = np.array([int(found[f"x{j}"][0]) for j in range(len(self.spans))], dtype=np.int64)
-        products = np.array([int(found[f"p{i}_{j}"][0]) for i, j in self.pairs], dtype=np.int64)
-        return self.unpacked(np.concatenate([[int(found["n"][0])], first, products]))
+        first = np.array([int(result[f"x{j}"][0]) for j in range(len(self.spans))], dtype=np.int64)
+        products = np.array([int(result[f"p{i}_{j}"][0]) for i, j in self.pairs], dtype=np.int64)
+        return self.unpacked(np.concatenate([[int(result["n"][0])], first, products]))
 
     def __call__(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the same sums over a batch, in one vector: the rows, Σ x, and Σ x xᵀ above the diagonal."""

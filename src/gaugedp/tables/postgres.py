@@ -111,8 +111,8 @@ def open_table(source: Any, needed: Sequence[str]) -> PostgresEngine:
     columns; only names and types are looked at.
     """
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
-    asked = _qualified(name)
-    table, types, (encoding, version) = _or_refuse(lambda: _types(connected, asked), _unreachable())
+    qualified = _qualified(name)
+    table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), _unreachable())
     if encoding not in ENCODINGS:
         raise UnreadableTable(
             f"The database keeps text as {encoding}.", f"Use one that keeps it as {' or '.join(ENCODINGS)}."
@@ -120,7 +120,7 @@ def open_table(source: Any, needed: Sequence[str]) -> PostgresEngine:
     if int(version) < OLDEST * 10_000:
         raise UnreadableTable(f"The server is older than PostgreSQL {OLDEST}.", "Use a newer server, or a file.")
     check_names(list(types), needed)
-    return PostgresEngine({each: _column(each, *types[each]) for each in needed}, table, connected)
+    return PostgresEngine({column: _column(column, *types[column]) for column in needed}, table, connected)
 
 
 def _of_address(url: str) -> tuple[Callable[[], Any], str]:
@@ -139,7 +139,7 @@ def _of_address(url: str) -> tuple[Callable[[], Any], str]:
 
 def _of_connection(source: ServerTable) -> Callable[[], Any]:
     if not isinstance(source.connection, driver().Connection):
-        raise InvalidRequest("This is no connection of psycopg.", "Give psycopg.connect(…), or an address.")
+        raise InvalidRequest("This is not a psycopg connection.", "Give psycopg.connect(…), or an address.")
 
     @contextmanager
     def connected() -> Iterator[Any]:
@@ -165,7 +165,7 @@ class _Plain:
 def _qualified(name: str) -> str:
     parts = name.split(".") if isinstance(name, str) else []
     if not (1 <= len(parts) <= 2 and all(parts)) or "\0" in name:
-        raise InvalidRequest("The table's name is not a name.", "Give it as people, or survey.people.")
+        raise InvalidRequest("The table's name is not valid.", "Give it as people, or survey.people.")
     return ".".join(map(quoted, parts))
 
 
@@ -175,12 +175,14 @@ def _prepare(connection: Any) -> None:
     connection.execute(SETTINGS)
 
 
-def _types(connected: Callable[[], Any], asked: str) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
+def _types(
+    connected: Callable[[], Any], qualified: str
+) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
     """The table with its schema, as the user's path of schemas finds it; the columns, each with its type, the kind of
     the type, and its words; the encoding of text, and the version.
     """
     with connected() as connection:
-        table = ".".join(map(quoted, connection.execute(FIND, [asked]).fetchone()))
+        table = ".".join(map(quoted, connection.execute(FIND, [qualified]).fetchone()))
         _prepare(connection)
         connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{PATIENCE * 1000:.0f}"])
         described = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
@@ -190,8 +192,8 @@ def _types(connected: Callable[[], Any], asked: str) -> tuple[str, dict[str, tup
             for oid, *names in connection.execute(listed, [[column.type_code for column in described]]).fetchall()
         }
         facts = connection.execute(FACTS).fetchone()
-        found = {column.name: (*types[column.type_code], column.type_display) for column in described}
-    return table, found, facts
+        columns = {column.name: (*types[column.type_code], column.type_display) for column in described}
+    return table, columns, facts
 
 
 def _column(name: str, type_name: str, family: str, shown: str) -> Column:

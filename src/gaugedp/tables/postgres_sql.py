@@ -95,9 +95,9 @@ class _Rules:
     def bottom_up(self, node: Sql) -> Sql:
         """Return the expression with every rule applied."""
         for child in list(node.iter_expressions()):
-            found = self.bottom_up(child)
-            if found is not child:
-                child.replace(found)
+            replacement = self.bottom_up(child)
+            if replacement is not child:
+                child.replace(replacement)
         if isinstance(node, exp.Column):
             return exp.column(f"c{self._places[node.name]}") if node.this.args.get("quoted") else node
         if isinstance(node, exp.Cast) and (read := self._read(node)) is not None:
@@ -149,8 +149,8 @@ def _round(node: Sql) -> Sql:
     """Half away from 0: a float minus its whole part is exact."""
     value = node.this
     whole = exp.func("TRUNC", value)
-    rest = exp.func("ABS", exp.paren(value.copy()) - whole.copy())
-    away = exp.Case().when(rest >= _double("0.5"), exp.Sign(this=value.copy())).else_(exp.convert(0))
+    fraction = exp.func("ABS", exp.paren(value.copy()) - whole.copy())
+    away = exp.Case().when(fraction >= _double("0.5"), exp.Sign(this=value.copy())).else_(exp.convert(0))
     return exp.paren(whole.copy() + away)
 
 

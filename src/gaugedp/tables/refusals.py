@@ -31,7 +31,9 @@ def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
     for name in needed:
         if name not in names:
             raise _no_column(name, names)
-        alike = sorted({other for other in names if isinstance(other, str) and other.lower() == name.lower()})
+        alike = sorted(
+            {candidate for candidate in names if isinstance(candidate, str) and candidate.lower() == name.lower()}
+        )
         if names.count(name) > 1 or len(alike) > 1:
             raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
 
@@ -42,10 +44,10 @@ def _no_column(name: str, names: Sequence[object]) -> UnknownName:
     In a file that has no header, the first row stands in its place. So names are not listed, and the only one that is
     told has the letters and digits of `name` itself.
     """
-    found = next((str(other) for other in names if _letters(other) == _letters(name)), "")
-    meant = f"Did you mean {found!r}? " if found else ""
-    if found != found.strip():
-        meant = f"The first line has {found!r}, with a space: take the space away. "
+    similar = next((str(candidate) for candidate in names if _letters(candidate) == _letters(name)), "")
+    meant = f"Did you mean {similar!r}? " if similar else ""
+    if similar != similar.strip():
+        meant = f"The first line has {similar!r}, with a space: take the space away. "
     return UnknownName(
         f"There is no column {name!r}.",
         f"{meant}Check the spelling, that the first line holds the names, and that commas (.csv) or tabs (.tsv) "

@@ -14,9 +14,9 @@ import numpy as np
 
 from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
 from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
-from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import check_names, or_refuse, taken_words, unfinished, unreadable
-from gaugedp.tables.spark_plan import check_repeatable, check_words, origin
+from gaugedp.tables.source_files import SourceFiles
+from gaugedp.tables.spark_plan import check_repeatable, check_words, source_files
 from gaugedp.tables.spark_sql import spark_text
 
 KINDS = {
@@ -57,8 +57,8 @@ class SparkEngine:
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
         totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
-        found: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
-        return found if totals.num_rows else np.zeros(0, dtype=np.int64)
+        sums: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
+        return sums if totals.num_rows else np.zeros(0, dtype=np.int64)
 
     def _answer(self, statement: Sql) -> Any:
         text = spark_text(statement, {name: f"c{i}" for i, name in enumerate(self.columns)})
@@ -97,7 +97,7 @@ def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
     _or_refuse(lambda: check_repeatable(frame), unreadable())
     _or_refuse(lambda: check_words(frame.sparkSession), taken_words("session"))
     fields = _or_refuse(lambda: list(frame.schema.fields), unreadable())
-    names = [each.name for each in fields]
+    names = [field.name for field in fields]
     check_names(names, needed)
     columns = {name: _column(name, fields[names.index(name)].dataType.simpleString()) for name in needed}
     places = [names.index(name) for name in needed]
@@ -107,9 +107,9 @@ def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
     return SparkEngine(columns, _or_refuse(lambda: plain.selectExpr(*texts), unreadable()))
 
 
-def origin_of(frame: Any) -> Origin | None:
+def source_files_of(frame: Any) -> SourceFiles | None:
     """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
-    return _or_refuse(lambda: origin(frame), unreadable())
+    return _or_refuse(lambda: source_files(frame), unreadable())
 
 
 def _column(name: str, type_name: str) -> Column:

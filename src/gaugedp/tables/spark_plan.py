@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gaugedp.errors import UnreadableTable
-from gaugedp.tables.origin import Origin
 from gaugedp.tables.refusals import taken_words
+from gaugedp.tables.source_files import SourceFiles
 
 SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
 EXPRESSION_ID = re.compile(r"#\d+L?")
@@ -26,8 +26,8 @@ WORDS = {  # what the functions that statements use give
 
 def check_words(session: Any) -> None:
     """Refuse a session in which functions of its own have taken the place of Spark's: bounds would not hold."""
-    found = session.sql("SELECT " + ", ".join(f"{text} AS w{i}" for i, text in enumerate(WORDS))).collect()
-    if tuple(found[0]) != tuple(WORDS.values()):
+    rows = session.sql("SELECT " + ", ".join(f"{text} AS w{i}" for i, text in enumerate(WORDS))).collect()
+    if tuple(rows[0]) != tuple(WORDS.values()):
         raise taken_words("session")
 
 
@@ -45,7 +45,7 @@ def check_repeatable(frame: Any) -> None:
         )
 
 
-def origin(frame: Any) -> Origin | None:
+def source_files(frame: Any) -> SourceFiles | None:
     """Return the files of a frame whose rows all come from files on this machine; None for any other frame."""
     plan = _plan(frame)
     if plan is None:
@@ -54,11 +54,11 @@ def origin(frame: Any) -> Origin | None:
     if not all(leaf.getClass().getName().endswith(".LogicalRelation") for leaf in leaves):
         return None
     relations = [leaf.relation() for leaf in leaves]
-    found = [_files(relation) for relation in relations]
-    if None in found:
+    listings = [_files(relation) for relation in relations]
+    if None in listings:
         return None
-    paths = tuple(sorted({path for files in found for path in files or ()}))
-    return Origin(paths, "\n".join([*map(_reading, relations), *_texts(plan)])) if paths else None
+    paths = tuple(sorted({path for files in listings for path in files or ()}))
+    return SourceFiles(paths, "\n".join([*map(_reading, relations), *_texts(plan)])) if paths else None
 
 
 def _plan(frame: Any) -> Any:
@@ -87,5 +87,5 @@ def _reading(relation: Any) -> str:
 
 def _texts(plan: Any) -> list[str]:
     """The plan with the names of columns, and with their places: neither depends on the session."""
-    written = [each.treeString(True, False, NO_LIMIT, False, False) for each in (plan, plan.canonicalized())]
+    written = [tree.treeString(True, False, NO_LIMIT, False, False) for tree in (plan, plan.canonicalized())]
     return [EXPRESSION_ID.sub("#", written[0]), written[1]]

@@ -40,9 +40,9 @@ def spark_text(statement: Sql, columns: Mapping[str, str]) -> str:
 def _bottom_up(node: Sql, replaced: Callable[[Sql], Sql]) -> Sql:
     """Every node replaced, children first, so that no replacement is looked at again."""
     for child in list(node.iter_expressions()):
-        found = _bottom_up(child, replaced)
-        if found is not child:
-            child.replace(found)
+        replacement = _bottom_up(child, replaced)
+        if replacement is not child:
+            child.replace(replacement)
     return replaced(node)
 
 
@@ -72,8 +72,8 @@ def _is_small(value: Sql) -> Sql:
 def _round(node: Sql) -> Sql:
     """Half away from 0, for values that fit a BIGINT: a float minus its whole part is exact."""
     whole = exp.cast(node.this, "BIGINT")
-    rest = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0D")
-    return exp.paren(whole + exp.cast(rest, "BIGINT"))
+    fraction = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0D")
+    return exp.paren(whole + exp.cast(fraction, "BIGINT"))
 
 
 def _try_cast(node: Sql) -> Sql:

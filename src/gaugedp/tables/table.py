@@ -10,15 +10,15 @@ import numpy as np
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
+from gaugedp.tables.aggregate import Aggregate, check_values
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
-from gaugedp.tables.total import Total, check_values
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments
-    from gaugedp.tables.plan import Plan
+    from gaugedp.tables.statement import Aggregation
 
-__all__ = ["Table", "Total"]
+__all__ = ["Aggregate", "Table"]
 
 RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` gives them, to int64 numbers
 
@@ -90,10 +90,10 @@ class Table:
         kill, the same look goes on from there, with the row key that it began with. A release that was killed as it
         looked is finished by the same request with the same `key`, and is not paid again.
         """
-        asked = self._buckets.asked(count, memory_bytes, folder)
-        return replace(self, _engine=asked.limited(self._engine), _buckets=asked)
+        buckets = self._buckets.sized(count, memory_bytes, folder)
+        return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
 
-    def totals(self, totals: Sequence[Total], row_key: bytes) -> list[np.ndarray]:
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
         """Look at the rows, once, and return each total as a flat array.
 
         The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none).
@@ -109,14 +109,16 @@ class Table:
         Raises UnknownName or InvalidRequest for a wrong total, or for more than 10^7 cells times values with `each`,
         before anything is read, and UnreadableTable where the engine fails.
         """
-        from gaugedp.tables.plan import Plan
+        from gaugedp.tables.statement import Aggregation
 
         for total in totals:
             _check_total(total, self.domain)
         if not totals:
             return []
-        plan = Plan(self.domain, self.unit, self._engine.columns, tuple(totals))
-        return self._buckets.totals(plan, lambda part, key: part.arrays(self._engine.run(part.statement(key))), row_key)
+        aggregation = Aggregation(self.domain, self.unit, self._engine.columns, tuple(totals))
+        return self._buckets.totals(
+            aggregation, lambda part, key: part.arrays(self._engine.run(part.statement(key))), row_key
+        )
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the rows, once, and return (cells, steps) of those that are kept, int64, one line a row.
@@ -128,9 +130,9 @@ class Table:
         depend on nobody else. Lines are sorted by their contents, so that the order of the source tells nothing. How
         many there are does: it depends on the data.
         """
-        plan = self._listing(attributes, columns)
-        found = joined([self._engine.run(part.listing(row_key)) for part in self._buckets.parts(plan)])
-        return _parts(found, len(attributes), len(columns))
+        aggregation = self._listing(attributes, columns)
+        lines = joined([self._engine.run(part.listing(row_key)) for part in self._buckets.parts(aggregation)])
+        return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
         """Look at the rows, once, and return Σ of(cells, steps) over batches of those that are kept, int64.
@@ -140,11 +142,11 @@ class Table:
         on the lines alone. On Spark it runs where the rows are: it must be picklable, and gaugedp be installed there.
         """
         attributes, columns = names
-        plan, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
+        aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
         nothing = np.empty(0, dtype=np.int64)
         none = on_batch({name: nothing for name in on_batch.names})
-        found = [self._engine.add_up(part.listed(row_key), on_batch) for part in self._buckets.parts(plan)]
-        return sum((part.reshape(none.shape) for part in found if len(part)), none)
+        parts = [self._engine.add_up(part.listed(row_key), on_batch) for part in self._buckets.parts(aggregation)]
+        return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
         """Look at the rows, once, and return Σ x and, with `products`, Σ x xᵀ of the bounded columns.
@@ -155,20 +157,20 @@ class Table:
         """
         from gaugedp.tables.moments import Scaled
 
-        plan, scaled = self._listing([], columns), Scaled.of(self.domain, columns, bits, products)
+        aggregation, scaled = self._listing([], columns), Scaled.of(self.domain, columns, bits, products)
         if self._buckets.count > 1 or (products and len(columns) > self._engine.sql_products):
             return scaled.unpacked(self.vector_sum(([], columns), scaled, row_key))
-        return scaled.read(self._engine.run(scaled.statement(plan.listed(row_key))))
+        return scaled.read(self._engine.run(scaled.statement(aggregation.listed(row_key))))
 
-    def _listing(self, attributes: Sequence[str], columns: Sequence[str]) -> "Plan":
-        from gaugedp.tables.plan import Plan
+    def _listing(self, attributes: Sequence[str], columns: Sequence[str]) -> "Aggregation":
+        from gaugedp.tables.statement import Aggregation
 
         if len(set(columns)) < len(columns) or not (attributes or columns):
             raise InvalidRequest(f"The columns {tuple(columns)!r} cannot be listed.", "Name each once, at least one.")
-        asked = [Total(tuple(attributes)), *(Total((), column) for column in columns)]
-        for total in asked:
+        totals = [Aggregate(tuple(attributes)), *(Aggregate((), column) for column in columns)]
+        for total in totals:
             _check_total(total, self.domain)
-        return Plan(self.domain, self.unit, self._engine.columns, tuple(asked))
+        return Aggregation(self.domain, self.unit, self._engine.columns, tuple(totals))
 
     def __repr__(self) -> str:
         n = len(self.domain.attributes)
@@ -217,18 +219,18 @@ class OnBatch:
         return self.of(*_parts(batch, self.n_attributes, self.n_columns))
 
 
-def _parts(found: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+def _parts(lines: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the cells and the steps of listed rows."""
-    cells = [found[f"a{i}"] for i in range(n_attributes)]
-    return _side_by_side(cells, found), _side_by_side([found[f"s{j}"] for j in range(n_columns)], found)
+    cells = [lines[f"a{i}"] for i in range(n_attributes)]
+    return _side_by_side(cells, lines), _side_by_side([lines[f"s{j}"] for j in range(n_columns)], lines)
 
 
-def _side_by_side(columns: Sequence[np.ndarray], found: Mapping[str, np.ndarray]) -> np.ndarray:
-    n_rows = len(next(iter(found.values())))
+def _side_by_side(columns: Sequence[np.ndarray], lines: Mapping[str, np.ndarray]) -> np.ndarray:
+    n_rows = len(next(iter(lines.values())))
     return np.stack(columns, axis=1) if columns else np.empty((n_rows, 0), dtype=np.int64)
 
 
-def _check_total(total: Total, domain: Domain) -> None:
+def _check_total(total: Aggregate, domain: Domain) -> None:
     for name in total.attributes:
         domain.attribute(name)
     if len(set(total.attributes)) < len(total.attributes):

@@ -9,7 +9,7 @@ from gaugedp.queries import Workload
 from gaugedp.queries.linear import Term
 from gaugedp.queries.maps import Identity, MatrixMap
 
-_COMPARE = "Compare the categories of the domain file with the codebook; upper and lower case differ."
+_COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
 _NAMED = 3  # categories in a sentence
 
 
@@ -18,7 +18,7 @@ def about_counts(question: Workload, sides: Sequence[np.ndarray]) -> Iterator[st
     pairs = [(term, ends) for term, ends in zip(question.terms, sides, strict=True) if _counts_rows(term)]
     for term, (low, high) in pairs:
         if ((low <= 0) & (high >= 0)).all() and term.pieces[0].attributes:
-            yield f"All counts of {term.text} may be 0, by intervals that hold all at once. {_COMPARE}"
+            yield f"All counts of {term.text} may be 0, by simultaneous intervals. {_COMPARE}"
     above = {name: _above(question, pairs, name) for name in question.attributes}
     for name, sure in above.items():
         if isinstance(attribute := question.domain.attribute(name), Categories):
@@ -45,5 +45,5 @@ def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Ite
     """Name categories without a count above 0, where there are few and noise is small beside the others."""
     doubtful = np.flatnonzero(~sure)
     if 0 < len(doubtful) <= min(_NAMED, int(sure.sum())):
-        listed = ", ".join(attribute.values[one] for one in doubtful)
-        yield f"All counts of {name} = {listed} may be 0, by intervals that hold all at once. {_COMPARE}"
+        listed = ", ".join(attribute.values[place] for place in doubtful)
+        yield f"All counts of {name} = {listed} may be 0, by simultaneous intervals. {_COMPARE}"

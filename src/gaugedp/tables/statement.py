@@ -14,23 +14,23 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
-from gaugedp.tables.cells import Reading, missing_steps, other_cell, read_attribute, read_person, read_steps
+from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
-from gaugedp.tables.total import Total
 
 HALF = 2**32
 JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes first and regroup the result
 
 
 @dataclass(frozen=True)
-class Plan:
+class Aggregation:
     """The totals of one request over known columns, for a domain and a unit; `bucket` (count, index) takes a part."""
 
     domain: Domain
     unit: PrivacyUnit
     types: Mapping[str, Column]
-    totals: tuple[Total, ...]
+    totals: tuple[Aggregate, ...]
     bucket: tuple[int, int] | None = None
 
     @property
@@ -79,7 +79,7 @@ class Plan:
         """Return the array of each total, given the columns of the statement's result."""
         return [self._array(total, result) for total in self.totals]
 
-    def _places(self, total: Total) -> list[str]:
+    def _places(self, total: Aggregate) -> list[str]:
         names = [f"a{self.attributes.index(name)}" for name in total.attributes]
         return [*names, f"h{self.columns.index(total.column)}"] if total.each and total.column else names
 
@@ -99,28 +99,28 @@ class Plan:
 
     def _rows(self) -> Sql:
         """Every row in question: its cells `a<i>`, its steps `s<j>` (NULL where missing) and its person."""
-        chosen, readings, conditions = [], [], []
+        columns, readings, conditions = [], [], []
         for i, name in enumerate(self.attributes):
-            reading, other = self._attribute(name, f"x{i}")
+            reading, fallback = self._attribute(name, f"x{i}")
             readings.append(reading)
-            chosen.append((reading.kept() if other is None else reading.otherwise(other)).as_(f"a{i}"))
-            conditions += [reading.inside] if other is None else []
+            columns.append((reading.kept() if fallback is None else reading.otherwise(fallback)).as_(f"a{i}"))
+            conditions += [reading.inside] if fallback is None else []
         for j, name in enumerate(self.columns):
             reading, missing = self._column(name, f"y{j}")
             readings.append(reading)
-            chosen.append(reading.otherwise(missing).as_(f"s{j}"))
+            columns.append(reading.otherwise(missing).as_(f"s{j}"))
         if self.unit.column is not None:
             readings.append(read_person(self.types[self.unit.column], PERSON))
-            chosen.append(exp.column(PERSON))
+            columns.append(exp.column(PERSON))
             conditions.append(readings[-1].inside)
-        rows = over(_source(readings), *chosen or [exp.convert(1).as_("one")], name="source_columns")
+        rows = over(_source(readings), *columns or [exp.convert(1).as_("one")], name="source_columns")
         return rows.where(*conditions, copy=False) if conditions else rows
 
-    def _attribute(self, name: str, alias: str) -> tuple[Reading, int | None]:
+    def _attribute(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         attribute = self.domain.attribute(name)
         return read_attribute(attribute, self.types[name], alias), other_cell(attribute)
 
-    def _column(self, name: str, alias: str) -> tuple[Reading, int | None]:
+    def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         bounded = self.domain.column(name)
         return read_steps(bounded, self.types[name], alias), missing_steps(bounded)
 
@@ -144,10 +144,10 @@ class Plan:
         listed = {name: size for name, size in self.places.items() if name.startswith("h")}
         if not listed:
             return rows
-        kept = [f"a{i}" for i in range(len(self.attributes))] + [f"s{j}" for j in range(len(self.columns))]
+        columns = [f"a{i}" for i in range(len(self.attributes))] + [f"s{j}" for j in range(len(self.columns))]
         steps = {name: exp.column(f"s{name[1:]}") for name in listed}
         values = [exp.func("COALESCE", steps[name], exp.convert(size - 1)).as_(name) for name, size in listed.items()]
-        return over(rows, *kept, *values)
+        return over(rows, *columns, *values)
 
     def _added(self) -> dict[str, Sql]:
         """What is added up: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
@@ -170,42 +170,45 @@ class Plan:
         result.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return result
 
-    def _array(self, total: Total, result: Mapping[str, np.ndarray]) -> np.ndarray:
-        chosen = self._chosen(total, result)
+    def _array(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
+        in_group = self._chosen(total, result)
         names, sizes = list(self.places), self.places
-        codes = tuple(result[f"cell{names.index(name)}"][chosen] for name in self._places(total))
+        codes = tuple(result[f"cell{names.index(name)}"][in_group] for name in self._places(total))
         shape = [sizes[name] for name in self._places(total)]
-        values = self._values(total, result, chosen)
+        values = self._values(total, result, in_group)
         flat = np.full(shape, 0, dtype=values.dtype)
         flat[codes if codes else ...] = values if codes else values.sum()
         return (flat[..., :-1] if total.each else flat).reshape(-1)  # without the rows that have no value
 
-    def _chosen(self, total: Total, result: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _chosen(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rows of the result that belong to the grouping of `total`."""
-        chosen = np.ones(len(result["n"]), dtype=bool)
+        in_group = np.ones(len(result["n"]), dtype=bool)
         for i, name in enumerate(self.places):
-            chosen &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
-        return chosen
+            in_group &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
+        return in_group
 
-    def _values(self, total: Total, result: Mapping[str, np.ndarray], chosen: np.ndarray) -> np.ndarray:
+    def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
         if total.column is None or total.each:
-            return result["n"][chosen]
+            return result["n"][in_group]
         j, bounded = self.columns.index(total.column), self.domain.column(total.column)
-        n_present = result[f"present{j}"][chosen]
+        n_present = result[f"present{j}"][in_group]
         if total.present:
             return n_present
-        steps = result[f"sum{j}_high"][chosen].astype(object) * HALF + result[f"sum{j}_low"][chosen].astype(object)
+        steps = result[f"sum{j}_high"][in_group].astype(object) * HALF + result[f"sum{j}_low"][in_group].astype(object)
         return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
 
 
-def _source(readings: Sequence[Reading]) -> Sql:
+def _source(readings: Sequence[ColumnExpression]) -> Sql:
     reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
     return exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
 
 
 def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
     """A number of rows as it is; a sum, which is not negative, in two halves."""
-    known = exp.func("COALESCE", add, exp.convert(0))
+    number = exp.func("COALESCE", add, exp.convert(0))
     if not name.startswith("sum"):
-        return [exp.cast(known, "BIGINT").as_(name)]
-    return [exp.cast(known // HALF, "BIGINT").as_(f"{name}_high"), exp.cast(known % HALF, "BIGINT").as_(f"{name}_low")]
+        return [exp.cast(number, "BIGINT").as_(name)]
+    return [
+        exp.cast(number // HALF, "BIGINT").as_(f"{name}_high"),
+        exp.cast(number % HALF, "BIGINT").as_(f"{name}_low"),
+    ]

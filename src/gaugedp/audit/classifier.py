@@ -26,23 +26,22 @@ def likelihood_ratios(labels: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -
 def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndarray:
     """Return the linear score of a ridge logistic regression of the side, learned on the runs `learn`."""
     rows = _standard(values, values[learn])
-    known, wanted = rows[learn], is_a[learn].astype(float)
+    training, labels = rows[learn], is_a[learn].astype(float)
     weights, bias = np.zeros(rows.shape[1]), 0.0
     for _ in range(_STEPS):
-        step = _newton(known, wanted, weights, bias)
+        step = _newton(training, labels, weights, bias)
         weights, bias = weights + step[:-1], bias + step[-1]
         if np.abs(step).max() < 1e-6:
             break
-    score: np.ndarray = rows @ weights
-    return score
+    return rows @ weights
 
 
-def _newton(rows: np.ndarray, wanted: np.ndarray, weights: np.ndarray, bias: float) -> np.ndarray:
+def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: float) -> np.ndarray:
     """Return a Newton step, cut in length, for the weights and the bias."""
     share = 1 / (1 + np.exp(-np.clip(rows @ weights + bias, -30, 30)))
     curvature = share * (1 - share) + 1e-9
     design = np.hstack([rows, np.ones((len(rows), 1))])
-    slope = design.T @ (wanted - share) - _RIDGE * np.append(weights, 0.0)
+    slope = design.T @ (labels - share) - _RIDGE * np.append(weights, 0.0)
     step: np.ndarray = np.linalg.solve((design.T * curvature) @ design + _RIDGE * np.eye(design.shape[1]), slope)
     return step * min(1.0, 5 / max(float(np.abs(step).max()), 1e-300))
 

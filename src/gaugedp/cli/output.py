@@ -1,17 +1,22 @@
-"""What a command hands over once it is paid for: files, then what is printed, and the account in a line."""
+"""What a command writes: files that replace others only when complete, then what is printed, and the account."""
 
+import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
 from gaugedp.cli.stage import stage
+from gaugedp.entropy import system_rng
 from gaugedp.errors import GaugedpError
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Ledger
+from gaugedp.ledger.account import check_text
 
 
 @contextmanager
@@ -42,7 +47,7 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
     """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
     now = account if stored is None else {**account, **_balance(stored)}
     if stored is None:
-        click.echo(f"The same again costs nothing with --key {shlex.quote(stage.key)}; without it, it is paid anew.")
+        click.echo(f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
     click.echo(
         f"Spent {rounded_up(now['spent'])} of {rounded_up(now['budget'])}; "
         f"{rounded_left(now['remaining'], now['budget'])} is left. "
@@ -53,3 +58,39 @@ def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
 def _balance(ledger: Ledger) -> dict[str, Any]:
     last = ledger.entries()[-1]
     return {**ledger.balance, "entry": last.number, "tip": last.tip}
+
+
+def checked_key(key: str | None) -> str:
+    """Return the key of a request, a new one where none is given."""
+    if key is None:
+        return system_rng().bytes(16).hex()
+    check_text("The key", key)
+    return key
+
+
+def write_beside(path: Path, write: Callable[[Path], None]) -> None:
+    """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is.
+
+    That a file was there already is told: it may have held what was paid for.
+    """
+    target, was_there = path.resolve(), path.exists()
+    if was_there and not target.is_file():
+        write(target)
+        return
+    descriptor, name = tempfile.mkstemp(prefix=".gaugedp-", dir=target.parent)
+    os.close(descriptor)
+    part = Path(name)
+    try:
+        write(part)
+        part.chmod(target.stat().st_mode if was_there else 0o666 & ~_umask())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    if was_there:
+        click.echo(f"{path} was there before, and was written over.", err=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

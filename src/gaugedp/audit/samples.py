@@ -13,7 +13,7 @@ from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, is_integer
+from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, is_integer
 from gaugedp.mechanisms.selection import Selection
 
 _MOST_NUMBERS = 5 * 10**7
@@ -42,12 +42,12 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy,
         return _with_noise(mechanism, answers, is_a, rng, progress)
     if isinstance(mechanism, Selection):
         mechanism.in_steps(answers[0])  # refuses what it cannot read
+    if isinstance(mechanism, Mechanism | Selection):
         check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
-    if hasattr(mechanism, "draw"):
-        return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
     if isinstance(mechanism, Mechanism):
-        check_neighbours(mechanism.body, np.subtract(answers[1], answers[0]))
         return Runs(is_a, of_objects(_finished(mechanism, answers, is_a, rng, progress)))
+    if isinstance(mechanism, Calibrated):
+        return Runs(is_a, _drawn(mechanism, answers, is_a, rng))
     if not callable(mechanism):
         raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
     return Runs(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
@@ -55,15 +55,15 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy,
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
     """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
-    known = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
-    if any(row.size and np.isnan(row).all() for row in known):
-        raise InvalidRequest("One of the answers is NaN, no number.", "Give the answers of two neighbouring tables.")
-    if len(known) == 2 and known[0].shape != known[1].shape:
+    numeric = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
+    if any(row.size and np.isnan(row).all() for row in numeric):
+        raise InvalidRequest("One of the answers is NaN.", "Give the answers of two neighbouring tables.")
+    if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
-            f"The answers have the shapes {known[0].shape} and {known[1].shape}.",
+            f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
             "Give two answers of one shape; a function of tables can be one of 0 and 1, which picks a table.",
         )
-    if answer_a is answer_b or (len(known) == 2 and np.array_equal(known[0], known[1], equal_nan=True)):
+    if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
             "The two answers are equal: nothing could be told apart.", "Give the answers of two neighbouring tables."
         )
@@ -81,7 +81,7 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
     """Return neighbours' answers on the mechanism's lattice, in steps; refuse answers that are no neighbours'."""
     if any(_numbers(answer) is None for answer in answers):
         raise InvalidRequest(
-            "The answers are no numbers.",
+            "The answers are not numbers.",
             f"Give {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",
         )
     rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
@@ -108,11 +108,10 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
 
 def reach(mechanism: Any, answers: tuple[Any, Any]) -> float:
     """Return how far apart answers are, over the farthest that neighbours' can be; 1 where no body says it."""
-    body = getattr(mechanism, "body", None)
-    if not isinstance(mechanism, AdditiveNoise | Selection) or not isinstance(body, Body):
+    if not isinstance(mechanism, AdditiveNoise | Selection):
         return 1.0
     difference = np.subtract(*(np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers))
-    return min(1.0, float(body.gauge(difference[None])[0]))
+    return min(1.0, float(mechanism.body.gauge(difference[None])[0]))
 
 
 def check_neighbours(body: Body, difference: np.ndarray) -> None:
@@ -120,7 +119,7 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     distance = float(body.gauge(difference[None].astype(float))[0])
     if not distance <= 1 + _SLACK:
         raise InvalidRequest(
-            f"The answers are no neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
+            f"The answers are not neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
             "Give two answers whose difference lies in mechanism.body.",
         )
 
@@ -144,9 +143,9 @@ def _drawn(mechanism: Any, answers: tuple[Any, Any], is_a: np.ndarray, rng: Entr
         np.asarray(_guarded(partial(mechanism.draw, size=count, rng=rng), answer, name))
         for answer, count, name in zip(answers, counts, "ab", strict=True)
     ]
-    found = np.empty((len(is_a), *parts[0].shape[1:]))
-    found[is_a], found[~is_a] = parts
-    return of_array(found)
+    outputs = np.empty((len(is_a), *parts[0].shape[1:]))
+    outputs[is_a], outputs[~is_a] = parts
+    return of_array(outputs)
 
 
 def _finished(
@@ -160,15 +159,15 @@ def _finished(
 def _called(
     mechanism: Callable[[Any], Any], answers: tuple[Any, Any], is_a: np.ndarray, progress: Progress
 ) -> list[Any]:
-    found: list[Any] = []
+    outputs: list[Any] = []
     every = max(1, len(is_a) // 100)
     for side in is_a.tolist():
-        if len(found) % every == 0:
-            progress(len(found) / len(is_a))
-        found.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
-        if len(found) == 1:
-            check_readable(found[0])  # before an hour of runs
-    return found
+        if len(outputs) % every == 0:
+            progress(len(outputs) / len(is_a))
+        outputs.append(_guarded(mechanism, answers[0], "a") if side else _guarded(mechanism, answers[1], "b"))
+        if len(outputs) == 1:
+            check_readable(outputs[0])  # before an hour of runs
+    return outputs
 
 
 def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:

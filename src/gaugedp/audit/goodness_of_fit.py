@@ -21,10 +21,10 @@ _LAGS = (1, 2, 7)
 _MOST_COLUMNS = 24
 
 
-def together(p_values: Iterable[float]) -> float:
+def union_bound(p_values: Iterable[float]) -> float:
     """Return the least p-value times their number: one for all, by the union bound; 1 where there is none."""
-    found = list(p_values)
-    return min(1.0, len(found) * min(found)) if found else 1.0
+    values = list(p_values)
+    return min(1.0, len(values) * min(values)) if values else 1.0
 
 
 def two_sided(z: float) -> float:
@@ -32,9 +32,9 @@ def two_sided(z: float) -> float:
     return 1.0 if math.isnan(z) else float(2 * scipy.special.ndtr(-abs(z)))
 
 
-def some(n: int, most: int = _MOST_COLUMNS) -> np.ndarray:
+def some(n: int, limit: int = _MOST_COLUMNS) -> np.ndarray:
     """Return at most so many places among n, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+    return np.unique(np.linspace(0, n - 1, min(n, limit)).astype(int))
 
 
 # -- one law -----------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
     reach, stride = _grid(law)
     expected, width = probabilities(law, reach, stride) * len(draws), reach // stride
     draws = np.sign(draws) * -(-np.abs(draws) // stride)
-    most = max(_IN_A_BIN, len(draws) / 60)
-    edges = np.searchsorted(np.cumsum(expected), np.arange(_IN_A_BIN, len(draws) - _IN_A_BIN + 1, most))
+    per_bin = max(_IN_A_BIN, len(draws) / 60)
+    edges = np.searchsorted(np.cumsum(expected), np.arange(_IN_A_BIN, len(draws) - _IN_A_BIN + 1, per_bin))
     edges = np.unique(np.concatenate([[0], edges + 1]))
     edges = edges[edges <= 2 * width]
     counts = np.bincount(np.clip(draws + width, 0, 2 * width).astype(int), minlength=2 * width + 1)
@@ -68,19 +68,19 @@ def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
     return chi_square(np.add.reduceat(counts, edges), np.add.reduceat(expected, edges))
 
 
-def chi_square(observed: np.ndarray, wanted: np.ndarray) -> float:
+def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
     """Return Pearson's p-value (CLT) of counts, and that of the small bins together, by the binomial law.
 
     The bins that expect less than 50 are one; where even that one expects less, it is left to the binomial law alone.
     """
-    seen, due = _joined(observed, wanted)
+    counts, due = _joined(observed, expected)
     n, few = round(float(due.sum())), due < _LEAST
-    alone = [_binomial(int(seen[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []
-    seen, due = seen[~few], due[~few]
+    alone = [_binomial(int(counts[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []
+    counts, due = counts[~few], due[~few]
     if len(due) < 2:
-        return together(alone)
-    due = due * (seen.sum() / due.sum())
-    return together([*alone, float(scipy.special.chdtrc(len(due) - 1, ((seen - due) ** 2 / due).sum()))])
+        return union_bound(alone)
+    due = due * (counts.sum() / due.sum())
+    return union_bound([*alone, float(scipy.special.chdtrc(len(due) - 1, ((counts - due) ** 2 / due).sum()))])
 
 
 def _binomial(count: int, n: int, share: float) -> float:
@@ -91,14 +91,14 @@ def _binomial(count: int, n: int, share: float) -> float:
     return min(1.0, 2 * min(below, above))
 
 
-def _joined(observed: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return both with the bins that expect less than 50 joined into one."""
-    order = np.argsort(wanted, kind="stable")
-    due, seen = wanted[order].astype(float), observed[order].astype(float)
+    order = np.argsort(expected, kind="stable")
+    due, counts = expected[order].astype(float), observed[order].astype(float)
     head = int((due < _LEAST).sum())
     if not head:
-        return seen, due
-    return np.append(seen[:head].sum(), seen[head:]), np.append(due[:head].sum(), due[head:])
+        return counts, due
+    return np.append(counts[:head].sum(), counts[head:]), np.append(due[:head].sum(), due[head:])
 
 
 def size(draws: np.ndarray, law: SymmetricLaw) -> float:
@@ -111,9 +111,9 @@ def size(draws: np.ndarray, law: SymmetricLaw) -> float:
 
 def _rare(draws: np.ndarray, law: SymmetricLaw) -> float:
     """Return a bound on P(so many draws are not 0) for a law that hardly ever gives anything else."""
-    other = int(np.count_nonzero(draws))
+    n_nonzero = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))
-    return min(1.0, 2 * float(scipy.special.bdtrc(other - 1, len(draws), share))) if other else 1.0
+    return min(1.0, 2 * float(scipy.special.bdtrc(n_nonzero - 1, len(draws), share))) if n_nonzero else 1.0
 
 
 def sign(draws: np.ndarray) -> float:
@@ -128,7 +128,7 @@ def mean_squares(rows: np.ndarray, variances: np.ndarray) -> float:
     errors = squares.std(axis=0) / math.sqrt(len(rows))
     gaps = squares.mean(axis=0) - variances
     unmoved = (errors == 0) & (np.abs(gaps) * len(rows) < 20)  # never seen to move, and hardly ever due to
-    return together(
+    return union_bound(
         two_sided(gap / max(error, 1e-300)) for gap, error in zip(gaps[~unmoved], errors[~unmoved], strict=True)
     )
 
@@ -144,52 +144,52 @@ def follows(values: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) -> floa
 # -- two samples -------------------------------------------------------------------------------------
 
 
-def same_law(one: np.ndarray, other: np.ndarray) -> float:
+def same_law(first: np.ndarray, second: np.ndarray) -> float:
     """Return a bound on the two-sample Kolmogorov p-value, 4·exp(−n·D²) for two samples of one size n.
 
     Wei and Dudley 2012 (theorem 1) have e in place of 4.
     """
-    both = np.sort(np.concatenate([one, other]))
-    ends = [np.searchsorted(np.sort(part), both, side="right") / len(part) for part in (one, other)]
+    both = np.sort(np.concatenate([first, second]))
+    ends = [np.searchsorted(np.sort(part), both, side="right") / len(part) for part in (first, second)]
     distance = float(np.abs(ends[0] - ends[1]).max())
-    return min(1.0, 4 * math.exp(-2 * len(one) * len(other) / (len(one) + len(other)) * distance**2))
+    return min(1.0, 4 * math.exp(-2 * len(first) * len(second) / (len(first) + len(second)) * distance**2))
 
 
-def same_mean(one: np.ndarray, other: np.ndarray) -> float:
+def same_mean(first: np.ndarray, second: np.ndarray) -> float:
     """Return the p-value (CLT) of equal means of two samples."""
-    error = math.sqrt(float(one.var()) / len(one) + float(other.var()) / len(other))
-    return two_sided((float(one.mean()) - float(other.mean())) / max(error, 1e-300))
+    error = math.sqrt(float(first.var()) / len(first) + float(second.var()) / len(second))
+    return two_sided((float(first.mean()) - float(second.mean())) / max(error, 1e-300))
 
 
 # -- independence ------------------------------------------------------------------------------------
 
 
-def correlation(one: np.ndarray, other: np.ndarray, odd: tuple[np.ndarray, np.ndarray] | None = None) -> float:
+def correlation(first: np.ndarray, second: np.ndarray, odd: tuple[np.ndarray, np.ndarray] | None = None) -> float:
     """Return the p-value (CLT) of no correlation; 1 where one of them never varies.
 
     Where both hardly ever leave their commonest value, how often they do together has no normal law: the p-value is
-    then a bound for that count. `one` may be the same series as `other`, some places later. `odd` says where they
+    then a bound for that count. `first` may be the same series as `second`, some places later. `odd` says where they
     leave it, if the commonest value is not their median.
     """
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 1.0
-    rare = (one != np.median(one), other != np.median(other)) if odd is None else odd
+    rare = (first != np.median(first), second != np.median(second)) if odd is None else odd
     counts = [float(values.sum()) for values in rare]
-    if max(counts) < len(one) / 2 and counts[0] * counts[1] / len(one) < _RARE:
+    if max(counts) < len(first) / 2 and counts[0] * counts[1] / len(first) < _RARE:
         return _coincidences(*rare)
-    if min(counts) < _IN_A_BIN < len(one) / 2:
+    if min(counts) < _IN_A_BIN < len(first) / 2:
         return 1.0
-    return two_sided(float(np.corrcoef(one, other)[0, 1]) * math.sqrt(len(one)))
+    return two_sided(float(np.corrcoef(first, second)[0, 1]) * math.sqrt(len(first)))
 
 
-def _coincidences(one: np.ndarray, other: np.ndarray) -> float:
+def _coincidences(first: np.ndarray, second: np.ndarray) -> float:
     """Return a bound on the p-value of how often both are True, given how often each is.
 
     For independent columns the count is hypergeometric, and P(X ≥ c) ≤ e^{−m}(em/c)^c for c above its mean m
     (Hoeffding 1963, theorems 1 and 4). Pairs of a series with itself overlap: they are two classes of pairs that do
     not, one of which has half of the count; twice the bound for half of m and c holds for both.
     """
-    mean, count = float(one.sum()) * float(other.sum()) / len(one) / 2, float((one & other).sum()) / 2
+    mean, count = float(first.sum()) * float(second.sum()) / len(first) / 2, float((first & second).sum()) / 2
     if count <= mean:
         return 1.0
     return min(1.0, 2 * math.exp(count - mean - count * math.log(count / mean)))
@@ -198,7 +198,7 @@ def _coincidences(one: np.ndarray, other: np.ndarray) -> float:
 def independence(draws: np.ndarray) -> float:
     """Return one p-value for no correlation between coordinates, their sizes, and neighbouring numbers of all draws."""
     columns = draws[:, some(draws.shape[1])].astype(float)
-    return together(_independence(f(columns), f(draws.astype(float))) for f in (np.asarray, np.abs))
+    return union_bound(_independence(f(columns), f(draws.astype(float))) for f in (np.asarray, np.abs))
 
 
 def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
@@ -208,14 +208,14 @@ def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
     odd = (rows != np.median(rows, axis=0)).ravel()
     lags = sorted({*_LAGS, rows.shape[1]})
     later = [correlation(series[lag:], series[:-lag], (odd[lag:], odd[:-lag])) for lag in lags]
-    return together([correlation(*pair) for pair in combinations(columns.T, 2)] + later)
+    return union_bound([correlation(*pair) for pair in combinations(columns.T, 2)] + later)
 
 
 def succession(draws: np.ndarray) -> float:
     """Return one p-value for no correlation between successive draws (rows), in each coordinate and its size."""
     columns = draws[:, some(draws.shape[1], 8)].T.astype(float)
     pairs = [(column[lag:], column[:-lag]) for column in columns for lag in _LAGS]
-    return together(correlation(f(one), f(other)) for one, other in pairs for f in (np.asarray, np.abs))
+    return union_bound(correlation(f(later), f(earlier)) for later, earlier in pairs for f in (np.asarray, np.abs))
 
 
 def repeats(draws: np.ndarray, chance: float) -> float:
@@ -225,14 +225,14 @@ def repeats(draws: np.ndarray, chance: float) -> float:
     Markov's inequality. A generator with one byte of seed repeats itself once in 256.
     """
     half = len(draws) // 2
-    found = []
-    for one, other in ((draws[: 2 * half : 2], draws[1 : 2 * half : 2]), (draws[:half], draws[half : 2 * half])):
-        equal = int((one == other).all(axis=1).sum())
-        found.append(float(scipy.special.bdtrc(equal - 1, half, chance)) if equal else 1.0)
+    p_values = []
+    for first, second in ((draws[: 2 * half : 2], draws[1 : 2 * half : 2]), (draws[:half], draws[half : 2 * half])):
+        equal = int((first == second).all(axis=1).sum())
+        p_values.append(float(scipy.special.bdtrc(equal - 1, half, chance)) if equal else 1.0)
     counts = np.unique(draws, axis=0, return_counts=True)[1].astype(float)
     pairs = float((counts * (counts - 1)).sum()) / 2
-    found.append(chance * len(draws) * (len(draws) - 1) / 2 / pairs if pairs else 1.0)
-    return together(found)
+    p_values.append(chance * len(draws) * (len(draws) - 1) / 2 / pairs if pairs else 1.0)
+    return union_bound(p_values)
 
 
 def chance_of_equals(law: Law) -> float:
@@ -241,9 +241,9 @@ def chance_of_equals(law: Law) -> float:
     In a block of `stride` places no probability is above the mean of the block before it.
     """
     reach, stride = _grid(law)
-    found = probabilities(law, reach, stride)
-    middle = len(found) // 2
-    upper = found[middle + 1 :]
-    highest = np.concatenate([found[middle : middle + 1], upper[:-1] / stride])
-    exact = (found**2).sum() if stride == 1 else found[middle] ** 2 + 2 * (upper * highest).sum()
+    masses = probabilities(law, reach, stride)
+    middle = len(masses) // 2
+    upper = masses[middle + 1 :]
+    highest = np.concatenate([masses[middle : middle + 1], upper[:-1] / stride])
+    exact = (masses**2).sum() if stride == 1 else masses[middle] ** 2 + 2 * (upper * highest).sum()
     return min(1.0, float(exact) * (1 + 1e-9))

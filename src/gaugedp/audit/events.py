@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp.audit.binomial import Guesses, estimated_shares
+from gaugedp.audit.clopper_pearson import Guesses, estimated_shares
 
 _MOST_ENDS = 46  # thresholds that are tried for each end
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
@@ -57,27 +57,27 @@ def best_rules(
     The first by Wilson bounds at so many deviations, see `best_of`; the second by its evidence.
     """
     tails = _Tails(values, is_a)
-    found = [rule for point in points for rule in tails.best(point, deviations)]
-    return best_of(found, len(points)), rarest_of(found)
+    rules = [rule for point in points for rule in tails.best(point, deviations)]
+    return best_of(rules, len(points)), rarest_of(rules)
 
 
-def rarest_of(found: Sequence[Rule]) -> Rule | None:
+def rarest_of(rules: Sequence[Rule]) -> Rule | None:
     """Return the rare rule with the most evidence; None where there is none."""
-    return max((rule for rule in found if rule.evidence > 0), key=lambda rule: rule.evidence, default=None)
+    return max((rule for rule in rules if rule.evidence > 0), key=lambda rule: rule.evidence, default=None)
 
 
-def best_of(found: Sequence[Rule], n_points: int) -> Rule:
+def best_of(rules: Sequence[Rule], n_points: int) -> Rule:
     """Return the rule with the largest bound, for one point; the first of equals.
 
     For several: with the largest surprise where that is 2.5 deviations or more, else with the largest share bound/ε
     of what is claimed; of equal shares, as where nothing would be proved, with the largest surprise.
     """
     if n_points == 1:
-        return max(found, key=lambda rule: rule.bound)
-    boldest = max(found, key=lambda rule: rule.surprise)
+        return max(rules, key=lambda rule: rule.bound)
+    boldest = max(rules, key=lambda rule: rule.surprise)
     if boldest.surprise >= 2.5:
         return boldest
-    return max(found, key=lambda rule: (max(rule.bound, 0.0) / max(rule.point.epsilon, 0.1), rule.surprise))
+    return max(rules, key=lambda rule: (max(rule.bound, 0.0) / max(rule.point.epsilon, 0.1), rule.surprise))
 
 
 class _Tails:
@@ -104,14 +104,14 @@ class _Tails:
         start = np.append(self.starts, self.n)
         stop = np.append(self.stops, 0)
         start, stop = (grid.ravel() for grid in np.meshgrid(start, stop, indexing="ij"))
-        kept = stop <= start
-        always = np.concatenate([np.zeros(kept.sum(), dtype=bool), np.ones(len(self.starts), dtype=bool)])
-        start, stop = np.append(start[kept], self.starts), np.append(stop[kept], self.starts)
+        disjoint = stop <= start
+        always = np.concatenate([np.zeros(disjoint.sum(), dtype=bool), np.ones(len(self.starts), dtype=bool)])
+        start, stop = np.append(start[disjoint], self.starts), np.append(stop[disjoint], self.starts)
         upper_a, lower_a = self.of_a[-1] - self.of_a[start], self.of_a[stop]
         guessed = self.n - start + stop
         right = upper_a + stop - lower_a
         sides = np.where(always, 2, (start < self.n).astype(int) + (stop > 0))
-        twice = [np.concatenate([one, one]) for one in (guessed, sides, always, start, stop)]
+        twice = [np.concatenate([column, column]) for column in (guessed, sides, always, start, stop)]
         is_upper = np.repeat([True, False], len(right))
         return np.concatenate([right, guessed - right]), twice[0], twice[1], twice[2], twice[3], twice[4], is_upper
 
@@ -126,8 +126,8 @@ class _Tails:
         surprise = (right - guessed * allowed) / np.sqrt(np.maximum(guessed * allowed * (1 - allowed), 1.0))
         enough = guessed >= min(40, 0.02 * self.n)
         surprise = np.where(enough & np.isfinite(extra), surprise, -np.inf)
-        found = evidence(right, guessed, _allowed(point, self._extra(point, 1.0, guessed, *kind)))
-        return bound, surprise, np.where(guessed <= _RARE * self.n, found, 0.0)
+        exponents = evidence(right, guessed, _allowed(point, self._extra(point, 1.0, guessed, *kind)))
+        return bound, surprise, np.where(guessed <= _RARE * self.n, exponents, 0.0)
 
     def _extra(self, point: Point, deviations: float, guessed: np.ndarray, *kind: np.ndarray) -> np.ndarray:
         """Return δ·sides/(2g), the rate g of guessing by Wilson's bound; infinity where there is no guess."""
@@ -139,7 +139,7 @@ class _Tails:
         return extra
 
     def _rule(self, place: int, point: Point, counts: tuple[np.ndarray, ...], measured: tuple[np.ndarray, ...]) -> Rule:
-        always, start, stop, upper_is_a = (one[place] for one in counts[3:])
+        always, start, stop, upper_is_a = (column[place] for column in counts[3:])
         high = float(self.values[start]) if start < self.n else np.inf
         low = float(self.values[stop - 1]) if stop > 0 and not always else -np.inf
         return Rule(point, high, low, bool(upper_is_a), bool(always), *(float(measure[place]) for measure in measured))
@@ -152,8 +152,8 @@ def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.
     """
     share = np.divide(right, guessed, out=np.zeros(len(guessed)), where=guessed > 0)
     apart = scipy.special.rel_entr(share, allowed) + scipy.special.rel_entr(1 - share, 1 - allowed)
-    found: np.ndarray = np.where(share > allowed, guessed * apart, 0.0)
-    return found
+    exponents: np.ndarray = np.where(share > allowed, guessed * apart, 0.0)
+    return exponents
 
 
 def _allowed(point: Point, extra: np.ndarray) -> np.ndarray:

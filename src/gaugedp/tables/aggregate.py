@@ -1,4 +1,4 @@
-"""What is asked of a table."""
+"""What is aggregated over the rows of a table."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ MOST_VALUES = 10**7  # cells times values of a column that are counted one by on
 
 
 @dataclass(frozen=True)
-class Total:
-    """One total for every cell of `attributes`: the number of rows, or, of the rows that have a value in `column`,
+class Aggregate:
+    """One number for every cell of `attributes`: the number of rows, or, of the rows that have a value in `column`,
     their number (`present`), the number at each value low … high of the column (`each`), or the sum of their centred
     values, in half steps.
     """
@@ -21,10 +21,10 @@ class Total:
     each: bool = False
 
 
-def check_values(domain: Domain, total: Total) -> None:
+def check_values(domain: Domain, total: Aggregate) -> None:
     """Refuse more values of a column than can be counted one by one, in all cells together."""
     if total.column is None:
-        raise InvalidRequest("Values are counted of no column.", "Name the bounded column.")
+        raise InvalidRequest("The values to count have no column.", "Name the bounded column.")
     bounded = domain.column(total.column)
     size = domain.n_cells(total.attributes) * (bounded.high_steps - bounded.low_steps + 1)
     if size > MOST_VALUES:

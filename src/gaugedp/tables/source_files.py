@@ -8,7 +8,7 @@ from gaugedp.tables.refusals import unfinished
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceFiles:
     """Files on this machine, and the `recipe` by which rows are made of them, "" where a row of a file is a row."""
 
     paths: tuple[Path, ...]
@@ -27,7 +27,7 @@ class Origin:
 
 def _state(path: Path) -> str:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         raise unfinished() from None
-    return f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.audit.learned import likelihood_ratios, logistic, separated
+from gaugedp.audit.classifier import likelihood_ratios, logistic, separated
 from gaugedp.audit.outputs import Outputs
 
 Scores = dict[str, np.ndarray]
@@ -27,13 +27,13 @@ def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple
     """
     values = outputs.finite
     order = separated(values[learn], is_a[learn])
-    found = {f"coordinate {place}": values[:, place] for place in order[:_MOST_COORDINATES]}
-    found |= _against(values, outputs.shape, answers)
-    found |= _floating(values[:, order[:_MOST_COORDINATES]])
-    found |= _learned(values, is_a, learn, order)
+    by_name = {f"coordinate {place}": values[:, place] for place in order[:_MOST_COORDINATES]}
+    by_name |= _against(values, outputs.shape, answers)
+    by_name |= _floating(values[:, order[:_MOST_COORDINATES]])
+    by_name |= _learned(values, is_a, learn, order)
     for name, labels in {"equal outputs": outputs.keys, "kind of output": outputs.kinds, **outputs.texts}.items():
-        found[f"likelihood ratio of {name}"] = likelihood_ratios(labels, is_a, learn)
-    return {name: score for name, score in found.items() if np.ptp(score) > 0}
+        by_name[f"likelihood ratio of {name}"] = likelihood_ratios(labels, is_a, learn)
+    return {name: score for name, score in by_name.items() if np.ptp(score) > 0}
 
 
 def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.ndarray) -> Scores:
@@ -66,32 +66,32 @@ def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[A
     if low.size != values.shape[1]:
         return {}
     near_a, near_b = values - low.ravel(), values - high.ravel()
-    found = {"projection on b − a": values @ (high - low).ravel()}
+    by_name = {"projection on b − a": values @ (high - low).ravel()}
     for norm in _NORMS:
-        found[f"ℓ_{norm:g} norm of y − a less that of y − b"] = np.linalg.norm(near_a, norm, axis=1) - np.linalg.norm(
+        by_name[f"ℓ_{norm:g} norm of y − a less that of y − b"] = np.linalg.norm(near_a, norm, axis=1) - np.linalg.norm(
             near_b, norm, axis=1
         )
-    return found
+    return by_name
 
 
 def _quadratic(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> Scores:
     """Return yᵀ(b − a)y, and how far yᵀay and yᵀby are from the top, as logarithms of ratios: for eigenvectors y."""
     of_a, of_b = (np.einsum("ni,ij,nj->n", values, matrix, values) for matrix in (low, high))
-    found = {"quadratic form of b − a": of_b - of_a}
+    by_name = {"quadratic form of b − a": of_b - of_a}
     unit = float(np.linalg.norm(high - low, 2))
     tops = [float(np.linalg.norm(matrix, 2)) * (values**2).sum(axis=1) for matrix in (low, high)]
     for share in _SHARES if unit > 0 else ():
         below_a, below_b = (np.abs(top - form) + share * unit for top, form in zip(tops, (of_a, of_b), strict=True))
-        found[f"log ratio of distances below the top, plus {share:g}"] = np.log(below_a / below_b)
-    return found
+        by_name[f"log ratio of distances below the top, plus {share:g}"] = np.log(below_a / below_b)
+    return by_name
 
 
 def _numbers(answer: Any) -> np.ndarray | None:
     try:
-        found = np.asarray(answer)
+        numbers = np.asarray(answer)
     except ValueError:  # rows of unlike lengths
         return None
-    return found.astype(float) if found.dtype.kind in "biuf" else None
+    return numbers.astype(float) if numbers.dtype.kind in "biuf" else None
 
 
 def _floating(values: np.ndarray) -> Scores:
@@ -100,11 +100,11 @@ def _floating(values: np.ndarray) -> Scores:
         return {}
     off_grid = near_and_off_grid(values)
     lowest, trailing = _last_bits(values)
-    found = {"numbers below 1/4 and off the grid of 2^-53": off_grid.sum(axis=1).astype(float)}
+    by_name = {"numbers below 1/4 and off the grid of 2^-53": off_grid.sum(axis=1).astype(float)}
     for place in range(min(4, values.shape[1])):
-        found[f"lowest set bit of number {place}"] = lowest[:, place]
-        found[f"trailing zero bits of number {place}"] = trailing[:, place]
-    return found
+        by_name[f"lowest set bit of number {place}"] = lowest[:, place]
+        by_name[f"trailing zero bits of number {place}"] = trailing[:, place]
+    return by_name
 
 
 def near_and_off_grid(values: np.ndarray, step: float = 1 / _FINE) -> np.ndarray:

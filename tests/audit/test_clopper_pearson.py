@@ -5,9 +5,9 @@ from math import comb, exp, log
 import numpy as np
 import pytest
 
-from gaugedp.audit.binomial import Guesses, estimated_shares, lower_share, most_right, tail, upper_share
 from gaugedp.audit.canaries import one_run, one_run_p_value
-from gaugedp.audit.rules import evidence
+from gaugedp.audit.clopper_pearson import Guesses, estimated_shares, lower_share, most_right, tail, upper_share
+from gaugedp.audit.events import evidence
 
 MISSES = (0.2, 0.01)
 
