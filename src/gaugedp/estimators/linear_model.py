@@ -127,7 +127,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         self._check()
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(asked, size, len(X_read) if self.neighbours == "replace" else None)
-        count = self._count(asked, solver)
+        count = self._count(self._kept(asked, size, solver), solver)
         guarantee = count.with_rest(_guarantee(solver, count.rest))
         paid = self._pay(guarantee, asked, X_read.shape)
         with after_paying(paid):
@@ -196,6 +196,15 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             return float(self.radius)
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
+
+    def _kept(self, asked: Guarantee, size: int, solver: str) -> Guarantee:
+        """Return PureDP(ε), which implies (ε, δ), where the objective's noise is shorter by it; else what is asked for.
+
+        Not with an intercept: shares of ε for the releases beside it add up as they are, those of μ as squares.
+        """
+        if solver != "objective" or self.fit_intercept:
+            return asked
+        return min(asked, PureDP(float(self.epsilon)), key=lambda guarantee: faintness(guarantee, size, 1.0, True))
 
     def _count(self, asked: Guarantee, solver: str) -> Count:
         """Return how rows are counted: inside μ, where the rest has one μ whatever the count is, else by ε.
