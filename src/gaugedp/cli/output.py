@@ -16,7 +16,7 @@ from gaugedp.entropy import system_rng
 from gaugedp.errors import GaugedpError
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.account import check_text
+from gaugedp.ledger.header import check_text
 
 
 @contextmanager
