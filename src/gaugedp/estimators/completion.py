@@ -136,8 +136,7 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         found = model.mean + np.where(users >= 0, offsets[users], 0) + np.where(items >= 0, model.items[items], 0)
         found = found + np.where((users >= 0) & (items >= 0), (scores[users] * model.factors[items]).sum(axis=1), 0)
         low, high = self._bounds
-        predicted: np.ndarray = (low + high) / 2 + np.clip(found, -1, 1) * (high - low) / 2
-        return predicted
+        return (low + high) / 2 + np.clip(found, -1, 1) * (high - low) / 2
 
     def _check(self) -> tuple[float, float]:
         one_of(UNITS, unit=self.unit)

@@ -21,8 +21,7 @@ LEVEL = 0.95
 def held_out(n_rows: int, rng: Entropy) -> np.ndarray:
     """Return which rows are held out, shape (n,): each by coins of its own, whatever is in it."""
     numbers = rng.words(n_rows) >> np.uint64(64 - SHARE_BITS)
-    found: np.ndarray = numbers < SHARE
-    return found
+    return numbers < SHARE
 
 
 @dataclass(frozen=True)

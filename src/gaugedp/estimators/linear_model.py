@@ -175,8 +175,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         """Return the likeliest class of each row, shape (n,)."""
         found = self.decision_function(X)
         codes = (found > 0).astype(int) if found.ndim == 1 else found.argmax(axis=1)
-        labels: np.ndarray = self.classes_[codes]
-        return labels
+        return self.classes_[codes]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows X (n, d) whose label y (n,) is the one that `predict` gives.

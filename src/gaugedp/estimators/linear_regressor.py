@@ -17,8 +17,7 @@ class LinearRegressor(RegressorMixin, PrivateEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions, shape (n,)."""
-        found: np.ndarray = self._like_fitted(X) @ self.coef_ + self.intercept_
-        return found
+        return self._like_fitted(X) @ self.coef_ + self.intercept_
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         """Set what tells targets from rows, of slopes and a constant for both in units of their boxes."""

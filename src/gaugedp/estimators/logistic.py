@@ -95,15 +95,13 @@ class LogisticRegression(LinearClassifier):
         if found.ndim == 1:
             second = scipy.special.expit(found)
             return np.column_stack([1 - second, second])
-        shares: np.ndarray = scipy.special.softmax(found, axis=1)
-        return shares
+        return scipy.special.softmax(found, axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n, K)."""
         found = self.decision_function(X)
         both = np.column_stack([np.zeros_like(found), found]) if found.ndim == 1 else found
-        logs: np.ndarray = scipy.special.log_softmax(both, axis=1)
-        return logs
+        return scipy.special.log_softmax(both, axis=1)
 
     def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver != "auto":

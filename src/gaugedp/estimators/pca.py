@@ -88,8 +88,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """Return (x − mean_)·components_ᵀ, shape (n, k)."""
-        found: np.ndarray = (self._like_fitted(X) - self.mean_) @ self.components_.T
-        return found
+        return (self._like_fitted(X) - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return rows (n, d) from their coordinates (n, k)."""
@@ -97,8 +96,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
             raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Give {self.n_components_}.", "")
-        found: np.ndarray = coords @ self.components_ + self.mean_
-        return found
+        return coords @ self.components_ + self.mean_
 
     @property
     def _n_features_out(self) -> int:

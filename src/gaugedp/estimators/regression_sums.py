@@ -106,8 +106,7 @@ class TableSums:
         row, target = self.design.public_row()
         own = of(self.frame.features(row), self.frame.goal(target))
         looked = self.table.vector_sum(self.design.names_in_table, Block(self.design, self.frame, of), self.row_key)
-        found: np.ndarray = own + looked
-        return found
+        return own + looked
 
 
 @dataclass(frozen=True)

@@ -155,8 +155,7 @@ def as_read(rows: np.ndarray, box: Box | None = None) -> np.ndarray:
         finite = np.isfinite(rows)
         return rows if finite.all() else np.where(finite.all(axis=1, keepdims=True), rows, 0.0)
     low, high = box
-    read: np.ndarray = np.clip(np.where(np.isnan(rows), (low + high) / 2, rows), low, high)
-    return read
+    return np.clip(np.where(np.isnan(rows), (low + high) / 2, rows), low, high)
 
 
 def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -171,8 +170,7 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     known = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
     largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
     shrunk = known / largest
-    found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
-    return found
+    return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
 
 
 def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
@@ -191,11 +189,9 @@ def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     Whole numbers below 2^53 add up exactly in floats, in any order: sums of neighbours differ by what their rows
     differ by, and by nothing else. `SUM_BITS` serve sums over 2^30 rows, `PRODUCT_BITS` sums of products over 2^28.
     """
-    steps: np.ndarray = np.rint(scaled * 2.0**bits)
-    return steps
+    return np.rint(scaled * 2.0**bits)
 
 
 def ball_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     """Return the same, cut towards 0, so that no norm grows."""
-    steps: np.ndarray = np.trunc(scaled * 2.0**bits)
-    return steps
+    return np.trunc(scaled * 2.0**bits)

@@ -118,8 +118,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
             raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
-        found: np.ndarray = ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
-        return found
+        return ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² of `predict` on designs X and target y (n,).
@@ -192,8 +191,7 @@ class Residual:
 
     def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the slopes, row by row."""
-        found: np.ndarray = (self._predicted(self.reach * scaled) - target) / self.cap
-        return found
+        return (self._predicted(self.reach * scaled) - target) / self.cap
 
     def target(self, target: np.ndarray) -> np.ndarray:
         """Return the target clipped to its bounds."""

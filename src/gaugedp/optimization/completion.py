@@ -144,8 +144,7 @@ class Start:
     def sizes(self) -> np.ndarray:
         """How many ratings each item has."""
         sizes = self.groups.sizes
-        found: np.ndarray = sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
-        return found
+        return sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
 
     @property
     def noise_in_means(self) -> float:
@@ -289,8 +288,7 @@ def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
     light = ratings.weights(most, 1) * (most or 1.0) ** (1 / power - 1)  # 1/k-th of √c: totals of a user's means
     sums = [_sums(ratings.items, np.trunc(weights * column * unit), ratings.shape[1]) for column in (values, 1.0)]
     totals = [np.trunc(light * column * unit).sum() * times for column in (values, 1.0, values**2)]
-    found: np.ndarray = np.concatenate([*sums, totals]) / unit
-    return found
+    return np.concatenate([*sums, totals]) / unit
 
 
 def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
@@ -339,5 +337,4 @@ def _sums(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
 
 def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
     step = float(noise.lattice_step)
-    found: np.ndarray = noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
-    return found
+    return noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step

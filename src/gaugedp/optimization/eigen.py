@@ -140,5 +140,4 @@ def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.nda
     """
     gaps = values[:, None] - values
     pushed = (gaps / (gaps**2 + max(variance, 1e-300))).sum(axis=1) * variance
-    found: np.ndarray = np.maximum(values - times * pushed, 0.0)
-    return found
+    return np.maximum(values - times * pushed, 0.0)

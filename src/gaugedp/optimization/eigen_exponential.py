@@ -79,13 +79,11 @@ class SphereExponential:
             point = rest @ Bingham.of(rest.T @ square @ rest, self.beta).draw(1, rng)[0]
             found = np.column_stack([found, np.rint(point / _LATTICE) * _LATTICE])
         basis, triangle = np.linalg.qr(found)
-        turned: np.ndarray = basis * np.sign(np.diagonal(triangle))
-        return turned
+        return basis * np.sign(np.diagonal(triangle))
 
 
 def _complement(columns: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis (d, d − i) of what is orthogonal to i columns, by released numbers alone."""
     if columns.shape[1] == 0:
         return np.eye(len(columns))
-    basis: np.ndarray = np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]
-    return basis
+    return np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]

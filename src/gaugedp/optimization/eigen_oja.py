@@ -131,5 +131,4 @@ def _moved(shape: tuple[int, int], neighbours: str) -> float:
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
     """Return the orthonormal factor whose triangular one has a positive diagonal: it turns no column round."""
     basis, triangle = np.linalg.qr(columns)
-    found: np.ndarray = basis * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
-    return found
+    return basis * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)

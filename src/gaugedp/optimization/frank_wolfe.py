@@ -105,8 +105,7 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
         vertex = int(calibration.selection.sample(np.concatenate([-scores, scores]), stream))
         shares = _towards(shares, vertex, 2 / (t + 2))
         progress((t + 1) / calibration.steps)
-    found: np.ndarray = radius * shares
-    return found
+    return radius * shares
 
 
 def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np.ndarray, float]) -> np.ndarray:
@@ -131,8 +130,7 @@ def _towards(shares: np.ndarray, vertex: int, share: float) -> np.ndarray:
     moved = (1 - share) * shares
     place = vertex % len(shares)
     moved[place] += share if vertex < len(shares) else -share
-    found: np.ndarray = np.trunc(moved * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
-    return found
+    return np.trunc(moved * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
 
 
 def _each(guarantee: Guarantee, steps: int) -> float:

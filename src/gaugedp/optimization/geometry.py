@@ -108,8 +108,7 @@ class Geometry:
 
     def contains(self, points: np.ndarray) -> np.ndarray:
         """Return which points are in the ball, shape (k,)."""
-        inside: np.ndarray = self.norm(points) <= self.radius
-        return inside
+        return self.norm(points) <= self.radius
 
     def regulariser(self, points: np.ndarray) -> np.ndarray:
         """Return r(x), shape (k,)."""
@@ -142,8 +141,7 @@ class Geometry:
 
     def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
         if len(self.shape) == 1:
-            found: np.ndarray = np.linalg.norm(points, exponent, axis=1)
-            return found
+            return np.linalg.norm(points, exponent, axis=1)
         if exponent == 2:
             return np.linalg.norm(points, axis=1)
         values = np.linalg.svd(points.reshape(-1, *self.shape), compute_uv=False)
@@ -177,8 +175,7 @@ class Simplex:
     def regulariser(self, points: np.ndarray) -> np.ndarray:
         """Return Σ x_i·log x_i, 0·log 0 = 0, shape (k,)."""
         logs = np.log(points, out=np.zeros_like(points), where=points > 0)
-        found: np.ndarray = (points * logs).sum(axis=1)
-        return found
+        return (points * logs).sum(axis=1)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """Return 1 + log x, for x > 0, shape (k, d)."""
@@ -187,15 +184,13 @@ class Simplex:
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
         """Return argmin r(x) − ⟨slope, x⟩: the softmax, shape (k, d)."""
         weights = np.exp(slopes - slopes.max(axis=1, keepdims=True))
-        found: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        return weights / weights.sum(axis=1, keepdims=True)
 
 
 def duality(values: np.ndarray, exponent: float) -> np.ndarray:
     """Return the gradient of ‖·‖²/2 in the norm of `exponent` > 1 (a subgradient at 1), row by row; 0 at 0."""
     lengths = _lengths(values, exponent)
-    found: np.ndarray = np.sign(values) * (np.abs(values) / lengths) ** (exponent - 1) * lengths
-    return found
+    return np.sign(values) * (np.abs(values) / lengths) ** (exponent - 1) * lengths
 
 
 def _lengths(values: np.ndarray, exponent: float) -> np.ndarray:
@@ -217,5 +212,4 @@ def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
     cuts = (np.cumsum(sizes, axis=1) - radius) / counts
     kept = (sizes > cuts).sum(axis=1)
     cut = np.maximum(0, cuts[np.arange(len(values)), kept - 1])[:, None]
-    found: np.ndarray = np.sign(values) * np.maximum(np.abs(values) - cut, 0)
-    return found
+    return np.sign(values) * np.maximum(np.abs(values) - cut, 0)

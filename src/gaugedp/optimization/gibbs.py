@@ -44,15 +44,13 @@ class Posterior:
         """Return it at the points (k, d), shape (k,)."""
         predictions = points @ self.rows.T
         losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
-        found: np.ndarray = self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
-        return found
+        return self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """Return its gradient at the points (k, d), shape (k, d)."""
         predictions = points @ self.rows.T
         slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
-        found: np.ndarray = self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
-        return found
+        return self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -113,8 +113,7 @@ class NoisyDescent:
             weights = self._projected(weights - self.path.length / n_rows * noisy)
             if 2 * t >= self.path.n_steps - 1:
                 total, count = total + weights, count + 1
-        found: np.ndarray = total / count
-        return found
+        return total / count
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
         """Return Σ slope·x, shape (K, d), a whole multiple of 4^−BITS.
@@ -132,8 +131,7 @@ class NoisyDescent:
         square = np.zeros(len(slopes))
         for column in slopes.T:  # one by one: a row alone is added up in the same order as among others
             square += column * column
-        found: np.ndarray = slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
-        return found
+        return slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
 
     def _noisy(self, gradient: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         step = float(self.noise.lattice_step)

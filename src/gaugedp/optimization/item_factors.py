@@ -77,8 +77,7 @@ class ItemFactors:
         """Return x/length in whole steps of 2^−20, cut towards 0."""
         users, _, residuals = entries
         lengths = np.sqrt(np.bincount(users, residuals**2, minlength=self.shape[0]))
-        cut: np.ndarray = np.trunc(residuals / np.maximum(lengths, self.length)[users] * 2.0**_ROW_BITS)
-        return cut
+        return np.trunc(residuals / np.maximum(lengths, self.length)[users] * 2.0**_ROW_BITS)
 
     def flat(self, directions: np.ndarray) -> np.ndarray:
         """Return V with its rows cut to length, in whole steps of 2^−16."""
@@ -92,8 +91,7 @@ class ItemFactors:
         step = float(self.noise.lattice_step)
         exact = self.sums(rows, directions)
         noisy = self.noise.prepare(rng)(np.rint(exact.ravel() / step).astype(np.int64)) * step
-        found: np.ndarray = noisy.reshape(exact.shape)
-        return found
+        return noisy.reshape(exact.shape)
 
     def sums(self, rows: Entries, directions: np.ndarray) -> np.ndarray:
         """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact, whatever the order of rows."""
@@ -112,8 +110,7 @@ class ItemFactors:
         reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1]) * 2.0**_ROW_BITS
         squares = sum(column * column for column in scores.T)  # column by column: the same for a row in any table
         lengths = np.maximum(np.sqrt(squares), reach)
-        cut: np.ndarray = np.trunc(scores / lengths[:, None] * 2.0**_SCORE_BITS)
-        return cut
+        return np.trunc(scores / lengths[:, None] * 2.0**_SCORE_BITS)
 
     def _shrunk(self, noisy: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of W over their numbers of ratings, shrunk, and the variance of their entries by chance."""
@@ -142,8 +139,7 @@ class ItemFactors:
 def centred(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the columns less their means over ratings: a user who rates all items higher has no score on them."""
     means = sizes @ directions / max(float(sizes.sum()), 1e-300)
-    found: np.ndarray = directions - means
-    return found
+    return directions - means
 
 
 def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -151,8 +147,7 @@ def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     flat = centred(directions, sizes)
     weights = sizes / max(float(sizes.sum()), 1e-300)
     values, vectors = np.linalg.eigh(flat.T @ (flat * weights[:, None]))
-    found: np.ndarray = flat @ (vectors / np.sqrt(np.maximum(values, 1e-12)))
-    return found
+    return flat @ (vectors / np.sqrt(np.maximum(values, 1e-12)))
 
 
 def _entry_moves(n_items: int, rank: int, length: float) -> float:

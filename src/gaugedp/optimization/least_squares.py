@@ -141,8 +141,7 @@ class LeastSquares:
         return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
 
     def _rounded(self, point: np.ndarray) -> np.ndarray:
-        found: np.ndarray = np.rint(point / self._fine) * self._fine
-        return found
+        return np.rint(point / self._fine) * self._fine
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +154,7 @@ class Metric:
 
     def step(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Return the point of the ball that is nearest, in this norm, to `point` − M⁻¹·`gradient`."""
-        found: np.ndarray = self.vectors @ self.inside(
-            self.vectors.T @ point - (self.vectors.T @ gradient) / self.values
-        )
-        return found
+        return self.vectors @ self.inside(self.vectors.T @ point - (self.vectors.T @ gradient) / self.values)
 
     def inside(self, coordinates: np.ndarray) -> np.ndarray:
         """Return the nearest point of the ball, in coordinates along V: v_i·m_i/(m_i + λ) with the least λ ≥ 0.
@@ -191,15 +187,13 @@ class Gradient:
         """Return the sum over a block of rows."""
         unit = 2.0**-BITS
         predicted = features @ self.weights * self.fine
-        found: np.ndarray = features.T @ np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
-        return found
+        return features.T @ np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
 
 
 def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return Σ xxᵀ over a block of rows, in steps of 4^−BITS."""
     del target
-    found: np.ndarray = features.T @ features
-    return found
+    return features.T @ features
 
 
 def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
@@ -214,8 +208,7 @@ def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
 
 def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
     step = float(noise.lattice_step)
-    found: np.ndarray = noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
-    return found
+    return noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
 
 
 def _edge(moments: AdditiveNoise, d: int) -> float:

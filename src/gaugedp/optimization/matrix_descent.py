@@ -88,8 +88,7 @@ class MatrixDescent(FullBatch):
             point = self.region.projection(point - self.length / n_rows * noisy)
             if 2 * t >= self.n_steps - 1:
                 total, kept = total + point, kept + 1
-        found: np.ndarray = total / kept
-        return found
+        return total / kept
 
 
 @dataclass(frozen=True, eq=False)

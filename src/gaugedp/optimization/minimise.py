@@ -115,8 +115,7 @@ class Binary(Regularised):
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Σφ″·⟨x, v⟩x."""
-        found: np.ndarray = (curvatures * (self.rows @ vector)) @ self.rows
-        return found
+        return (curvatures * (self.rows @ vector)) @ self.rows
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Σφ″·xxᵀ."""

@@ -66,8 +66,7 @@ class CappedLogistic(Loss):
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """−y·min(1/(1 + e^{yz}), cap)."""
-        found: np.ndarray = -y * np.minimum(scipy.special.expit(-y * z), self.cap)
-        return found
+        return -y * np.minimum(scipy.special.expit(-y * z), self.cap)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """s(1 − s) for slopes s below the cap, else 0."""
@@ -229,8 +228,7 @@ class ObjectivePerturbation:
         if isinstance(self.guarantee, ApproxDP):
             return direction * self.noise
         length = float(gammas(d, 1, rng)[0])
-        found: np.ndarray = direction / np.linalg.norm(direction) * (length * self.noise)
-        return found
+        return direction / np.linalg.norm(direction) * (length * self.noise)
 
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return w for rows (n, d) of norm at most 1; of length d, or K·d for K classes."""

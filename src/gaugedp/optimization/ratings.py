@@ -32,8 +32,7 @@ class Ratings:
         codes, counts = np.unique(self._pairs, return_counts=True)
         sizes = np.bincount(codes // self.shape[1], counts.astype(float) ** power, minlength=self.shape[0])
         shares = np.minimum(1.0, most / np.maximum(sizes, 1.0))
-        found: np.ndarray = (np.sqrt(shares) if power == 2 else shares)[self.users]
-        return found
+        return (np.sqrt(shares) if power == 2 else shares)[self.users]
 
     def once(self) -> "Ratings":
         """Return the rows whose user and item have no other row together."""
@@ -43,8 +42,7 @@ class Ratings:
 
     def residuals(self, model: "Completed") -> np.ndarray:
         """Return the values less the public part of the model, clipped to [−1, 1]: whole multiples of 2^−12."""
-        found: np.ndarray = np.clip(self.values * 2.0**-BITS - model.mean - model.items[self.items], -1, 1)
-        return found
+        return np.clip(self.values * 2.0**-BITS - model.mean - model.items[self.items], -1, 1)
 
     @property
     def _pairs(self) -> np.ndarray:
@@ -60,8 +58,7 @@ class Spread:
 
     def log_prior(self, within: float) -> np.ndarray:
         """Return the logarithms of how likely `_RATIOS` are, for ratings of variance `within`, up to a constant."""
-        found: np.ndarray = np.log(_PRIOR) - ((_RATIOS * within - self.value) / self.std) ** 2 / 2
-        return found
+        return np.log(_PRIOR) - ((_RATIOS * within - self.value) / self.std) ** 2 / 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,7 @@ class Groups:
         mean = max(float(self.counts.mean()), 0.0)
         spread = max(float(self.counts.var()) - self.count_variance, 0.0)
         kept = spread / (spread + self.count_variance + TINY)
-        found: np.ndarray = np.maximum(mean + kept * (self.counts - mean), 0.0)
-        return found
+        return np.maximum(mean + kept * (self.counts - mean), 0.0)
 
     def means(self, centre: float, within: float) -> tuple[np.ndarray, float]:
         """Return how far the groups' means are from `centre`, shrunk, and their variance τ².

@@ -129,8 +129,7 @@ class ToeplitzRoot(Stream):
     @cached_property
     def roots(self) -> np.ndarray:
         """c_0 … c_{n−1}."""
-        found: np.ndarray = square_root(self.n_steps) * self.decay ** np.arange(self.n_steps)
-        return found
+        return square_root(self.n_steps) * self.decay ** np.arange(self.n_steps)
 
     @cached_property
     def columns(self) -> tuple[float, float]:

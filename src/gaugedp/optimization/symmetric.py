@@ -21,8 +21,7 @@ def coordinates(square: np.ndarray) -> np.ndarray:
     The ℓ₂ norm of the d(d + 1)/2 numbers is the Frobenius norm of the matrix.
     """
     upper = np.triu_indices(len(square))
-    found: np.ndarray = square[upper] * _stretch(upper)
-    return found
+    return square[upper] * _stretch(upper)
 
 
 def square_of(coords: np.ndarray) -> np.ndarray:

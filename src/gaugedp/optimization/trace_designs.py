@@ -91,8 +91,7 @@ class RankOne(Designs):
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz."""
         part = self.rows[places]
-        found: np.ndarray = ((part @ point) * part).sum(axis=1)
-        return found
+        return ((part @ point) * part).sum(axis=1)
 
     def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weight·zzᵀ."""
@@ -139,13 +138,11 @@ class Full(Designs):
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩."""
-        found: np.ndarray = self.rows[places] @ point.ravel()
-        return found
+        return self.rows[places] @ point.ravel()
 
     def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weight·A."""
-        found: np.ndarray = (weights @ self.rows[places]).reshape(self.shape)
-        return found
+        return (weights @ self.rows[places]).reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +160,7 @@ class TraceTask:
 
     def slopes(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return φ′ in floats for a few rows."""
-        found: np.ndarray = np.clip(self.slope(self.designs.predict(places, point), self.target[places]), -1, 1)
-        return found
+        return np.clip(self.slope(self.designs.predict(places, point), self.target[places]), -1, 1)
 
 
 @dataclass(frozen=True)
@@ -198,5 +194,4 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _cut(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.trunc(values * 2.0**BITS) * 2.0**-BITS
-    return found
+    return np.trunc(values * 2.0**BITS) * 2.0**-BITS

@@ -187,5 +187,4 @@ def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
 
 def _on_lattice(numbers: np.ndarray, std: float) -> np.ndarray:
     step = 2.0 ** (math.floor(math.log2(std)) - _FINE)
-    found: np.ndarray = np.rint(numbers / step) * step
-    return found
+    return np.rint(numbers / step) * step
