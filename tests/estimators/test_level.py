@@ -53,8 +53,8 @@ def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
     mu = moved / math.sqrt(level.noise.variances[0])
     assert 0.999 * level.side < mu <= level.side
     asked = Level.plan(GUARANTEES[1], replaced)
-    assert asked.noise.guarantee.epsilon_value + asked.rest.epsilon_value == pytest.approx(0.5, rel=1e-12)
-    assert asked.noise.guarantee.epsilon_value + asked.rest.epsilon_value <= 0.5
+    assert asked.noise.guarantee.epsilon_value + asked.remaining.epsilon_value == pytest.approx(0.5, rel=1e-12)
+    assert asked.noise.guarantee.epsilon_value + asked.remaining.epsilon_value <= 0.5
 
 
 @pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
@@ -105,7 +105,7 @@ def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: 
     model = kind(0.3, 1e-5, row_norm=4.0, classes=[0, 1])
     found = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(found) > 0.95
-    monkeypatch.setattr(kind, "_level", lambda _self, centre, _n: Level(None, centre.rest))
+    monkeypatch.setattr(kind, "_level", lambda _self, centre, _n: Level(None, centre.remaining))
     before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(before) < 0.9
 
@@ -125,7 +125,7 @@ def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.Mon
     plain.fit(rows, labels)
     pure = LogisticRegression(0.5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
     assert [each.side for each in seen[1:]] == [0, 0]
-    assert seen[2].asked == Level.plan(gd.PureDP(0.5), True).rest
+    assert seen[2].guarantee == Level.plan(gd.PureDP(0.5), True).remaining
     assert pure.guarantee_ == gd.PureDP(0.5)
 
 
@@ -161,7 +161,7 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
     assert [one.body.ambient_dim for one in made][: len(counts) + 1] == [*counts, 30], "then the mean alone"
     assert len(beside) == len(counts) + (2 if n_classes == 2 else 1), "two classes have a level too"
     assert seen[0].side == pytest.approx(math.hypot(*beside))
-    assert seen[0].asked.epsilon_value == (0.1 if counts else 0.09)
+    assert seen[0].guarantee.epsilon_value == (0.1 if counts else 0.09)
     assert seen[0].side < 0.6 * gaussian_mu(0.1, 1e-5)
     assert model.guarantee_.epsilon(1e-5) <= 0.1 * (1 + 1e-9)
 
@@ -172,7 +172,7 @@ def test_nothing_beside_the_objective_takes_much_of_delta(epsilon: float, delta:
     for neighbours in ("replace", "add_remove"):
         for n_classes, corners in ((2, 1), (3, 9), (10, 100)):
             model = LogisticRegression(epsilon, delta, neighbours=neighbours)
-            asked = model._count(gd.ApproxDP(epsilon, delta), "objective").rest
+            asked = model._count(gd.ApproxDP(epsilon, delta), "objective").remaining
             centre = model._centre(asked, (n_classes, 20), 2000, "objective")
             side = math.hypot(centre.side, model._level(centre, n_classes).side)
             assert corners * gaussian_delta(side, asked.epsilon_value) <= delta / 50

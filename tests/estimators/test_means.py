@@ -356,6 +356,6 @@ def test_shares_never_add_up_to_more(epsilon: float, largest: float | None) -> N
     for asked in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
         count = Count(asked, "add_remove", largest)
         assert count.mechanism.guarantee.epsilon_value <= (largest or math.inf)
-        rest = count.rest.epsilon_value
+        rest = count.remaining.epsilon_value
         assert decimal(count.mechanism.guarantee.epsilon_value) + decimal(rest) <= decimal(epsilon)
         assert rest >= (epsilon - min(0.1 * epsilon, largest or math.inf)) * (1 - 1e-10)

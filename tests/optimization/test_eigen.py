@@ -174,17 +174,17 @@ def circle_losses(beta: float, one: np.ndarray, other: np.ndarray) -> np.ndarray
 def test_losses_of_directions_keep_epsilon_and_reach_it(neighbours: str, background: int) -> None:
     epsilon = 2.0
     pure = SphereExponential.calibrate((2, 1), gd.PureDP(epsilon), neighbours)
-    assert pure.each.epsilon_value == pytest.approx(0.95 * epsilon, rel=1e-9)
+    assert pure.per_direction.epsilon_value == pytest.approx(0.95 * epsilon, rel=1e-9)
     rest = np.repeat([[1.0, 0.0]], background, axis=0)
     other = np.array([[0.0, 1.0]]) if neighbours == "replace" else np.empty((0, 2))
     one = np.vstack([rest, [[1.0, 0.0]]])
     losses = circle_losses(pure.beta, one, np.vstack([rest, other]))
-    assert np.abs(losses).max() <= pure.each.epsilon_value
-    assert np.ptp(losses) <= pure.each.epsilon_value
+    assert np.abs(losses).max() <= pure.per_direction.epsilon_value
+    assert np.ptp(losses) <= pure.per_direction.epsilon_value
     if background == 400:  # where the law is concentrated the guarantee is attained, and a tenth more breaks it
-        assert np.abs(losses).max() > 0.98 * pure.each.epsilon_value
+        assert np.abs(losses).max() > 0.98 * pure.per_direction.epsilon_value
         wrong = circle_losses(1.1 * pure.beta, one, np.vstack([rest, other]))
-        assert np.abs(wrong).max() > pure.each.epsilon_value
+        assert np.abs(wrong).max() > pure.per_direction.epsilon_value
 
 
 def sides(size: int, epsilon: float, key: int) -> list[np.ndarray]:

@@ -66,7 +66,7 @@ def test_directions_from_the_sphere(neighbours: str) -> None:
     method = SphereExponential.calibrate((100, 1), gd.PureDP(2.0), neighbours)
     rest, both = np.repeat(axes(100, 0), 1000, axis=0), axes(100, 0, 1)
     tables = np.vstack([rest, both[:1]]), np.vstack([rest, both[1:]]) if neighbours == "replace" else rest
-    check_draws(directions(method), tables, method.each.epsilon_value, 300)
+    check_draws(directions(method), tables, method.per_direction.epsilon_value, 300)
 
 
 def directions(method: SphereExponential):

@@ -31,12 +31,12 @@ _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 
 @contextmanager
-def after_paying(paid: Reservation | None) -> Iterator[None]:
+def after_paying(reservation: Reservation | None) -> Iterator[None]:
     """Say of what is refused inside that its cost stays spent."""
     try:
         yield
     except InvalidRequest as refused:
-        if paid is None:
+        if reservation is None:
             raise
         raise InvalidRequest(refused.what, refused.do, STAYS_SPENT) from None
 
@@ -77,7 +77,7 @@ class PrivateEstimator(BaseEstimator):
     _read_as = Reading(0)  # of the last fit
     feature_names_in_: np.ndarray
 
-    def _asked(self) -> Guarantee:
+    def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
         if self.epsilon < _LEAST_EPSILON:
             raise InvalidRequest(
@@ -109,7 +109,7 @@ class PrivateEstimator(BaseEstimator):
         return self.ledger
 
     def _pay(
-        self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...], person: str | None = None
+        self, guarantee: Guarantee, requested: Guarantee, shape: tuple[int, ...], person: str | None = None
     ) -> Reservation | None:
         """Charge the ledger, durably, before any row is looked at: one for rows, or for units of the column `person`.
 
@@ -129,18 +129,18 @@ class PrivateEstimator(BaseEstimator):
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
         table = ledger.table or "rows"
         try:
-            paid = ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
+            reservation = ledger.reserve(chargeable(guarantee, requested), table=table, unit=unit, request=request)
         except LedgerRefused as refused:
             raise LedgerRefused(refused.what, f"{refused.do} {_SCORED_NAN}", refused.undone) from None
-        assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
-        return paid
+        assert not isinstance(reservation, Stored)  # no key was given, so nothing can be stored under it
+        return reservation
 
     def _publish(
         self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
     ) -> None:
         """Set what every fit shows: `guarantee_` and `release_`."""
-        asked = self._asked().to_dict()
-        public = {"asked": asked, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
+        requested = self._requested().to_dict()
+        public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
             public["missing_indicator"] = list(self._read_as.indicators)
         self.guarantee_ = guarantee
@@ -189,6 +189,6 @@ class PrivateEstimator(BaseEstimator):
             return state
         return {**state, "ledger": LedgerLeftBehind() if "release_" in state else IN_MEMORY}
 
-    def _settle(self, paid: Reservation | None) -> None:
-        if paid is not None and isinstance(self.ledger, Ledger):
-            self.ledger.settle(paid, self.release_.to_json().encode())
+    def _settle(self, reservation: Reservation | None) -> None:
+        if reservation is not None and isinstance(self.ledger, Ledger):
+            self.ledger.settle(reservation, self.release_.to_json().encode())

@@ -108,17 +108,17 @@ class Design:
         """What every known row has in its last place, the constant."""
         return self.constant / self.size
 
-    def rows(self, X: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the label is not `known`."""
+    def rows(self, X: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+        """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the row is not `labelled`."""
         n_columns, start = len(self.shift), 0
-        found = np.empty((len(X), n_columns + (self.constant > 0)))
+        rows = np.empty((len(X), n_columns + (self.constant > 0)))
         for block in self.scaling.unit(X):
             inside = into_ball(block - self.shift, 2, self.reach) / self.size
-            found[start : start + len(block), :n_columns] = inside
+            rows[start : start + len(block), :n_columns] = inside
             start += len(block)
-        found[:, n_columns:] = self.last
-        found[~known] = 0.0
-        return found
+        rows[:, n_columns:] = self.last
+        rows[~labelled] = 0.0
+        return rows
 
     def coefficients(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
@@ -142,40 +142,40 @@ class Centre:
     """
 
     noise: AdditiveNoise | None
-    rest: Guarantee
+    remaining: Guarantee
     side: float = 0.0
     alone: bool = False
 
     @classmethod
-    def of_mean(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
+    def of_mean(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
         """Return noise for Σu alone, Gaussian; None where there is no δ, or where it would hide all of the ball."""
-        moved = (2.0 if replaced else 1.0) * _ROUNDING
-        if not isinstance(asked, ApproxDP):
-            return cls(None, asked)
-        side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-        if moved * math.sqrt(n_columns) > _WORST_ALONE * n_rows * side:
-            return cls(None, asked)
-        return cls(Gaussian.calibrate(LpBall(n_columns, 2, moved), GaussianDP(side)), asked, side, alone=True)
+        sensitivity = (2.0 if replaced else 1.0) * _ROUNDING
+        if not isinstance(guarantee, ApproxDP):
+            return cls(None, guarantee)
+        side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        if sensitivity * math.sqrt(n_columns) > _WORST_ALONE * n_rows * side:
+            return cls(None, guarantee)
+        return cls(Gaussian.calibrate(LpBall(n_columns, 2, sensitivity), GaussianDP(side)), guarantee, side, alone=True)
 
     @classmethod
-    def plan(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
+    def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
         """Return what public numbers advise."""
-        moved = (2.0 if replaced else math.sqrt(2)) * _ROUNDING
-        ball = LpBall(n_columns + 1, 2, moved)
-        if isinstance(asked, ApproxDP):
-            mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
-            fine = moved * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
+        sensitivity = (2.0 if replaced else math.sqrt(2)) * _ROUNDING
+        ball = LpBall(n_columns + 1, 2, sensitivity)
+        if isinstance(guarantee, ApproxDP):
+            mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
             share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
             side = mu * math.sqrt(share)
             if fine / math.sqrt(share) > _WORST:
-                return cls(None, asked)
-            return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
-        assert isinstance(asked, PureDP)
-        fine = moved * (n_columns + 1) / (n_rows * asked.epsilon_value)
-        spent = asked.epsilon_value * min(_SHARE, fine / _FAINT)
-        if fine * asked.epsilon_value / spent > _WORST:
-            return cls(None, asked)
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
+                return cls(None, guarantee)
+            return cls(Gaussian.calibrate(ball, GaussianDP(side)), guarantee, side)
+        assert isinstance(guarantee, PureDP)
+        fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
+        spent = guarantee.epsilon_value * min(_SHARE, fine / _FAINT)
+        if fine * guarantee.epsilon_value / spent > _WORST:
+            return cls(None, guarantee)
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
         """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.

@@ -43,16 +43,16 @@ class Score:
         """The guarantee to a unit."""
         return PureDP(float(self.epsilon))
 
-    def prepare(self, rng: Entropy) -> "Ready":
+    def prepare(self, rng: Entropy) -> "PreparedScore":
         """Return the noise, drawn before anything is looked at."""
         mechanism = Laplace.calibrate(LpBall(2, 1, self.group), self.guarantee)
         step = float(mechanism.lattice_step)
         width = float(mechanism.half_widths(LEVEL, simultaneous=True)[0]) + step
-        return Ready(mechanism.prepare(rng), step, width)
+        return PreparedScore(mechanism.prepare(rng), step, width)
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedScore:
     """Noise on a lattice, waiting for the losses, and how far it goes at `LEVEL`, on both sums at once."""
 
     noise: Prepared
@@ -66,36 +66,38 @@ class Ready:
         """
         lost = np.rint(losses * PIECES).astype(np.int64)
         sums = np.array([lost.sum(), (PIECES - lost).sum()]) / PIECES
-        one, other = (float(number) * self.step for number in self.noise(np.rint(sums / self.step).astype(np.int64)))
-        low = _ratio(one - self.width, other + self.width, 0.0)
-        return _ratio(one, other, 0.5), low, _ratio(one + self.width, other - self.width, 1.0)
+        part, complement = (
+            float(number) * self.step for number in self.noise(np.rint(sums / self.step).astype(np.int64))
+        )
+        low = _ratio(part - self.width, complement + self.width, 0.0)
+        return _ratio(part, complement, 0.5), low, _ratio(part + self.width, complement - self.width, 1.0)
 
 
-def _ratio(one: float, other: float, unknown: float) -> float:
-    one, other = max(one, 0.0), max(other, 0.0)
-    return one / (one + other) if one + other > 0 else unknown
+def _ratio(part: float, complement: float, unknown: float) -> float:
+    part, complement = max(part, 0.0), max(complement, 0.0)
+    return part / (part + complement) if part + complement > 0 else unknown
 
 
-def losses(design: TableDesign, found: np.ndarray, target: np.ndarray) -> np.ndarray:
+def losses(design: TableDesign, outputs: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return the loss of each row, shape (n,), for scores (n, k).
 
     For classes, 1 where the predicted one is wrong: the first where scores are the same, with one score the second
     where it is above 0. For numbers |prediction − target| over the width of the bounds, the prediction clipped to them.
     """
     if design.by_class:
-        predicted = found[:, 0] > 0 if found.shape[1] == 1 else found.argmax(axis=1)
+        predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)
         return (predicted != target).astype(float)
     low, high = design.bounds
-    gap: np.ndarray = np.abs(np.clip(found[:, 0], low, high) - target) / (high - low)
+    gap: np.ndarray = np.abs(np.clip(outputs[:, 0], low, high) - target) / (high - low)
     return np.clip(gap, 0, 1)
 
 
 def scores(rows: np.ndarray, coefficients: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
     """Return intercepts + coefficients·row, shape (n, k), column by column: no row's depends on how many there are."""
-    found = np.tile(intercepts, (len(rows), 1))
+    outputs = np.tile(intercepts, (len(rows), 1))
     for column, weights in zip(rows.T, coefficients.T, strict=True):
-        found += np.multiply.outer(column, weights)
-    return found
+        outputs += np.multiply.outer(column, weights)
+    return outputs
 
 
 def describe(name: str, value: tuple[float, float, float], guarantee: PureDP) -> dict[str, Any]:

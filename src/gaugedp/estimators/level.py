@@ -24,10 +24,10 @@ _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
 _ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
 
 
-def spares_delta(side: float, asked: ApproxDP, n_classes: int) -> bool:
+def spares_delta(side: float, guarantee: ApproxDP, n_classes: int) -> bool:
     """Return whether releases of μ = `side` leave nearly all of δ to objective perturbation beside them."""
     corners = 1 if n_classes == 2 else n_classes**2
-    return corners * gaussian_delta(side, asked.epsilon_value) <= _MOST_OF_DELTA * asked.delta_value
+    return corners * gaussian_delta(side, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,21 +42,21 @@ class Level:
     """
 
     noise: AdditiveNoise | None
-    rest: Guarantee
+    remaining: Guarantee
     side: float = 0.0
 
     @classmethod
-    def plan(cls, asked: Guarantee, replaced: bool, beside: float = 0.0) -> "Level":
+    def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "Level":
         """Return the noise and the rest; none where it, with releases of μ = `beside`, would take much of δ."""
         ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
-        if isinstance(asked, ApproxDP):
-            side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-            if not spares_delta(math.hypot(side, beside), asked, 2):
-                return cls(None, asked)
-            return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
-        assert isinstance(asked, PureDP)
-        spent = _SHARE * asked.epsilon_value
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
+        if isinstance(guarantee, ApproxDP):
+            side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            if not spares_delta(math.hypot(side, beside), guarantee, 2):
+                return cls(None, guarantee)
+            return cls(Gaussian.calibrate(ball, GaussianDP(side)), guarantee, side)
+        assert isinstance(guarantee, PureDP)
+        spent = _SHARE * guarantee.epsilon_value
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy

@@ -23,9 +23,11 @@ class LinearRegressor(RegressorMixin, PrivateEstimator):
         """Set what tells targets from rows, of slopes and a constant for both in units of their boxes."""
         self._read_by(reading)
         assert reading.box is not None
-        (low, high), (least, most) = reading.box, target
-        self.coef_ = slopes * (most - least) / (high - low)
-        self.intercept_ = float((least + most) / 2 + (most - least) / 2 * constant - self.coef_ @ ((low + high) / 2))
+        (low, high), (target_low, target_high) = reading.box, target
+        self.coef_ = slopes * (target_high - target_low) / (high - low)
+        self.intercept_ = float(
+            (target_low + target_high) / 2 + (target_high - target_low) / 2 * constant - self.coef_ @ ((low + high) / 2)
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² of `predict` on rows X (n, d) and target y (n,).

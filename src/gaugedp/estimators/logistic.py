@@ -91,28 +91,28 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K)."""
-        found = self.decision_function(X)
-        if found.ndim == 1:
-            second = scipy.special.expit(found)
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            second = scipy.special.expit(scores)
             return np.column_stack([1 - second, second])
-        return scipy.special.softmax(found, axis=1)
+        return scipy.special.softmax(scores, axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n, K)."""
-        found = self.decision_function(X)
-        both = np.column_stack([np.zeros_like(found), found]) if found.ndim == 1 else found
+        scores = self.decision_function(X)
+        both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
         return scipy.special.log_softmax(both, axis=1)
 
-    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+    def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver != "auto":
             return self.solver, "asked for"
         if len(self.classes) == 2:
             return "objective", "two classes: its noise is added once"
-        if isinstance(asked, PureDP):
+        if isinstance(guarantee, PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "gradient", "the number of rows is not public"
-        noise = faintness(asked, size, n_rows, replaced=True)
+        noise = faintness(guarantee, size, n_rows, replaced=True)
         if noise < _FAINT:
             return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
         return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"

@@ -93,10 +93,10 @@ class Mean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        asked, rows = self._asked(), self._rows(X)
+        requested, rows = self._requested(), self._rows(X)
         reading = self._geometry(rows.shape[1], names_of(X))
-        ball, count = self._ball(reading.width), Count(asked, self.neighbours)
-        pay = partial(self._pay, asked=asked, shape=rows.shape)
+        ball, count = self._ball(reading.width), Count(requested, self.neighbours)
+        pay = partial(self._pay, requested=requested, shape=rows.shape)
         self._fit(ball, count, Task(pay, partial(self._look, reading, rows), reading))
         self._note_names(X)
         return self
@@ -109,22 +109,22 @@ class Mean(PrivateEstimator):
         """
         from gaugedp.estimators.table_fit import group_size, row_share
 
-        asked = self._asked()
+        requested = self._requested()
         reading = self._table_reading(table, columns)
         size = group_size(table.unit)
         ball = LpBall(len(columns), math.inf, 1.0)
-        count = Count(row_share(asked, size, float(self.epsilon)), "add_remove")
-        pay = partial(self._pay_for_table, asked=asked, table=table, columns=columns)
+        count = Count(row_share(requested, size, float(self.epsilon)), "add_remove")
+        pay = partial(self._pay_for_table, requested=requested, table=table, columns=columns)
         self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), reading, size))
         self._note_names(None)
         return self
 
     def _fit(self, ball: LpBall, count: Count, task: "Task") -> None:
-        mechanism, reason = self._chosen(ball, count.rest)
+        mechanism, reason = self._chosen(ball, count.remaining)
         stream = self._stream()
         noise = mechanism.prepare(stream)
-        guarantee = count.with_rest(mechanism.guarantee).group(task.size)
-        paid = task.pay(guarantee)
+        guarantee = count.with_remaining(mechanism.guarantee).group(task.size)
+        reservation = task.pay(guarantee)
         exact, n_rows = task.look(stream)
         step = float(mechanism.lattice_step)
         total = noise(np.rint(exact / step).astype(np.int64)) * step
@@ -133,7 +133,7 @@ class Mean(PrivateEstimator):
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
@@ -143,11 +143,11 @@ class Mean(PrivateEstimator):
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
         exact = self._count.mechanism is None
-        each = level if exact else (1 + level) / 2
-        widths = self.mechanism_.half_widths(each, simultaneous) + float(self.mechanism_.lattice_step)
-        off = 0.0 if exact else self._count.half_width(each)
-        fewest, most = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
-        ends = [(self._total + side * widths) / n for side in (-1, 1) for n in (fewest, most)]
+        share_level = level if exact else (1 + level) / 2
+        widths = self.mechanism_.half_widths(share_level, simultaneous) + float(self.mechanism_.lattice_step)
+        off = 0.0 if exact else self._count.half_width(share_level)
+        fewest_rows, most_rows = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
+        ends = [(self._total + side * widths) / n for side in (-1, 1) for n in (fewest_rows, most_rows)]
         low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
         return self._unscaled(low), self._unscaled(high)
 
@@ -169,8 +169,8 @@ class Mean(PrivateEstimator):
         return Reading.of(self.bounds, names, n_columns, self.missing_indicator)
 
     def _table_reading(self, table: Table, columns: Sequence[str]) -> Reading:
-        own = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
-        if own or self.neighbours != table.unit.neighbours:
+        has_bounds = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
+        if has_bounds or self.neighbours != table.unit.neighbours:
             raise InvalidRequest(
                 f"The table has bounds, and neighbours={table.unit.neighbours!r}.",
                 "Give no bounds, row_norm or missing_indicator, and the neighbours of the table.",
@@ -183,16 +183,16 @@ class Mean(PrivateEstimator):
         return Reading(len(columns), box)
 
     def _pay_for_table(
-        self, guarantee: Guarantee, asked: Guarantee, table: Table, columns: Sequence[str]
+        self, guarantee: Guarantee, requested: Guarantee, table: Table, columns: Sequence[str]
     ) -> Reservation | None:
         ledger = self._account()
         if ledger is None:
             return None
         request = {"fit": type(self).__name__, "columns": list(columns), "research_seed": self._seed}
-        charge = chargeable(guarantee, asked)
-        paid = ledger.reserve(charge, table=table.name, unit=table.unit, request=request)
-        assert not isinstance(paid, Stored)  # no key was given
-        return paid
+        charge = chargeable(guarantee, requested)
+        reservation = ledger.reserve(charge, table=table.name, unit=table.unit, request=request)
+        assert not isinstance(reservation, Stored)  # no key was given
+        return reservation
 
     def _look(self, reading: Reading, rows: np.ndarray, stream: Entropy) -> tuple[np.ndarray, int]:
         del stream
@@ -200,21 +200,23 @@ class Mean(PrivateEstimator):
         return total, len(rows)
 
     def _look_at_table(self, table: Table, columns: Sequence[str], stream: Entropy) -> tuple[np.ndarray, int]:
-        found = table.moments(columns, stream.bytes(16), bits=SUM_BITS, products=False)
-        return found.first * 2.0**-SUM_BITS, found.n_rows
+        moments = table.moments(columns, stream.bytes(16), bits=SUM_BITS, products=False)
+        return moments.first * 2.0**-SUM_BITS, moments.n_rows
 
     def _ball(self, n_columns: int) -> LpBall:
         """The unit body that one clipped and scaled row is in."""
         p = math.inf if self.row_norm is None else float(self.norm)
         return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
 
-    def _chosen(self, body: LpBall, asked: Guarantee) -> tuple[AdditiveNoise, str]:
-        found = [one for one in _mechanisms(body, asked) if self.noise in ("auto", *_words(one))]
-        if not found:
+    def _chosen(self, body: LpBall, guarantee: Guarantee) -> tuple[AdditiveNoise, str]:
+        mechanisms = [
+            mechanism for mechanism in _mechanisms(body, guarantee) if self.noise in ("auto", *_words(mechanism))
+        ]
+        if not mechanisms:
             raise InvalidRequest(
-                f"noise={self.noise!r} cannot keep {asked!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
+                f"noise={self.noise!r} cannot keep {guarantee!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
             )
-        return choose(found, [one.error(2) for one in found])
+        return choose(mechanisms, [mechanism.error(2) for mechanism in mechanisms])
 
     def _steps(self, reading: Reading, rows: np.ndarray) -> np.ndarray:
         if self.row_norm is None:
@@ -242,12 +244,12 @@ class Mean(PrivateEstimator):
         return f"{np.min(low):g} to {np.max(high):g}"
 
 
-def _mechanisms(body: Body, asked: Guarantee) -> Iterator[AdditiveNoise]:
+def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
     """Yield the mechanisms for additive noise that keep the guarantee, those of the body's own shape among them."""
-    for one in candidates(body, asked):
-        if isinstance(one, AdditiveNoise):
-            yield one
-    pure = PureDP(asked.epsilon_value) if isinstance(asked, ApproxDP) else asked
+    for mechanism in candidates(body, guarantee):
+        if isinstance(mechanism, AdditiveNoise):
+            yield mechanism
+    pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
     if body.ambient_dim > 1 and isinstance(body, LpBall):
         yield KNorm.calibrate(body, pure)
 

@@ -117,13 +117,13 @@ def _sizes(low: np.ndarray, high: np.ndarray) -> str:
 
 def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
     """Refuse one pair a column, and what may be that, by the bounds and the number of columns alone."""
-    plain = isinstance(bounds, list | tuple) and all(isinstance(one, list | tuple) for one in bounds)
-    if not plain or any(len(one) != 2 for one in bounds):
+    plain = isinstance(bounds, list | tuple) and all(isinstance(entry, list | tuple) for entry in bounds)
+    if not plain or any(len(entry) != 2 for entry in bounds):
         return
     if len(bounds) == n_columns == 2:
         (a, b), (c, d) = bounds
         as_ends, as_pairs = _make(a, c) and _make(b, d), _make(a, b) and _make(c, d)
-        as_documented = isinstance(bounds, tuple) and all(isinstance(one, list) for one in bounds)
+        as_documented = isinstance(bounds, tuple) and all(isinstance(entry, list) for entry in bounds)
         if as_ends and as_pairs and b != c and not as_documented:
             raise InvalidRequest(
                 f"{name} can be read as ([lows], [highs]) and as a pair for each of the two columns.",
@@ -167,9 +167,9 @@ def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """Return the rows `as_read` over `row_norm`, those outside the unit ball of ℓ_p pulled back to it."""
     positive(row_norm=row_norm)
-    known = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
-    largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
-    shrunk = known / largest
+    finite = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
+    largest = np.maximum(np.abs(finite).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
+    shrunk = finite / largest
     return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
 
 

@@ -17,15 +17,15 @@ COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is priva
 _SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
 
 
-def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
-    """Return the guarantee with `share` of its ε and all of its δ: two shares that add up to 1 compose to `asked`.
+def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
+    """Return the guarantee with `share` of its ε and all of its δ: two shares that add up to 1 compose to `guarantee`.
 
     Basic composition, where one of the two is pure.
     """
-    if isinstance(asked, ApproxDP):
-        return ApproxDP(part(asked.epsilon_value, share), asked.delta_value)
-    assert isinstance(asked, PureDP)
-    return PureDP(part(asked.epsilon_value, share))
+    if isinstance(guarantee, ApproxDP):
+        return ApproxDP(part(guarantee.epsilon_value, share), guarantee.delta_value)
+    assert isinstance(guarantee, PureDP)
+    return PureDP(part(guarantee.epsilon_value, share))
 
 
 def part(epsilon: float, share: Fraction) -> float:
@@ -41,26 +41,26 @@ class Count:
     `largest` is the most that is paid for it, where more would tell nothing that is needed.
     """
 
-    def __init__(self, asked: Guarantee, neighbours: str, largest: float | None = None) -> None:
+    def __init__(self, guarantee: Guarantee, neighbours: str, largest: float | None = None) -> None:
         self.mechanism: Laplace | Gaussian | None = None
         self.side = 0.0  # its μ where it is Gaussian
-        self.rest = asked
+        self.remaining = guarantee
         if neighbours == "add_remove":
-            epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon(0)
+            epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
             share = COUNT_SHARE if largest is None else min(COUNT_SHARE, decimal(largest) / decimal(epsilon))
             self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, share)))
-            self.rest = share_of(asked, 1 - share)
+            self.remaining = share_of(guarantee, 1 - share)
 
     @classmethod
-    def gaussian(cls, asked: ApproxDP, neighbours: str) -> "Count":
+    def gaussian(cls, guarantee: ApproxDP, neighbours: str) -> "Count":
         """Return the count for a fit of Gaussian releases: a twentieth of μ², `side`², which the rest leaves to it."""
-        found = cls(asked, "replace")
+        count = cls(guarantee, "replace")
         if neighbours == "add_remove":
-            found.side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-            found.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(found.side))
-        return found
+            count.side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.side))
+        return count
 
-    def with_rest(self, guarantee: Guarantee) -> Guarantee:
+    def with_remaining(self, guarantee: Guarantee) -> Guarantee:
         """Return the guarantee of the count and of the rest together, which holds a Gaussian count already."""
         return guarantee if self.mechanism is None or self.side > 0 else self.mechanism.guarantee + guarantee
 

@@ -73,18 +73,18 @@ class LinearSVC(LinearClassifier):
         self.random_state = random_state
         self.ledger = ledger
 
-    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+    def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:
             raise InvalidRequest("objective is for two classes.", 'Give solver="gradient", or "auto".')
         if self.solver != "auto":
             return self.solver, "asked for"
         if len(self.classes) > 2:
             return "gradient", "more than two classes"
-        if isinstance(asked, PureDP):
+        if isinstance(guarantee, PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is not public: with few it does about as well, with many better"
-        noise = faintness(asked, size, n_rows, replaced=True)
+        noise = faintness(guarantee, size, n_rows, replaced=True)
         if noise < _FAINT:
             return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
         return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
@@ -103,11 +103,11 @@ class LinearSVC(LinearClassifier):
 
 def _joint_slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return a subgradient of max(0, 1 + max_{k ≠ y} z_k − z_y), shape (n, K)."""
-    every, found = np.arange(len(y)), np.zeros_like(z)
+    every, slopes = np.arange(len(y)), np.zeros_like(z)
     rivals = z.copy()
     rivals[every, y] = -np.inf
     best = rivals.argmax(axis=1)
     wrong = z[every, y] < 1 + rivals[every, best]
-    found[every, best] = wrong
-    found[every, y] -= wrong
-    return found
+    slopes[every, best] = wrong
+    slopes[every, y] -= wrong
+    return slopes

@@ -39,23 +39,23 @@ class TableDesign:
     def of(cls, domain: Domain, features: Sequence[str], target: str, by_class: bool) -> "TableDesign":
         """Return the design; where `by_class`, the target is an attribute, whose cells are the classes."""
         _check_target(domain, target, by_class)
-        known = [*domain.attributes, *domain.columns]
+        names = [*domain.attributes, *domain.columns]
         for name in features:
-            if name not in known:
-                raise _unknown("attribute or bounded column", name, known)
+            if name not in names:
+                raise _unknown("attribute or bounded column", name, names)
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
         if target in features:
             raise InvalidRequest(f"The target {target} is among the features.", "Leave it out of them.")
-        made = cls(domain, tuple(features), target, by_class)
-        if len(set(made.names)) < len(made.names):
+        design = cls(domain, tuple(features), target, by_class)
+        if len(set(design.names)) < len(design.names):
             raise InvalidRequest("Two features have one name, of an attribute and its cell.", "Rename one of them.")
-        if made.n_features > MOST_FEATURES:
+        if design.n_features > MOST_FEATURES:
             raise InvalidRequest(
-                f"The model would have {made.n_features:,} features.",
+                f"The model would have {design.n_features:,} features.",
                 f"Choose coarser ones: at most {MOST_FEATURES:,}.",
             )
-        return made
+        return design
 
     @property
     def attributes(self) -> list[str]:
@@ -114,10 +114,10 @@ class TableDesign:
         """Return features (n, d) and target (n,) for lines of the table: row by row, whatever other lines there are."""
         if self.by_class:
             return self._rows(cells[:, :-1], steps), cells[:, -1]
-        known = steps[:, -1] >= 0
+        has_target = steps[:, -1] >= 0
         column = self.domain.column(self.target)
-        values = (steps[known, -1] + column.low_steps) * float(column.step)
-        return self._rows(cells[known], steps[known, :-1]), np.clip(values, *self.bounds)
+        values = (steps[has_target, -1] + column.low_steps) * float(column.step)
+        return self._rows(cells[has_target], steps[has_target, :-1]), np.clip(values, *self.bounds)
 
     def public_row(self) -> tuple[np.ndarray, np.ndarray]:
         """Return one row (1, d) and its target (1,) that every fit has beside those of the table.
@@ -150,28 +150,28 @@ class TableDesign:
 
 
 def _check_target(domain: Domain, target: str, by_class: bool) -> None:
-    wanted, other = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
+    right_kind, wrong_kind = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
     right, wrong = (domain.attributes, domain.columns) if by_class else (domain.columns, domain.attributes)
     if target not in right and target in wrong:
         raise InvalidRequest(
-            f"The target {target} is of the kind {other}, and this model needs the kind {wanted}.",
+            f"The target {target} is of the kind {wrong_kind}, and this model needs the kind {right_kind}.",
             "Choose another target or model.",
         )
     if target not in right:
-        raise _unknown(wanted, target, list(right))
+        raise _unknown(right_kind, target, list(right))
     if by_class and domain.attribute(target).n_cells < 2:
         raise InvalidRequest(f"The target {target} has one cell.", "Choose one with at least two.")
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+def _unknown(kind: str, name: str, names: Sequence[str]) -> UnknownName:
     """Return the error for a name: the likeliest mistake is a part of a longer one, or several without commas."""
     words = name.replace(";", " ").split()
-    if len(words) > 1 and set(words) <= set(known):
+    if len(words) > 1 and set(words) <= set(names):
         return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")
-    longer = [one for one in known if name.casefold() in one.casefold()]
+    longer = [candidate for candidate in names if name.casefold() in candidate.casefold()]
     if len(longer) == 1:
         is_parted = "," in longer[0]
         meant = written_in_list(longer[0]) if is_parted else repr(longer[0])
-        told = ": a name with a comma stands in double quotes." if is_parted else "."
-        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {meant}{told}")
-    return UnknownName.among(kind, name, known)
+        ending = ": a name with a comma stands in double quotes." if is_parted else "."
+        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {meant}{ending}")
+    return UnknownName.among(kind, name, names)

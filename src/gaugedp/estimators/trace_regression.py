@@ -88,16 +88,16 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
-        asked, (rows, shape) = self._asked(), _read(X, 0 if self.neighbours == "add_remove" else 1)
+        requested, (rows, shape) = self._requested(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
         solver, reason = self._chosen()
         residual = self._residual(size, shape, solver)
-        count, stream = Count(asked, self.neighbours), self._stream()
-        fitted = _guarantee(count.rest, solver == "stochastic" and self.noise == "exponential")
+        count, stream = Count(requested, self.neighbours), self._stream()
+        fitted = _guarantee(count.remaining, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
         self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
-        guarantee = count.with_rest(fitted)
-        paid = self._pay(guarantee, asked, rows.shape)
+        guarantee = count.with_remaining(fitted)
+        reservation = self._pay(guarantee, requested, rows.shape)
         n_rows = count.draw(len(rows), stream)
         self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
@@ -107,7 +107,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
         self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -181,8 +181,8 @@ class Residual:
     def cap(self) -> float:
         """The largest |prediction − target|."""
         low, high = self.bounds
-        least, most = (self._predicted(self.reach * end) for end in self.span)
-        return max(high - float(least), float(most) - low)
+        lowest, highest = (self._predicted(self.reach * end) for end in self.span)
+        return max(high - float(lowest), float(highest) - low)
 
     @property
     def smoothness(self) -> float:
@@ -215,13 +215,13 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
     return RankOne.of(rows) if shape is None else Full.of(rows, shape)
 
 
-def _guarantee(asked: Guarantee, drawn: bool) -> Guarantee:
+def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
     """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
-    if not isinstance(asked, ApproxDP):
-        return asked
-    if drawn:
-        return ZCDP(largest_parameter(ZCDP, asked.epsilon_value, asked.delta_value))
-    return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
+    if not isinstance(guarantee, ApproxDP):
+        return guarantee
+    if is_drawn:
+        return ZCDP(largest_parameter(ZCDP, guarantee.epsilon_value, guarantee.delta_value))
+    return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
 
 
 def _solved(method: Method, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:

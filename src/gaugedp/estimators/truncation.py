@@ -62,6 +62,6 @@ class PrivateRange:
         return float(self.bounds[index])
 
 
-def range_guarantee(asked: Guarantee) -> PureDP:
+def range_guarantee(guarantee: Guarantee) -> PureDP:
     """Return the part of the guarantee that the range takes."""
-    return PureDP(part(asked.to_dict()["epsilon"], RANGE_SHARE))
+    return PureDP(part(guarantee.to_dict()["epsilon"], RANGE_SHARE))

@@ -120,8 +120,8 @@ class Geometry:
 
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
         """Return the points x with ∇r(x) = slope, shape (k, d)."""
-        other = self.exponent / (self.exponent - 1)
-        return self._spectral(slopes, lambda values: duality(values, other)) / self.weight
+        dual = self.exponent / (self.exponent - 1)
+        return self._spectral(slopes, lambda values: duality(values, dual)) / self.weight
 
     def normal(self, points: np.ndarray) -> np.ndarray:
         """Return a subgradient of ‖x‖_p at x ≠ 0: the ball of that norm lies on its far side, shape (k, d)."""
@@ -151,8 +151,8 @@ class Geometry:
         """Apply `change` to the entries, or to the singular values where the points are matrices."""
         if len(self.shape) == 1:
             return change(points)
-        left, values, right = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
-        return ((left * change(values)[:, None, :]) @ right).reshape(points.shape)
+        left_vectors, values, right_vectors = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
+        return ((left_vectors * change(values)[:, None, :]) @ right_vectors).reshape(points.shape)
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ def _lengths(values: np.ndarray, exponent: float) -> np.ndarray:
 
 
 def _largest(values: np.ndarray) -> np.ndarray:
-    found = np.zeros_like(values)
+    signs = np.zeros_like(values)
     rows, places = np.arange(len(values)), np.abs(values).argmax(axis=1)
-    found[rows, places] = np.sign(values[rows, places])
-    return found
+    signs[rows, places] = np.sign(values[rows, places])
+    return signs
 
 
 def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
@@ -210,6 +210,6 @@ def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
     sizes = np.sort(np.abs(values), axis=1)[:, ::-1]
     counts = np.arange(1, values.shape[1] + 1)
     cuts = (np.cumsum(sizes, axis=1) - radius) / counts
-    kept = (sizes > cuts).sum(axis=1)
-    cut = np.maximum(0, cuts[np.arange(len(values)), kept - 1])[:, None]
+    n_positive = (sizes > cuts).sum(axis=1)
+    cut = np.maximum(0, cuts[np.arange(len(values)), n_positive - 1])[:, None]
     return np.sign(values) * np.maximum(np.abs(values) - cut, 0)

@@ -49,19 +49,19 @@ class Path:
     radius: float
 
     @classmethod
-    def plan(cls, guarantee: GaussianDP | PureDP, size: int, moved: float, scale: Scale) -> "Path":
-        """Return the path for sums of `size` numbers that one row moves by `moved`.
+    def plan(cls, guarantee: GaussianDP | PureDP, size: int, sensitivity: float, scale: Scale) -> "Path":
+        """Return the path for sums of `size` numbers that one row moves by `sensitivity`.
 
         All together the noise of the steps should not carry w further than about the radius: the fainter the noise, the
         longer the path; shorter with a kink, over which w jumps. Public numbers decide.
         """
         if isinstance(guarantee, GaussianDP):
-            free = scale.radius * scale.n_rows * guarantee.mu / (moved * math.sqrt(size))
+            free = scale.radius * scale.n_rows * guarantee.mu / (sensitivity * math.sqrt(size))
             total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
             longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
             n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
             return cls(n_steps, min(total / n_steps, longest), scale.radius)
-        total = scale.radius * scale.n_rows * guarantee.epsilon_value / (moved * size)
+        total = scale.radius * scale.n_rows * guarantee.epsilon_value / (sensitivity * size)
         n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
         return cls(n_steps, min(total / n_steps**1.5, _LONGEST_STEP), scale.radius)
 
@@ -92,24 +92,24 @@ class NoisyDescent:
         """Return the mechanism for GaussianDP or PureDP and weights of `shape`."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
-        size, moved = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
+        size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
         if not isinstance(guarantee, GaussianDP | PureDP):
             raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
-        path = Path.plan(guarantee, size, moved, scale)
-        ball = LpBall(size, 2, moved)
+        path = Path.plan(guarantee, size, sensitivity, scale)
+        ball = LpBall(size, 2, sensitivity)
         if isinstance(guarantee, GaussianDP):
-            each = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
-            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(each)), guarantee)
-        each = guarantee.epsilon_value / path.n_steps * (1 - 2.0**-40)
-        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(each)), guarantee)
+            per_step = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
+            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(per_step)), guarantee)
+        per_step = guarantee.epsilon_value / path.n_steps * (1 - 2.0**-40)
+        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(per_step)), guarantee)
 
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
         noises = self.noise.pool(self.path.n_steps, rng)
-        kept = list(whole_blocks(data)) if data[0].size <= _KEPT else None
+        cached = list(whole_blocks(data)) if data[0].size <= _KEPT else None
         weights, total, count = np.zeros(self.shape), np.zeros(self.shape), 0
         for t, noise in enumerate(noises):
-            noisy = self._noisy(self.gradient(kept or whole_blocks(data), weights, slopes), noise)
+            noisy = self._noisy(self.gradient(cached or whole_blocks(data), weights, slopes), noise)
             weights = self._projected(weights - self.path.length / n_rows * noisy)
             if 2 * t >= self.path.n_steps - 1:
                 total, count = total + weights, count + 1
@@ -123,8 +123,8 @@ class NoisyDescent:
         bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
         steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
         for points, target in blocks:
-            found = slopes(points @ steps * 2.0 ** -(BITS + bits), target)
-            total += np.trunc(self._capped(found) * 2.0**BITS).T @ points
+            row_slopes = slopes(points @ steps * 2.0 ** -(BITS + bits), target)
+            total += np.trunc(self._capped(row_slopes) * 2.0**BITS).T @ points
         return total * 4.0**-BITS
 
     def _capped(self, slopes: np.ndarray) -> np.ndarray:

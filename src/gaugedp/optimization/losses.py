@@ -231,9 +231,9 @@ class Softmax:
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """p − e_y, shape (n, K)."""
-        found = self.probabilities(z)
-        found[np.arange(len(y)), y] -= 1
-        return found
+        slopes = self.probabilities(z)
+        slopes[np.arange(len(y)), y] -= 1
+        return slopes
 
     def probabilities(self, z: np.ndarray) -> np.ndarray:
         """p, shape (n, K)."""

@@ -82,13 +82,13 @@ class MatrixDescent(FullBatch):
 
     def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the mean of the later half of the steps."""
-        point, total, kept = np.zeros(self.region.shape), np.zeros(self.region.shape), 0
+        point, total, n_averaged = np.zeros(self.region.shape), np.zeros(self.region.shape), 0
         for t in range(self.n_steps):
             noisy = self._noisy(task.gradient(point), self.noise.prepare(rng))
             point = self.region.projection(point - self.length / n_rows * noisy)
             if 2 * t >= self.n_steps - 1:
-                total, kept = total + point, kept + 1
-        return total / kept
+                total, n_averaged = total + point, n_averaged + 1
+        return total / n_averaged
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,14 +102,14 @@ class Problem:
         curvature = _ROUNDING**2 / strength
         match self.loss:
             case CappedLogistic():
-                found = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
+                lists = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
             case SmoothHinge():
-                found = [_one_sided(self.loss, self.replaced, curvature)]
+                lists = [_one_sided(self.loss, self.replaced, curvature)]
             case Softmax():
-                found = [_softmax(self.loss.n_classes, self.replaced, curvature)]
+                lists = [_softmax(self.loss.n_classes, self.replaced, curvature)]
             case _:
-                found = [_two_sided(self.loss, self.replaced, curvature, noise)]
-        return [[*few, Extreme(1, 0.0, max(one.jacobian for one in few))] for few in found]
+                lists = [_two_sided(self.loss, self.replaced, curvature, noise)]
+        return [[*few, Extreme(1, 0.0, max(extreme.jacobian for extreme in few))] for few in lists]
 
     def least_strength(self, n_rows: int) -> float:
         """Return the λ that makes sums over rows fine enough in floats, and keeps a minimum without noise near.
@@ -134,14 +134,14 @@ class Problem:
         """
         match self.loss:
             case CappedLogistic():
-                most = 0.28 * n_rows
+                losses = 0.28 * n_rows
             case SmoothHinge():
-                most = (1 + self.loss.width / 2) * n_rows
+                losses = (1 + self.loss.width / 2) * n_rows
             case Softmax():
-                most = math.log(self.loss.n_classes) * n_rows
+                losses = math.log(self.loss.n_classes) * n_rows
             case _:
-                most = (n_rows * self.loss.lipschitz) ** 2 / strength
-        farthest = math.sqrt(most / strength) + 2 * linear / strength
+                losses = (n_rows * self.loss.lipschitz) ** 2 / strength
+        farthest = math.sqrt(losses / strength) + 2 * linear / strength
         sums = self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
         return n_rows * _UNIT * (sums + self.loss.smoothness * (self.ambient_dim + 4) * farthest)
 
@@ -204,22 +204,22 @@ class ObjectivePerturbation:
     exactness = "idealized"
 
     @classmethod
-    def calibrate(cls, problem: Problem, asked: Guarantee, n_rows: int) -> "ObjectivePerturbation":
+    def calibrate(cls, problem: Problem, guarantee: Guarantee, n_rows: int) -> "ObjectivePerturbation":
         """Return the mechanism with the least σ for ApproxDP or PureDP; `n_rows` only sets how finely w is found."""
         positive(radius=problem.radius)
-        if not isinstance(asked, ApproxDP | PureDP):
-            raise InvalidRequest(f"{asked!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
-        noise = least_noise(problem, asked)
-        strength = max(strength_of(problem, asked, noise), problem.least_strength(n_rows))
-        length = _LONGEST * length_of(problem, asked, noise)
+        if not isinstance(guarantee, ApproxDP | PureDP):
+            raise InvalidRequest(f"{guarantee!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
+        noise = least_noise(problem, guarantee)
+        strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
+        length = _LONGEST * length_of(problem, guarantee, noise)
         distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
-        if isinstance(asked, ApproxDP):
-            mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
+        if isinstance(guarantee, ApproxDP):
+            mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             output: AdditiveNoise = Gaussian.calibrate(ball, GaussianDP(mu))
         else:
-            output = KNorm.calibrate(ball, PureDP(asked.epsilon_value * OUTPUT_SHARE**2))
-        return cls(problem, asked, strength, noise, output, distance)
+            output = KNorm.calibrate(ball, PureDP(guarantee.epsilon_value * OUTPUT_SHARE**2))
+        return cls(problem, guarantee, strength, noise, output, distance)
 
     def draw(self, rng: Entropy) -> np.ndarray:
         """Return b."""
@@ -245,15 +245,15 @@ class ObjectivePerturbation:
         return Binary(loss, data, self.strength, linear)
 
 
-def length_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
+def length_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> float:
     """Return the usual length of b."""
-    return noise * (math.sqrt(problem.ambient_dim) if isinstance(asked, ApproxDP) else problem.ambient_dim)
+    return noise * (math.sqrt(problem.ambient_dim) if isinstance(guarantee, ApproxDP) else problem.ambient_dim)
 
 
-def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
+def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> float:
     """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
-    length = length_of(problem, asked, noise)
-    epsilon = asked.epsilon_value
+    length = length_of(problem, guarantee, noise)
+    epsilon = guarantee.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
     least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
     return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)
@@ -266,11 +266,12 @@ def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> 
 
 
 def _profile(few: list[Extreme], noise: float, epsilon: float, side: float) -> float:
-    if any(one.jacobian > epsilon for one in few):
+    if any(extreme.jacobian > epsilon for extreme in few):
         return 1.0
     parts = [
-        one.count * gaussian_delta(up(math.hypot(_ROUNDING * one.reach / noise, side)), epsilon - one.jacobian)
-        for one in few
+        extreme.count
+        * gaussian_delta(up(math.hypot(_ROUNDING * extreme.reach / noise, side)), epsilon - extreme.jacobian)
+        for extreme in few
     ]
     return min(1.0, up(sum(parts)))
 
@@ -278,21 +279,22 @@ def _profile(few: list[Extreme], noise: float, epsilon: float, side: float) -> f
 def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
     """Return ε of the minimum where b has the density ∝ e^{−‖b‖/noise}."""
     lists = problem.extremes(strength, math.inf)
-    return up(min(max(one.jacobian + _ROUNDING * one.reach / noise for one in few) for few in lists))
+    return up(min(max(extreme.jacobian + _ROUNDING * extreme.reach / noise for extreme in few) for few in lists))
 
 
-def least_noise(problem: Problem, asked: ApproxDP | PureDP) -> float:
+def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
     """Return the least σ, to one part in a million from above, that keeps the guarantee with the output noise."""
 
     def keeps(noise: float) -> bool:
-        strength = strength_of(problem, asked, noise)
-        if isinstance(asked, PureDP):
-            return pure_epsilon(problem, strength, noise) <= asked.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
-        mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
+        strength = strength_of(problem, guarantee, noise)
+        if isinstance(guarantee, PureDP):
+            epsilon = guarantee.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
+            return pure_epsilon(problem, strength, noise) <= epsilon
+        mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         beside = Problem(
             problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.side, mu)
         )
-        return profile(beside, strength, noise, asked.epsilon_value) <= asked.delta_value
+        return profile(beside, strength, noise, guarantee.epsilon_value) <= guarantee.delta_value
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):

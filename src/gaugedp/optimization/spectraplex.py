@@ -128,8 +128,8 @@ class Spectraplex(Region):
     def projection(self, matrix: np.ndarray) -> np.ndarray:
         """Return the nearest point."""
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        kept = Geometry((self.n_columns,), 1, self.radius).projection(np.maximum(values, 0)[None])[0]
-        return (vectors * kept) @ vectors.T
+        nearest = Geometry((self.n_columns,), 1, self.radius).projection(np.maximum(values, 0)[None])[0]
+        return (vectors * nearest) @ vectors.T
 
     @property
     def n_directions(self) -> int:
@@ -216,9 +216,9 @@ class NuclearBall(Region):
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the dilation, written out."""
         n_rows = self.shape_of[0]
-        found = np.zeros((self.n_directions, self.n_directions))
-        found[:n_rows, n_rows:], found[n_rows:, :n_rows] = slope, slope.T
-        return found
+        dilated = np.zeros((self.n_directions, self.n_directions))
+        dilated[:n_rows, n_rows:], dilated[n_rows:, :n_rows] = slope, slope.T
+        return dilated
 
     def at(self, place: np.ndarray) -> np.ndarray:
         """Return 2·radius·uwᵀ for x = (u, w): its nuclear norm is 2·radius·‖u‖‖w‖, at most the radius."""

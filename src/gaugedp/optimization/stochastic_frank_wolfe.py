@@ -26,12 +26,12 @@ class Schedule:
     """
 
     n_rows: int
-    most: int
+    most_slots: int
 
     @property
     def group(self) -> int:
         """How many rows share a slot."""
-        return -(-self.n_rows // self.most)
+        return -(-self.n_rows // self.most_slots)
 
     @property
     def n_slots(self) -> int:
@@ -64,9 +64,9 @@ class Schedule:
         if replaced:
             order, ranks = np.argsort(words, kind="stable"), np.arange(n_rows) // self.group
         else:
-            drawn = (words % np.uint64(self.n_slots)).astype(np.int64)
-            order = np.argsort(drawn, kind="stable")
-            ranks = drawn[order]
+            slots = (words % np.uint64(self.n_slots)).astype(np.int64)
+            order = np.argsort(slots, kind="stable")
+            ranks = slots[order]
         bounds = np.searchsorted(ranks, np.arange(self.first, self.n_slots + 1))
         return order, np.concatenate([[0], bounds])
 
@@ -98,12 +98,12 @@ class StochasticFrankWolfe:
         cls, guarantee: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
         """Return the method with the oracle of the name `noise`; `growth` by the scale's smoothness where None."""
-        most = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
-        schedule = Schedule(max(1, round(scale.n_rows)), most)
+        most_slots = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
+        schedule = Schedule(max(1, round(scale.n_rows)), most_slots)
         steepness = 1 + scale.swing * scale.smoothness if growth is None else growth
         positive(growth=steepness)
-        moved = _moved(schedule, steepness, scale.factor)
-        running = Running(scale.region, 1 + schedule.n_later, 1 - schedule.rate, moved)
+        sensitivities = _moved(schedule, steepness, scale.factor)
+        running = Running(scale.region, 1 + schedule.n_later, 1 - schedule.rate, sensitivities)
         return cls(schedule, steepness, scale.replaced, oracle(noise, guarantee, running))
 
     @property
@@ -119,7 +119,7 @@ class StochasticFrankWolfe:
     @property
     def moved(self) -> tuple[float, float]:
         """(Δ_0, Δ), with what floats may add."""
-        return self.oracle.running.moved
+        return self.oracle.running.sensitivities
 
     def solve(self, task: TraceTask, rng: Entropy) -> np.ndarray:
         """Return X after the last step: pay first."""

@@ -52,13 +52,13 @@ class SymmetricNoise:
     gaussian: Gaussian
 
     @classmethod
-    def calibrate(cls, n_columns: int, moved: float, guarantee: GaussianDP) -> "SymmetricNoise":
+    def calibrate(cls, n_columns: int, sensitivity: float, guarantee: GaussianDP) -> "SymmetricNoise":
         """Return the noise for (d, d) matrices, d = `n_columns`."""
         whole(minimum=1, n_columns=n_columns)
-        positive(moved=moved)
+        positive(sensitivity=sensitivity)
         size = n_columns * (n_columns + 1) // 2
-        kept = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
-        return cls(Gaussian.calibrate(LpBall(size, 2, moved + _ROUNDING * math.sqrt(size)), kept))
+        gaussian = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
+        return cls(Gaussian.calibrate(LpBall(size, 2, sensitivity + _ROUNDING * math.sqrt(size)), gaussian))
 
     @property
     def guarantee(self) -> GaussianDP:

@@ -155,8 +155,8 @@ class TraceTask:
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
         """Return Σ φ′·A at X, exact: one row adds a matrix of Frobenius norm at most 1."""
-        found = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
-        return self.designs.total(found)
+        slopes = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
+        return self.designs.total(slopes)
 
     def slopes(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return φ′ in floats for a few rows."""
