@@ -17,7 +17,7 @@ from gaugedp.optimization.ratings import BITS, Ratings
 from gaugedp.optimization.shrinkage import Groups
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale
 from tests.optimization.test_streams import decays, noise_map
 from tests.optimization.transcripts import ROUNDING, check, check_draws, tapes, told, transcript
 
@@ -99,8 +99,8 @@ def designs(region, rows: list[int]):
 def regression(region, replaced: bool):
     """Two tables for y of either sign: the last row is upwards in one, downwards or not there in the other."""
     up, down = np.array([1.0, -1.0, 1.0]), np.array([1.0, -1.0, -1.0])
-    one = TraceTask(designs(region, [1, 2, 0]), up, sign)
-    return one, TraceTask(designs(region, [1, 2, 0] if replaced else [1, 2]), down if replaced else up[:2], sign)
+    one = TraceProblem(designs(region, [1, 2, 0]), up, sign)
+    return one, TraceProblem(designs(region, [1, 2, 0] if replaced else [1, 2]), down if replaced else up[:2], sign)
 
 
 @WAYS
@@ -112,7 +112,7 @@ def test_sums_of_gradients(guarantee, region, kind, replaced: bool) -> None:
     claim = {"mu": MU} if isinstance(guarantee, gd.GaussianDP) else {"epsilon": MU}
     numbers = method.n_steps * region.n_coordinates
     runs = math.ceil(14_000 / numbers)
-    check(lambda task, rng: method.solve(task, 300, rng), regression(region, replaced), claim, runs, 0.999)
+    check(lambda problem, rng: method.solve(problem, 300, rng), regression(region, replaced), claim, runs, 0.999)
 
 
 # -- one pass over the rows -------------------------------------------------------------------------------
@@ -128,14 +128,14 @@ def straight(monkeypatch: pytest.MonkeyPatch, slot: int) -> None:
     monkeypatch.setattr(Schedule, "slots", slots)
 
 
-def pass_tables(region, replaced: bool, slot: int) -> tuple[TraceTask, TraceTask]:
+def pass_tables(region, replaced: bool, slot: int) -> tuple[TraceProblem, TraceProblem]:
     """40 rows e₁, all downwards but that of `slot`: it is upwards here, downwards or not there in the other table."""
     row = 19 + slot
     target = np.where(np.arange(40) == row, 1.0, -1.0)
-    one = TraceTask(designs(region, [0] * 40), target, sign)
+    one = TraceProblem(designs(region, [0] * 40), target, sign)
     if replaced:
-        return one, TraceTask(one.designs, -np.ones(40), sign)
-    return one, TraceTask(designs(region, [0] * 39), -np.ones(39), sign)
+        return one, TraceProblem(one.designs, -np.ones(40), sign)
+    return one, TraceProblem(designs(region, [0] * 39), -np.ones(39), sign)
 
 
 @WAYS

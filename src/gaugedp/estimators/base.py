@@ -14,8 +14,8 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
@@ -85,13 +85,13 @@ class PrivateEstimator(BaseEstimator):
             )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
-        self._stream()  # a seed that is none is refused here, before anything is paid
+        self._generator()  # a seed that is none is refused here, before anything is paid
         if self.delta == 0:
             return PureDP(float(self.epsilon))
         between(0, 1, delta=self.delta)
         return ApproxDP(float(self.epsilon), float(self.delta))
 
-    def _stream(self) -> Entropy:
+    def _generator(self) -> Entropy:
         if self.random_state is not None:
             whole(minimum=0, random_state=self.random_state)
         return system_rng() if self.random_state is None else research_rng(self.random_state)

@@ -89,10 +89,10 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         if len(target) == 0 and self.unit == "rating" and self.neighbours == "replace":  # else how many is private
             raise InvalidRequest("There are no ratings.", "Give at least one row.")
         shape = len(target), len(ids[0]), len(ids[1])
-        stream = self._stream()
+        rng = self._generator()
         reservation = self._pay(method.terms.guarantee, requested, shape, "user" if self.unit == "user" else None)
         self._bounds, self._users, self._items = bounds, *ids
-        self._model = method.fit(self._ratings(columns, target), stream)
+        self._model = method.fit(self._ratings(columns, target), rng)
         self._show()
         self._note_names(X)
         self._publish(self._values(), method.terms.guarantee, "exact", self._facts())

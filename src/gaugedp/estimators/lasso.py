@@ -78,7 +78,7 @@ class Lasso(LinearRegressor):
         features = np.ones((len(rows), n_columns))
         features[:, : reading.width] = reading.in_cube(rows)
         goal = into_box(target, *range_)
-        weights = frank_wolfe(features, goal, loss, self.radius, calibration, self._stream())
+        weights = frank_wolfe(features, goal, loss, self.radius, calibration, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self._note_names(X)
         self.n_steps_, self.solver_ = calibration.steps, "frank-wolfe"

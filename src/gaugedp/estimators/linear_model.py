@@ -12,11 +12,11 @@ from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import PrivateEstimator, after_paying
 from gaugedp.estimators.columns import names_of
-from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
+from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
-from gaugedp.estimators.level import Level, spares_delta
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.size import Count
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
@@ -30,11 +30,11 @@ _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apar
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, and the public numbers to plan by.
 
-    `side` is the μ of the rows' number, of their mean and of their scores' level together; `asked` is for the solver
-    and, where those are Gaussian, for them too.
+    `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
+    those are Gaussian, for them too.
     """
 
     rows: np.ndarray
@@ -42,7 +42,7 @@ class Task:
     n_classes: int
     n_rows: float
     guarantee: Guarantee
-    side: float
+    mu_side: float
     radius: float
     replaced: bool
 
@@ -67,16 +67,16 @@ class Task:
         return self.signs if self.n_classes == 2 else np.maximum(self.codes, 0)
 
     @property
-    def faintness(self) -> float:
+    def noise_to_signal(self) -> float:
         """How long the noise of the rows' sum is, in units of the number of rows."""
-        return faintness(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
+        return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
     def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
         """Return noisy gradient descent for slopes up to `cap`."""
         guarantee = self.guarantee
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            guarantee = GaussianDP(math.sqrt(mu * mu - self.side * self.side) * (1 - 2.0**-40))
+            guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
         shape = self.outputs, self.rows.shape[1]
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
         return NoisyDescent.calibrate(guarantee, shape, cap, scale)
@@ -88,14 +88,14 @@ class Task:
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
-        radius = self.radius * min(1 + _QUIET / self.faintness, _WIDEST) / (1 + _LOUD * self.faintness)
-        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.side)
+        radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
+        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.mu_side)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
         return mechanism.solve(self.rows, self.target, rng).reshape(self.outputs, -1), mechanism.exactness
 
 
-def faintness(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
+def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
     """Return the length of the noise that hides one row's unit vector among sums of `size` numbers, over `n_rows`."""
     sensitivity = 2.0 if replaced else 1.0
     if isinstance(guarantee, ApproxDP):
@@ -131,27 +131,27 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         guarantee = count.with_remaining(_guarantee(solver, count.remaining))
         reservation = self._pay(guarantee, requested, X_read.shape)
         with after_paying(reservation):
-            stream = self._stream()
-            n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
-            noise = faintness(count.remaining, size, n_rows, self.neighbours == "replace")
+            rng = self._generator()
+            n_rows, codes = count.draw(len(X_read), rng), codes_of(labels, classes)
+            noise = noise_to_signal(count.remaining, size, n_rows, self.neighbours == "replace")
             centre = self._centre(count.remaining, (len(classes), reading.width), n_rows, solver)
-            slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
+            slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * clip_factor(noise))
             scaling = read_scaling(reading, self.row_norm, slack)
-            level = self._level(centre, len(classes))
-            mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
+            intercept_noise = self._intercept_noise(centre, len(classes))
+            mean, spread = centre.release(scaling.unit(X_read), n_rows, rng)
             shift = np.zeros(reading.width) + mean
-            reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
-            design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
-            task = Task(
-                design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.remaining,
-                math.hypot(count.side, centre.side, level.side),
+            reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
+            scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
+            problem = LinearProblem(
+                scaled.rows(X_read, codes >= 0), codes, len(classes), n_rows, intercept_noise.remaining,
+                math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
                 self._length(len(classes), solver, noise), self.neighbours == "replace",
             )  # fmt: skip
-            weights, exactness = self._solve(solver, task, stream)
-            if level.noise is not None:
-                signs, rows = np.where(codes >= 0, task.signs, 0.0), task.rows[:, :-1]
-                weights[0, -1] = level.intercept(rows, signs, weights[0, :-1], n_rows, stream) / design.last
-        self._show(design.coefficients(weights), classes, (solver, reason))
+            weights, exactness = self._solve(solver, problem, rng)
+            if intercept_noise.noise is not None:
+                signs, rows = np.where(codes >= 0, problem.signs, 0.0), problem.rows[:, :-1]
+                weights[0, -1] = intercept_noise.intercept(rows, signs, weights[0, :-1], n_rows, rng) / scaled.last
+        self._show(scaled.coefficients(weights), classes, (solver, reason))
         self._read_by(reading)
         self._note_names(X)
         self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
@@ -163,7 +163,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         """Return the solver and why, for `size` weights; the number of rows where it is public."""
 
     @abstractmethod
-    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d), one row for two classes, and the exactness."""
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -196,15 +196,15 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
 
-    def _count(self, guarantee: Guarantee, solver: str) -> Count:
+    def _count(self, guarantee: Guarantee, solver: str) -> NoisyRowCount:
         """Return how rows are counted: inside μ, where the rest has one μ whatever the count is, else by ε.
 
         The objective's ridge follows the count, and its profile the ridge: profiles that depend on what was released
         before do not compose as one of them does.
         """
         if solver == "gradient" and isinstance(guarantee, ApproxDP):
-            return Count.gaussian(guarantee, self.neighbours)
-        return Count(guarantee, self.neighbours, _COUNT)
+            return NoisyRowCount.gaussian(guarantee, self.neighbours)
+        return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
     def _centre(self, guarantee: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
         """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""
@@ -217,15 +217,15 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         if (
             solver == "gradient"
             or not isinstance(guarantee, ApproxDP)
-            or spares_delta(centre.side, guarantee, n_classes)
+            or spares_delta(centre.mu_side, guarantee, n_classes)
         ):
             return centre
         return Centre(None, guarantee)
 
-    def _level(self, centre: Centre, n_classes: int) -> Level:
+    def _intercept_noise(self, centre: Centre, n_classes: int) -> InterceptNoise:
         if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
-            return Level.plan(centre.remaining, self.neighbours == "replace", centre.side)
-        return Level(None, centre.remaining)
+            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
+        return InterceptNoise(None, centre.remaining)
 
     def _show(self, weights: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
         self.coef_, self.intercept_ = weights

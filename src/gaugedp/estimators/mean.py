@@ -16,8 +16,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball
-from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -32,7 +32,7 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 
 @dataclass(frozen=True)
-class Task:
+class RowAccess:
     """How a fit pays, looks at the rows then (their exact sum and number), reads them, and how many rows a unit has."""
 
     pay: Callable[[Guarantee], Reservation | None]
@@ -95,9 +95,9 @@ class Mean(PrivateEstimator):
         del y
         requested, rows = self._requested(), self._rows(X)
         reading = self._geometry(rows.shape[1], names_of(X))
-        ball, count = self._ball(reading.width), Count(requested, self.neighbours)
+        ball, count = self._ball(reading.width), NoisyRowCount(requested, self.neighbours)
         pay = partial(self._pay, requested=requested, shape=rows.shape)
-        self._fit(ball, count, Task(pay, partial(self._look, reading, rows), reading))
+        self._fit(ball, count, RowAccess(pay, partial(self._look, reading, rows), reading))
         self._note_names(X)
         return self
 
@@ -113,23 +113,23 @@ class Mean(PrivateEstimator):
         reading = self._table_reading(table, columns)
         size = group_size(table.unit)
         ball = LpBall(len(columns), math.inf, 1.0)
-        count = Count(row_share(requested, size, float(self.epsilon)), "add_remove")
+        count = NoisyRowCount(row_share(requested, size, float(self.epsilon)), "add_remove")
         pay = partial(self._pay_for_table, requested=requested, table=table, columns=columns)
-        self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), reading, size))
+        self._fit(ball, count, RowAccess(pay, partial(self._look_at_table, table, columns), reading, size))
         self._note_names(None)
         return self
 
-    def _fit(self, ball: LpBall, count: Count, task: "Task") -> None:
+    def _fit(self, ball: LpBall, count: NoisyRowCount, access: RowAccess) -> None:
         mechanism, reason = self._chosen(ball, count.remaining)
-        stream = self._stream()
-        noise = mechanism.prepare(stream)
-        guarantee = count.with_remaining(mechanism.guarantee).group(task.size)
-        reservation = task.pay(guarantee)
-        exact, n_rows = task.look(stream)
+        rng = self._generator()
+        noise = mechanism.prepare(rng)
+        guarantee = count.with_remaining(mechanism.guarantee).group(access.size)
+        reservation = access.pay(guarantee)
+        exact, n_rows = access.look(rng)
         step = float(mechanism.lattice_step)
         total = noise(np.rint(exact / step).astype(np.int64)) * step
-        self._read_by(task.reading)
-        self._show(total, count.draw(n_rows, stream), mechanism, count)
+        self._read_by(access.reading)
+        self._show(total, count.draw(n_rows, rng), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
@@ -147,7 +147,7 @@ class Mean(PrivateEstimator):
         widths = self.mechanism_.half_widths(share_level, simultaneous) + float(self.mechanism_.lattice_step)
         off = 0.0 if exact else self._count.half_width(share_level)
         fewest_rows, most_rows = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
-        ends = [(self._total + side * widths) / n for side in (-1, 1) for n in (fewest_rows, most_rows)]
+        ends = [(self._total + sign * widths) / n for sign in (-1, 1) for n in (fewest_rows, most_rows)]
         low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
         return self._unscaled(low), self._unscaled(high)
 
@@ -194,13 +194,13 @@ class Mean(PrivateEstimator):
         assert not isinstance(reservation, Stored)  # no key was given
         return reservation
 
-    def _look(self, reading: Reading, rows: np.ndarray, stream: Entropy) -> tuple[np.ndarray, int]:
-        del stream
+    def _look(self, reading: Reading, rows: np.ndarray, rng: Entropy) -> tuple[np.ndarray, int]:
+        del rng
         total: np.ndarray = sum(self._steps(reading, block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
         return total, len(rows)
 
-    def _look_at_table(self, table: Table, columns: Sequence[str], stream: Entropy) -> tuple[np.ndarray, int]:
-        moments = table.moments(columns, stream.bytes(16), bits=SUM_BITS, products=False)
+    def _look_at_table(self, table: Table, columns: Sequence[str], rng: Entropy) -> tuple[np.ndarray, int]:
+        moments = table.moments(columns, rng.bytes(16), bits=SUM_BITS, products=False)
         return moments.first * 2.0**-SUM_BITS, moments.n_rows
 
     def _ball(self, n_columns: int) -> LpBall:
@@ -230,7 +230,7 @@ class Mean(PrivateEstimator):
         low, high = self._read_as.box
         return (low + high) / 2 + scaled * (high - low) / 2
 
-    def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: Count) -> None:
+    def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: NoisyRowCount) -> None:
         self._total, self._count = total, count
         self.n_rows_, self.mechanism_, self.solver_ = n_rows, mechanism, mechanism.name
         inside = np.clip(total / n_rows, -1, 1)

@@ -11,8 +11,8 @@ from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import read_bounds, read_target
-from gaugedp.estimators.size import Count
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
@@ -105,13 +105,13 @@ class LinearRegression(LinearRegressor):
         return self
 
     def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> None:
-        stream, count = self._stream(), Count(self._requested(), self.neighbours)
+        rng, count = self._generator(), NoisyRowCount(self._requested(), self.neighbours)
         planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
         guarantee = count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
         reservation = pay(guarantee)
-        n_rows = int(count.draw(len(sums), stream))
+        n_rows = int(count.draw(len(sums), rng))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
-        self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, stream))
+        self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, rng))
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}

@@ -13,8 +13,8 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.row_count import NoisyRowCount, share_of
 from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds
-from gaugedp.estimators.size import Count, share_of
 from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_guarantee
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
@@ -114,17 +114,17 @@ class SparseMean(PrivateEstimator):
         requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
         search = self._range(requested)
-        count = Count(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
+        count = NoisyRowCount(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
         low, high = (-1.0, 1.0) if search else self._public_bounds()
         mechanism = self._calibrated(rows.shape, count.remaining, (low, high))
         guarantee = count.with_remaining(mechanism.guarantee)
         guarantee = guarantee + search.mechanism.guarantee if search else guarantee
-        stream = self._stream()
+        rng = self._generator()
         reservation = self._pay(guarantee, requested, rows.shape)
-        reach = search.choose(rows, stream) if search else 1.0
+        reach = search.choose(rows, rng) if search else 1.0
         self.bounds_ = (low * reach, high * reach)
-        self._pick(rows, mechanism, stream)
-        self._show(rows.shape, mechanism, count.draw(len(rows), stream))
+        self._pick(rows, mechanism, rng)
+        self._show(rows.shape, mechanism, count.draw(len(rows), rng))
         self._note_names(X)
         facts = {"noise": mechanism.describe(), "bounds": list(self.bounds_), "n_columns": rows.shape[1]}
         values = {"support": self.support_, "values": self.values_, "n_rows": np.array(self.n_rows_)}
@@ -192,11 +192,11 @@ class SparseMean(PrivateEstimator):
     def _unit(self) -> float:
         return (self.bounds_[1] - self.bounds_[0]) / 2
 
-    def _pick(self, rows: np.ndarray, mechanism: Peeling, stream: Entropy) -> None:
+    def _pick(self, rows: np.ndarray, mechanism: Peeling, rng: Entropy) -> None:
         low, high = (np.array(end) for end in self.bounds_)
         steps = sum(box_steps(into_box(block, low, high)).sum(axis=0) for block in blocks(rows))  # exact
         total = (steps + np.rint(len(rows) * self._middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
-        self.support_, self._sums = mechanism.split(mechanism.sample(total, stream))
+        self.support_, self._sums = mechanism.split(mechanism.sample(total, rng))
 
     def _show(self, shape: tuple[int, int], mechanism: Peeling, n_rows: float) -> None:
         low, high = self.bounds_

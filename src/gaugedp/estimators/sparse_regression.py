@@ -136,7 +136,7 @@ class SparseRegression(LinearRegressor):
         steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
         reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
-        weights = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._stream())
+        weights = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         self._note_names(X)

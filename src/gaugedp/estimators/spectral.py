@@ -12,10 +12,10 @@ from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
-from gaugedp.estimators.design import Centre, room
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_scaling import Centre, clip_factor
 from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds
-from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
@@ -107,7 +107,7 @@ class SpectralEstimator(PrivateEstimator):
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape, self._number)
-        count = Count(requested, self.neighbours)
+        count = NoisyRowCount(requested, self.neighbours)
         solver, reason = self._solver(count.remaining, shape, len(rows) if self.neighbours == "replace" else None)
         remaining = _purely(count.remaining) if solver == "exponential" else count.remaining
         guarantee = count.with_remaining(_guarantee(remaining))
@@ -120,16 +120,16 @@ class SpectralEstimator(PrivateEstimator):
 
         planned(len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS)  # what cannot be done is refused unpaid
         reservation = self._pay(guarantee, requested, rows.shape)
-        stream = self._stream()
-        n_rows = count.draw(len(rows), stream)
+        rng = self._generator()
+        n_rows = count.draw(len(rows), rng)
         middle, method = planned(n_rows)
         unit = frame.unit(rows)
-        shift, spread = middle.release(blocks(unit), n_rows, stream)
+        shift, spread = middle.release(blocks(unit), n_rows, rng)
         size = 1.0
         if middle.noise is not None:
-            size = min(1 + float(np.linalg.norm(shift)), spread * _room(remaining, shape[0], n_rows))
+            size = min(1 + float(np.linalg.norm(shift)), spread * _clip_factor(remaining, shape[0], n_rows))
             unit = into_ball(unit - shift, 2, size)
-        pairs = _possible(method.solve(unit, stream), n_rows)
+        pairs = _possible(method.solve(unit, rng), n_rows)
         facts = {
             "solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None,
             "radius": size * frame.size,
@@ -187,7 +187,7 @@ def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> Noisy
         return SphereExponential.calibrate(shape, remaining, neighbours)
     guarantee = _guarantee(remaining)
     assert isinstance(guarantee, GaussianDP)
-    for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.side**2) * (1 - 2.0**-40))
+    for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.mu_side**2) * (1 - 2.0**-40))
     return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, for_moments, neighbours)
 
 
@@ -203,10 +203,10 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
     if isinstance(guarantee, ApproxDP):
         mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         ratio = sensitivity**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
-        side = mu * math.sqrt(ratio / (1 + ratio))
-        if sensitivity * math.sqrt(size) / (n_rows * side) > _WORST:
+        mu_side = mu * math.sqrt(ratio / (1 + ratio))
+        if sensitivity * math.sqrt(size) / (n_rows * mu_side) > _WORST:
             return Centre(None, guarantee)
-        return Centre(Gaussian.calibrate(ball, GaussianDP(side)), guarantee, side)
+        return Centre(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
     assert isinstance(guarantee, PureDP)
     ratio = sensitivity**2 * size / (guarantee.epsilon_value * n_rows * _SPREAD)
     spent = guarantee.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
@@ -235,12 +235,12 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
     return replace(pairs, values=values, held=held, total=total)
 
 
-def _room(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
+def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
     """Return how many times their typical length rows may have; lengths vary the more, the fewer the columns."""
-    return room(math.sqrt(n_columns) * _faintness(guarantee, n_columns, n_rows), _ROOM) + 1 / n_columns
+    return clip_factor(math.sqrt(n_columns) * _noise_to_signal(guarantee, n_columns, n_rows), _ROOM) + 1 / n_columns
 
 
-def _faintness(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
+def _noise_to_signal(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
     """Return about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows."""
     if isinstance(guarantee, ApproxDP):
         return 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)

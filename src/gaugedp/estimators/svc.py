@@ -7,7 +7,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.linear_model import LinearClassifier, Task, faintness
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Hinge
@@ -84,21 +84,21 @@ class LinearSVC(LinearClassifier):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is not public: with few it does about as well, with many better"
-        noise = faintness(guarantee, size, n_rows, replaced=True)
+        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
         if noise < _FAINT:
             return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
         return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
 
-    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         if solver == "objective":
-            width = min(_WIDEST, max(_NARROWEST, math.sqrt(task.faintness / _BLURRED)))
-            return task.perturbed(SmoothHinge(width), rng)
-        if task.n_classes == 2:
-            descent = task.descent(1.0, kinked=True)
-            weights = task.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)
+            width = min(_WIDEST, max(_NARROWEST, math.sqrt(problem.noise_to_signal / _BLURRED)))
+            return problem.perturbed(SmoothHinge(width), rng)
+        if problem.n_classes == 2:
+            descent = problem.descent(1.0, kinked=True)
+            weights = problem.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)
         else:
-            weights = task.descend(task.descent(math.sqrt(2), kinked=True), _joint_slopes, rng)
-        return weights, task.exactness
+            weights = problem.descend(problem.descent(math.sqrt(2), kinked=True), _joint_slopes, rng)
+        return weights, problem.exactness
 
 
 def _joint_slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:

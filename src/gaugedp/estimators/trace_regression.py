@@ -13,15 +13,15 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
-from gaugedp.estimators.size import Count
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES
 
 SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
@@ -92,17 +92,17 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         target, size = read_target(y, len(rows)), self._size(shape)
         solver, reason = self._chosen()
         residual = self._residual(size, shape, solver)
-        count, stream = Count(requested, self.neighbours), self._stream()
+        count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
         fitted = _guarantee(count.remaining, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
         self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
         guarantee = count.with_remaining(fitted)
         reservation = self._pay(guarantee, requested, rows.shape)
-        n_rows = count.draw(len(rows), stream)
+        n_rows = count.draw(len(rows), rng)
         self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
-        task = TraceTask(_designs(scaled, shape), residual.target(target), residual)
-        self.coef_ = float(self.radius) * _solved(self.method_, task, n_rows, stream)
+        problem = TraceProblem(_designs(scaled, shape), residual.target(target), residual)
+        self.coef_ = float(self.radius) * _solved(self.method_, problem, n_rows, rng)
         self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
@@ -159,7 +159,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def _method(self, solver: str, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
         replaced = self.neighbours == "replace"
-        scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.swing, replaced)
+        scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.prediction_range, replaced)
         if solver == "stochastic":
             return StochasticFrankWolfe.calibrate(guarantee, scale, self.noise, 1.0)
         return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(guarantee, scale)
@@ -224,5 +224,7 @@ def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
     return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
 
 
-def _solved(method: Method, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
-    return method.solve(task, rng) if isinstance(method, StochasticFrankWolfe) else method.solve(task, n_rows, rng)
+def _solved(method: Method, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
+    return (
+        method.solve(problem, rng) if isinstance(method, StochasticFrankWolfe) else method.solve(problem, n_rows, rng)
+    )

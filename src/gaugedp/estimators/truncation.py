@@ -9,7 +9,7 @@ from gaugedp._validate import non_negative, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.size import part
+from gaugedp.estimators.row_count import part
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms import Exponential
 

@@ -96,7 +96,7 @@ class Mechanism(Calibrated):
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
         """Return randomness drawn now for `size` answers, each to be used once."""
         whole(minimum=1, size=size)
-        stream = _stream(rng)
+        stream = _generator(rng)
         return [Prepared(finish, self, stream.seed) for finish in self._finishers(size, stream, progress)]
 
     @abstractmethod
@@ -130,7 +130,7 @@ class AdditiveNoise(Mechanism, ABC):
         Of a walk ("mixing") they hang together, and so do less for a sample covariance than independent draws would.
         """
         whole(minimum=1, size=size)
-        return self.checked(self.draw(size, _stream(rng)), size) * float(self.lattice_step)
+        return self.checked(self.draw(size, _generator(rng)), size) * float(self.lattice_step)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
@@ -152,7 +152,7 @@ class AdditiveNoise(Mechanism, ABC):
         return steps
 
 
-def _stream(rng: Entropy | None) -> Entropy:
+def _generator(rng: Entropy | None) -> Entropy:
     if rng is None:
         return system_rng()
     if not isinstance(rng, Entropy):

@@ -87,15 +87,15 @@ class Extreme:
 class Problem:
     """What objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
 
-    `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `side` is the μ of
-    Gaussian releases of the same rows before it and after it.
+    `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `mu_side` is the μ
+    of Gaussian releases of the same rows before it and after it.
     """
 
     loss: Loss | Softmax
     ambient_dim: int
     radius: float
     replaced: bool = True
-    side: float = 0.0
+    mu_side: float = 0.0
 
     def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
         """Return lists, each of which bounds the privacy loss by itself: docs/theory/objective_perturbation.md."""
@@ -191,8 +191,8 @@ class ObjectivePerturbation:
     b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure guarantee (σ is `noise`, λ `strength`).
 
     Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
-    releases of `problem.side`-GDP beside it; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011, theorem
-    9, corrected). docs/theory/objective_perturbation.md
+    releases of `problem.mu_side`-GDP beside it; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011,
+    theorem 9, corrected). docs/theory/objective_perturbation.md
     """
 
     problem: Problem
@@ -260,17 +260,17 @@ def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) ->
 
 
 def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> float:
-    """Return δ(ε) of the minimum with the `side` releases, rounded up; 1 where nothing is proved."""
+    """Return δ(ε) of the minimum and the releases of μ = `mu_side`, rounded up; 1 where nothing is proved."""
     lists = problem.extremes(strength, noise)
-    return min(_profile(few, noise, epsilon, problem.side) for few in lists)
+    return min(_profile(few, noise, epsilon, problem.mu_side) for few in lists)
 
 
-def _profile(few: list[Extreme], noise: float, epsilon: float, side: float) -> float:
+def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -> float:
     if any(extreme.jacobian > epsilon for extreme in few):
         return 1.0
     parts = [
         extreme.count
-        * gaussian_delta(up(math.hypot(_ROUNDING * extreme.reach / noise, side)), epsilon - extreme.jacobian)
+        * gaussian_delta(up(math.hypot(_ROUNDING * extreme.reach / noise, mu_side)), epsilon - extreme.jacobian)
         for extreme in few
     ]
     return min(1.0, up(sum(parts)))
@@ -292,7 +292,7 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
             return pure_epsilon(problem, strength, noise) <= epsilon
         mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         beside = Problem(
-            problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.side, mu)
+            problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.mu_side, mu)
         )
         return profile(beside, strength, noise, guarantee.epsilon_value) <= guarantee.delta_value
 

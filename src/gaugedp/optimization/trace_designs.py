@@ -28,7 +28,7 @@ class Designs(ABC):
     span: tuple[float, float]
 
     @property
-    def swing(self) -> float:
+    def prediction_range(self) -> float:
         """By how much ⟨A, X⟩ can differ between two points of the region."""
         return self.span[1] - self.span[0]
 
@@ -146,7 +146,7 @@ class Full(Designs):
 
 
 @dataclass(frozen=True, eq=False)
-class TraceTask:
+class TraceProblem:
     """Designs, targets (n,), and the slope φ′(⟨A, X⟩, y) of a convex loss, in [−1, 1] (cut to it where it is not)."""
 
     designs: Designs
@@ -167,17 +167,18 @@ class TraceTask:
 class TraceScale:
     """Public numbers to plan by: the region (radius 1), the number of rows, how steep slopes are, who is replaced.
 
-    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `swing` by how much a prediction can differ.
+    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the most that predictions
+    differ.
     """
 
     region: Region
     n_rows: float
     smoothness: float = 1.0
-    swing: float = 2.0
+    prediction_range: float = 2.0
     replaced: bool = True
 
     def __post_init__(self) -> None:
-        positive(n_rows=self.n_rows, smoothness=self.smoothness, swing=self.swing)
+        positive(n_rows=self.n_rows, smoothness=self.smoothness, prediction_range=self.prediction_range)
         if self.region.radius != 1:
             raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
 

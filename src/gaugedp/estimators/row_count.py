@@ -35,15 +35,15 @@ def part(epsilon: float, share: Fraction) -> float:
     return float(exact // unit * unit)
 
 
-class Count:
-    """How many rows there are: exactly where `neighbours` = "replace", else with noise of a tenth of ε, at least 1.
+class NoisyRowCount:
+    """The number of rows: exact for `neighbours` = "replace", else with Laplace noise for a tenth of ε, at least 1.
 
-    `largest` is the most that is paid for it, where more would tell nothing that is needed.
+    `largest` caps the ε of the count. `remaining` is the guarantee for all other releases.
     """
 
     def __init__(self, guarantee: Guarantee, neighbours: str, largest: float | None = None) -> None:
         self.mechanism: Laplace | Gaussian | None = None
-        self.side = 0.0  # its μ where it is Gaussian
+        self.mu_side = 0.0  # its μ where it is Gaussian
         self.remaining = guarantee
         if neighbours == "add_remove":
             epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
@@ -52,17 +52,17 @@ class Count:
             self.remaining = share_of(guarantee, 1 - share)
 
     @classmethod
-    def gaussian(cls, guarantee: ApproxDP, neighbours: str) -> "Count":
-        """Return the count for a fit of Gaussian releases: a twentieth of μ², `side`², which the rest leaves to it."""
+    def gaussian(cls, guarantee: ApproxDP, neighbours: str) -> "NoisyRowCount":
+        """Return the count for a fit of Gaussian releases: `mu_side`² is a twentieth of μ², which the others leave."""
         count = cls(guarantee, "replace")
         if neighbours == "add_remove":
-            count.side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.side))
+            count.mu_side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.mu_side))
         return count
 
     def with_remaining(self, guarantee: Guarantee) -> Guarantee:
-        """Return the guarantee of the count and of the rest together, which holds a Gaussian count already."""
-        return guarantee if self.mechanism is None or self.side > 0 else self.mechanism.guarantee + guarantee
+        """Return the guarantee of the count and the other releases; theirs includes a Gaussian count already."""
+        return guarantee if self.mechanism is None or self.mu_side > 0 else self.mechanism.guarantee + guarantee
 
     def draw(self, n_rows: int, rng: Entropy) -> float:
         """Return the number of rows."""

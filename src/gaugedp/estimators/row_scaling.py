@@ -53,13 +53,13 @@ class Scaling:
         return np.clip((self.reading(block) - self.centre) / self.width, -1, 1)
 
 
-def room(faintness: float, enough: float = _ROOM) -> float:
+def clip_factor(noise_to_signal: float, enough: float = _ROOM) -> float:
     """Return how many times their typical length rows may have, from the length of the noise over the number of rows.
 
     Pulled back, a row keeps its direction: where noise is loud, short rows and less noise tell classes apart better;
     where it is faint, rows should stay as they are. At noise `enough` they have twice the room.
     """
-    return 1 + enough / faintness
+    return 1 + enough / noise_to_signal
 
 
 def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling:
@@ -87,7 +87,7 @@ def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class ScaledRows:
     """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
 
     Without a constant (`constant` = 0) nothing is taken off.
@@ -133,9 +133,9 @@ class Design:
 class Centre:
     """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the guarantee.
 
-    `side` is its μ where it is Gaussian. They take a tenth of μ² (of ε for a pure guarantee), or less where the mean's
-    noise is a tenth of the ball with less; nothing where it would be over half of the ball. Up to the whole ball the
-    sum of u can be taken `alone`: shrunk by its noise, a centre that is far off is better than none.
+    `mu_side` is the μ of Gaussian noise, else 0. The sums take a tenth of μ² (of ε for a pure guarantee), or less where
+    the mean's noise is a tenth of the ball with less. They take nothing where that noise would be over half of the
+    ball. Up to the whole ball the sum of u can be released `alone`: the noise shrinks it, so it does no harm.
 
     Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
     √2 where it is added; Σu alone by 2 and 1. docs/theory/objective_perturbation.md
@@ -143,7 +143,7 @@ class Centre:
 
     noise: AdditiveNoise | None
     remaining: Guarantee
-    side: float = 0.0
+    mu_side: float = 0.0
     alone: bool = False
 
     @classmethod
@@ -152,10 +152,12 @@ class Centre:
         sensitivity = (2.0 if replaced else 1.0) * _ROUNDING
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
-        side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        if sensitivity * math.sqrt(n_columns) > _WORST_ALONE * n_rows * side:
+        mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        if sensitivity * math.sqrt(n_columns) > _WORST_ALONE * n_rows * mu_side:
             return cls(None, guarantee)
-        return cls(Gaussian.calibrate(LpBall(n_columns, 2, sensitivity), GaussianDP(side)), guarantee, side, alone=True)
+        return cls(
+            Gaussian.calibrate(LpBall(n_columns, 2, sensitivity), GaussianDP(mu_side)), guarantee, mu_side, alone=True
+        )
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
@@ -166,10 +168,10 @@ class Centre:
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
             share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
-            side = mu * math.sqrt(share)
+            mu_side = mu * math.sqrt(share)
             if fine / math.sqrt(share) > _WORST:
                 return cls(None, guarantee)
-            return cls(Gaussian.calibrate(ball, GaussianDP(side)), guarantee, side)
+            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
         assert isinstance(guarantee, PureDP)
         fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
         spent = guarantee.epsilon_value * min(_SHARE, fine / _FAINT)

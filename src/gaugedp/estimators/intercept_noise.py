@@ -1,4 +1,4 @@
-"""The intercept of two classes, found again from the rows' scores where noise is loud."""
+"""The intercept of two classes, re-estimated from the rows' scores where noise is loud."""
 
 import math
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
 _ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
 
 
-def spares_delta(side: float, guarantee: ApproxDP, n_classes: int) -> bool:
-    """Return whether releases of μ = `side` leave nearly all of δ to objective perturbation beside them."""
+def spares_delta(mu_side: float, guarantee: ApproxDP, n_classes: int) -> bool:
+    """Return whether releases of μ = `mu_side` leave nearly all of δ to objective perturbation beside them."""
     corners = 1 if n_classes == 2 else n_classes**2
-    return corners * gaussian_delta(side, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
+    return corners * gaussian_delta(mu_side, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class InterceptNoise:
     """Noise for the sums of (score, label) over the rows, or None, and what is left of the guarantee.
 
-    Where noise is loud, weights have much of it along the rows' mean, which moves all scores alike: where they lie is
-    one number, and its noise is √d times fainter than that of the mean. `side` is the μ where the noise is Gaussian.
+    Re-estimates the intercept from the sums of score and label over the rows, with noise of one dimension instead of d:
+    loud noise along the rows' mean moves all scores alike. `mu_side` is the μ of Gaussian noise, else 0.
 
     Theorem. Given the weights, a row's vector has norm at most 1, so the sums move by at most 2 where it is replaced, 1
     where it is added. docs/theory/objective_perturbation.md
@@ -43,17 +43,17 @@ class Level:
 
     noise: AdditiveNoise | None
     remaining: Guarantee
-    side: float = 0.0
+    mu_side: float = 0.0
 
     @classmethod
-    def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "Level":
-        """Return the noise and the rest; none where it, with releases of μ = `beside`, would take much of δ."""
+    def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "InterceptNoise":
+        """Return the noise and what remains; no noise where it would take much of δ, with releases of μ = `beside`."""
         ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
         if isinstance(guarantee, ApproxDP):
-            side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            if not spares_delta(math.hypot(side, beside), guarantee, 2):
+            mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            if not spares_delta(math.hypot(mu_side, beside), guarantee, 2):
                 return cls(None, guarantee)
-            return cls(Gaussian.calibrate(ball, GaussianDP(side)), guarantee, side)
+            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
         assert isinstance(guarantee, PureDP)
         spent = _SHARE * guarantee.epsilon_value
         return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
