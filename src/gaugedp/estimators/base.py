@@ -32,7 +32,7 @@ _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 @contextmanager
 def after_paying(reservation: Reservation | None) -> Iterator[None]:
-    """Say of what is refused inside that its cost stays spent."""
+    """Context manager: an InvalidRequest raised inside says that the cost stays spent."""
     try:
         yield
     except InvalidRequest as refused:

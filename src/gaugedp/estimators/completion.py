@@ -12,6 +12,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
+from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.completion import Completion, Terms
@@ -23,7 +24,7 @@ UNKNOWN = ("error", "ignore")
 MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
-class MatrixCompletion(RegressorMixin, PrivateEstimator):
+class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Predict ratings from rows (user, item) and a rating: mean + item + user + ⟨user's scores, item's factors⟩.
 
     unit : "rating" protects one row, "user" all rows of a user.
@@ -102,13 +103,6 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer."""
         return self._predicted(*self._places(X), own)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of `predict` on rows X (n, 2) and ratings y (n,).
-
-        It looks at them without privacy, and no ledger pays: for ratings that are public, or for your own eyes.
-        """
-        return float(super().score(X, y, sample_weight))
 
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""

@@ -7,11 +7,12 @@ import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks
+from gaugedp.estimators.rows import SUM_BITS, ball_steps
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.blocks import slices
 
 _SHARE = 0.2  # of μ², of ε for a pure guarantee
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
@@ -61,11 +62,10 @@ class InterceptNoise:
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
     ) -> float:
-        """Return the number b for which ⟨weights, x⟩ + b tells the classes of rows x of norm at most 1 apart.
+        """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1.
 
-        `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown, `weights` (d,) released before. b takes the scores'
-        mean away, and adds what makes the commoner class likelier, if classes lie two spreads of the scores apart:
-        post-processing.
+        `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown; `weights` (d,) were released before. b subtracts the
+        mean score and adds the log odds of the classes, for classes two spreads of the scores apart: post-processing.
         """
         assert self.noise is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
@@ -87,10 +87,9 @@ def _sums(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarr
     `weights` have norm at most √d/1.5, so that a score is a sum of whole numbers below 2^53.
     """
     bits = _SCORE_BITS - _ROW_BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
-    fine, total, start = np.rint(weights * 2.0**bits), np.zeros(2), 0
-    for block in blocks(rows):
-        scores = np.clip(np.trunc(block * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits), -1, 1)
-        pairs = np.column_stack([scores, _LABEL * labels[start : start + len(block)]]) / math.hypot(1.0, _LABEL)
+    fine, total = np.rint(weights * 2.0**bits), np.zeros(2)
+    for part in slices(rows):
+        scores = np.clip(np.trunc(rows[part] * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits), -1, 1)
+        pairs = np.column_stack([scores, _LABEL * labels[part]]) / math.hypot(1.0, _LABEL)
         total += ball_steps(pairs).sum(axis=0)
-        start += len(block)
     return total * 2.0**-SUM_BITS

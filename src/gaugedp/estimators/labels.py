@@ -105,7 +105,7 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _as_array(labels: Any) -> np.ndarray:
-    """Return an array as it is, and anything else with every entry as it is: no type is found for all of them."""
+    """Return an array as it is; of anything else, keep the type of every entry instead of one common type."""
     if hasattr(labels, "__array__"):
         cells = cells_of(labels)
         return numbers(cells) if cells.dtype.kind == "c" else cells

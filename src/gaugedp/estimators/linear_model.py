@@ -1,4 +1,4 @@
-"""The frame of private linear classifiers."""
+"""What private linear classifiers share."""
 
 import math
 from abc import abstractmethod
@@ -17,6 +17,7 @@ from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_cl
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
+from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
@@ -68,7 +69,7 @@ class LinearProblem:
 
     @property
     def noise_to_signal(self) -> float:
-        """How long the noise of the rows' sum is, in units of the number of rows."""
+        """The norm of the noise on the rows' sum, divided by the number of rows."""
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
     def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
@@ -96,7 +97,7 @@ class LinearProblem:
 
 
 def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
-    """Return the length of the noise that hides one row's unit vector among sums of `size` numbers, over `n_rows`."""
+    """Return the norm of the noise on a sum of unit vectors with `size` numbers, divided by `n_rows`."""
     sensitivity = 2.0 if replaced else 1.0
     if isinstance(guarantee, ApproxDP):
         return sensitivity * math.sqrt(size) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
@@ -104,8 +105,8 @@ def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bo
     return sensitivity * size / (guarantee.epsilon_value * n_rows)
 
 
-class LinearClassifier(ClassifierMixin, PrivateEstimator):
-    """A private classifier by a linear function of the row; subclasses say how its weights are found."""
+class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
+    """A private linear classifier; subclasses choose the solver and find the weights."""
 
     solvers: tuple[str, ...] = ("auto",)
     row_norm: float | None
@@ -177,37 +178,30 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows X (n, d) whose label y (n,) is the one that `predict` gives.
-
-        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
-        """
-        return float(super().score(X, y, sample_weight))
-
     def _check(self) -> None:
         one_of(self.solvers, solver=self.solver)
         if self.radius is not None:
             moderate(radius=self.radius)
 
     def _length(self, n_classes: int, solver: str, noise: float) -> float:
-        """Return how long weights are expected to be; the ball of descent is wider where noise is faint."""
+        """Return the expected norm of the weights; the ball of gradient descent is wider where noise is small."""
         if self.radius is not None:
             return float(self.radius)
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
 
     def _count(self, guarantee: Guarantee, solver: str) -> NoisyRowCount:
-        """Return how rows are counted: inside μ, where the rest has one μ whatever the count is, else by ε.
+        """Return the row count, paid by a part of μ for gradient descent under (ε, δ), else by ε.
 
-        The objective's ridge follows the count, and its profile the ridge: profiles that depend on what was released
-        before do not compose as one of them does.
+        Objective perturbation sets its ridge by the count, and its privacy profile by the ridge. Profiles that depend
+        on an earlier release do not compose like one fixed profile.
         """
         if solver == "gradient" and isinstance(guarantee, ApproxDP):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
         return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
     def _centre(self, guarantee: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
-        """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""
+        """Return the private centre for (classes, columns); none where it would take much of δ from the objective."""
         (n_classes, n_columns), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)

@@ -17,7 +17,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, into_ball
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.asked import chargeable
 from gaugedp.ledger.base import Ledger
@@ -25,6 +25,8 @@ from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
+from gaugedp.optimization.blocks import blocks
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.tables.table import Table
 
 NOISES = ("auto", "body", "cube", "gaussian", "laplace")
@@ -126,8 +128,7 @@ class Mean(PrivateEstimator):
         guarantee = count.with_remaining(mechanism.guarantee).group(access.size)
         reservation = access.pay(guarantee)
         exact, n_rows = access.look(rng)
-        step = float(mechanism.lattice_step)
-        total = noise(np.rint(exact / step).astype(np.int64)) * step
+        total = with_noise(exact, mechanism, noise)
         self._read_by(access.reading)
         self._show(total, count.draw(n_rows, rng), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import blocks, box_steps, into_ball, into_box
+from gaugedp.estimators.rows import box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.least_squares import BITS, Of
 from gaugedp.tables.table import Table
 
@@ -31,10 +32,9 @@ class Frame:
 
     def features(self, rows: np.ndarray) -> np.ndarray:
         """Return the features (n, d or d + 1) in whole steps."""
-        features, start = np.empty((len(rows), self.n_features)), 0
-        for block in blocks(rows):
-            features[start : start + len(block)] = box_steps(self._scaled(block), BITS)
-            start += len(block)
+        features = np.empty((len(rows), self.n_features))
+        for part in slices(rows):
+            features[part] = box_steps(self._scaled(rows[part]), BITS)
         return features
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ _SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
 
 
 def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
-    """Return the guarantee with `share` of its ε and all of its δ: two shares that add up to 1 compose to `guarantee`.
+    """Return the guarantee with `share` of its ε and all of its δ.
 
-    Basic composition, where one of the two is pure.
+    By basic composition, two shares that add up to 1 compose to `guarantee` if one of the two is pure.
     """
     if isinstance(guarantee, ApproxDP):
         return ApproxDP(part(guarantee.epsilon_value, share), guarantee.delta_value)

@@ -12,11 +12,12 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, into_ball
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, into_ball
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.blocks import blocks
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
@@ -54,10 +55,10 @@ class Scaling:
 
 
 def clip_factor(noise_to_signal: float, enough: float = _ROOM) -> float:
-    """Return how many times their typical length rows may have, from the length of the noise over the number of rows.
+    """Return the clipping norm of rows in units of their typical length, for a noise-to-signal ratio.
 
-    Pulled back, a row keeps its direction: where noise is loud, short rows and less noise tell classes apart better;
-    where it is faint, rows should stay as they are. At noise `enough` they have twice the room.
+    A clipped row keeps its direction. Where noise is loud, short rows with less noise classify better; where it is
+    faint, rows should stay as they are. At noise `enough` the factor is 2.
     """
     return 1 + enough / noise_to_signal
 

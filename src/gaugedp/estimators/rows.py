@@ -1,6 +1,5 @@
 """Rows as the estimators need them: shapes checked, values clipped, sums exact."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 
 SUM_BITS, PRODUCT_BITS = 22, 12
-_BLOCK = 2**18  # numbers, with several temporary arrays of that size: below, time is lost; above, memory
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
 Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
@@ -171,16 +169,6 @@ def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     largest = np.maximum(np.abs(finite).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
     shrunk = finite / largest
     return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
-
-
-def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows in blocks of some 100,000 numbers, so that what is computed of them stays small.
-
-    One block at least, so that sums over no rows are 0 in each column.
-    """
-    height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, max(1, len(rows)), height):
-        yield rows[start : start + height]
 
 
 def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:

@@ -14,12 +14,13 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.row_count import NoisyRowCount, share_of
-from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds
+from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
 from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_guarantee
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
+from gaugedp.optimization.blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import shrink_factors
 
 _ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves

@@ -20,6 +20,7 @@ from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Gaussian, KNorm, Peeling
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
 
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
@@ -224,15 +225,15 @@ class Steps:
         upper = np.triu_indices(self.k)
         stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
         exact = np.concatenate([(features.T @ features)[upper] * stretch, self.weight * (features.T @ goal)]) * unit
-        noisy = self.moments.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
+        noisy = released(exact, self.moments, rng)
         square = np.zeros((self.k, self.k))
         square[upper] = noisy[: len(stretch)] / stretch
         square = square + np.triu(square, 1).T
         values = np.linalg.eigvalsh(square)
         noise = math.sqrt(float(self.moments.variances.max()) * self.k / 2)
         ridge = max(0.0, noise - values[0]) + 1e-9 * abs(values[-1]) + step
-        found: np.ndarray = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
-        return found, max(float(values[-1]), noise)
+        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
+        return weights, max(float(values[-1]), noise)
 
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy

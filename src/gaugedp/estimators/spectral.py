@@ -15,11 +15,12 @@ from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, clip_factor
-from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds
+from gaugedp.estimators.rows import into_ball, into_box, read_bounds
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.optimization.blocks import blocks, slices
 from gaugedp.optimization.eigen import NoisyMoments, Pairs, check_components
 from gaugedp.optimization.eigen_exponential import SphereExponential
 from gaugedp.optimization.eigen_oja import Oja
@@ -64,10 +65,9 @@ class Frame:
 
     def unit(self, rows: np.ndarray) -> np.ndarray:
         """Return points of the unit ball, a new array (n, d)."""
-        points, start = np.empty(rows.shape), 0
-        for block in blocks(rows):
-            points[start : start + len(block)] = self._inside(block)
-            start += len(block)
+        points = np.empty(rows.shape)
+        for part in slices(rows):
+            points[part] = self._inside(rows[part])
         return points
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
@@ -80,7 +80,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Pairs for rows less `mean` over a length whose square is `scale`, and what the fit publishes about itself."""
+    """Eigenpairs of rows centred at `mean` and divided by √`scale`, and what the fit publishes about itself."""
 
     pairs: Pairs
     mean: np.ndarray
@@ -101,7 +101,7 @@ class SpectralEstimator(PrivateEstimator):
     _number = "n_components"  # the parameter that says how many
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:
-        """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin 0."""
+        """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin."""
         requested, rows = self._requested(), self._rows(X)
         bounds = by_name("bounds", self.bounds, names_of(X))
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
@@ -227,7 +227,7 @@ def _purely(guarantee: Guarantee) -> Guarantee:
 
 
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:
-    """Return the pairs with values that rows of norm 1 can have, all together, and that never rise."""
+    """Return the pairs with values projected on what rows of norm 1 allow: non-increasing, with sum at most n."""
     values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
     values = isotonic_regression(values, increasing=False)
     values, held = (sums * min(1.0, n_rows / max(float(sums.sum()), 1e-300)) for sums in (values, held))
@@ -236,7 +236,7 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
 
 
 def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return how many times their typical length rows may have; lengths vary the more, the fewer the columns."""
+    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more."""
     return clip_factor(math.sqrt(n_columns) * _noise_to_signal(guarantee, n_columns, n_rows), _ROOM) + 1 / n_columns
 
 

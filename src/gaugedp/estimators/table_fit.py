@@ -27,19 +27,18 @@ _BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above
 
 
 def is_classifier(model: str) -> bool:
-    """Whether the target of the model is an attribute; another name than those of `MODELS` is refused."""
+    """Return whether the target of the model is an attribute; refuse a name that is not in `MODELS`."""
     one_of(MODELS, model=model)
     return model != "linear"
 
 
 @dataclass(frozen=True)
 class TableFit:
-    """A fit of `model` to the rows of one unit's table, which keeps `asked`, and, where `score` is given, its score.
+    """A fit of `model` to a table at the guarantee `requested` for one unit, with a private score if `score` is given.
 
-    Rows of one unit are at most `group` steps of adding or removing a row, so each step gets a share of the guarantee:
-    ε/group, and the δ that grows to the δ asked for along `group` steps. Where the score is asked, every row is in the
-    fit or held out, by coins that no row has a part in, so that a step changes one of the two, and both together keep
-    the larger ε, and δ.
+    A unit's rows are at most `group` steps of adding or removing one row. Each step gets ε/group, and the δ that group
+    privacy raises to the requested one. With a score, rows are split at random, independently of their values, into a
+    training and a held-out part. A row is in one part only (parallel composition): epsilon is the larger of the two.
     """
 
     design: TableDesign
@@ -66,7 +65,7 @@ class TableFit:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the fit and the score guarantee together."""
+        """The guarantee of the fit and the score together."""
         if self.score is None or self.score.epsilon <= _epsilon(self.requested):
             return self.requested
         return ApproxDP(self.score.epsilon, _delta(self.requested)) if _delta(self.requested) else self.score.guarantee
@@ -78,7 +77,7 @@ class TableFit:
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
     def request(self) -> dict[str, Any]:
-        """Return what a ledger notes."""
+        """Return the request that a ledger records."""
         return {
             "fit": self.model,
             "target": self.design.target,

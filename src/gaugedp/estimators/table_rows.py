@@ -1,4 +1,4 @@
-"""Features and a target for every row of a table, by public facts alone."""
+"""Features and target of every row of a table, determined by the domain alone."""
 
 import hashlib
 import math
@@ -22,12 +22,12 @@ RULES = (
 
 @dataclass(frozen=True)
 class TableDesign:
-    """The features of a row and its target, as a domain describes them.
+    """The features and the target of a row, as a domain describes them.
 
-    An attribute gives a feature for each of its cells: 1 in the row's own cell, else 0. A bounded column gives one:
-    the value, its bounds brought to −1 and 1, and 0, the middle, where it is missing. So every row has an ℓ₂ norm of at
-    most `row_norm`, and norm, names and number of features are public. The target is the cell of an attribute, or the
-    value of a bounded column; a row without one is left out.
+    An attribute gives an indicator for each of its cells. A bounded column gives its value, scaled to [−1, 1], and 0
+    where it is missing. Each adds at most 1 to the squared ℓ₂ norm, so `row_norm`, names and number of features are
+    public. The target is the cell of an attribute, or the value of a bounded column; rows without a target are left
+    out.
     """
 
     domain: Domain
@@ -95,13 +95,13 @@ class TableDesign:
         return float(column.low), float(column.high)
 
     def digest(self) -> str:
-        """Return a hash of all that is said here: names, cells, bounds, steps and rules."""
+        """Return a hash of the design: names, cells, bounds, steps and rules."""
         names = [*self.features, self.target]
         facts = [(name, self.domain.attributes.get(name), self.domain.columns.get(name)) for name in names]
         return hashlib.sha256(repr((facts, self.by_class)).encode()).hexdigest()
 
     def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Look at the table, once, and return features (n, d) and target (n,), a class being its number."""
+        """Look at the table once; return features (n, d) and target (n,), classes as their numbers."""
         return self.features_and_target(*table.rows(*self.names_in_table, row_key))
 
     @property
@@ -111,7 +111,7 @@ class TableDesign:
         return self.attributes + aims[0], self.columns + aims[1]
 
     def features_and_target(self, cells: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (n, d) and target (n,) for lines of the table: row by row, whatever other lines there are."""
+        """Return features (n, d) and target (n,) for lines of the table; each row depends on its own line only."""
         if self.by_class:
             return self._rows(cells[:, :-1], steps), cells[:, -1]
         has_target = steps[:, -1] >= 0
@@ -120,10 +120,10 @@ class TableDesign:
         return self._rows(cells[has_target], steps[has_target, :-1]), np.clip(values, *self.bounds)
 
     def public_row(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return one row (1, d) and its target (1,) that every fit has beside those of the table.
+        """Return a constant row (1, d) and its target (1,), appended to every fit.
 
-        All its features are 0, its target is no class, so that it pulls nowhere, or the middle: without it, an empty
-        table would be told from one with a row by a refusal.
+        Its features are 0; its target is no class, or the middle of the bounds. Without it an empty table would raise,
+        and a refusal would leak that it is empty.
         """
         target = np.full(1, -1, dtype=np.int64) if self.by_class else np.array([sum(self.bounds) / 2])
         return np.zeros((1, self.n_features)), target
@@ -164,7 +164,7 @@ def _check_target(domain: Domain, target: str, by_class: bool) -> None:
 
 
 def _unknown(kind: str, name: str, names: Sequence[str]) -> UnknownName:
-    """Return the error for a name: the likeliest mistake is a part of a longer one, or several without commas."""
+    """Return the error for an unknown name: it was most likely shortened, or several were not separated by commas."""
     words = name.replace(";", " ").split()
     if len(words) > 1 and set(words) <= set(names):
         return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")

@@ -15,6 +15,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
+from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -29,7 +30,7 @@ _PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is
 Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 
 
-class TraceRegression(RegressorMixin, PrivateEstimator):
+class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
 
     Designs are rows z (n, d), which mean A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X
@@ -119,13 +120,6 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
             raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
         return ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of `predict` on designs X and target y (n,).
-
-        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
-        """
-        return float(super().score(X, y, sample_weight))
 
     def _size(self, shape: tuple[int, int] | None) -> float:
         """Return the bound on the Frobenius norm of a design."""

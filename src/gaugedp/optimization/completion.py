@@ -13,6 +13,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.lattice import released
 from gaugedp.optimization.ratings import BITS, Completed, Ratings, Spread
 from gaugedp.optimization.shrinkage import GUESS, TINY, Groups, gain
 
@@ -97,7 +98,7 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What the first release tells: sums and weights by item; totals of values, of weights, of squares; for m users."""
+    """The first release: noisy sums and weights by item, and totals of values, weights and squares, for m users."""
 
     groups: Groups
     totals: np.ndarray
@@ -184,7 +185,7 @@ class Completion:
         return replace(self._spend_remaining(ratings, start, rng), spread=spread)
 
     def _spend_remaining(self, ratings: Ratings, start: Start, rng: Entropy) -> Completed:
-        """Return the model after the rest of the guarantee went where it helps most."""
+        """Return the model after spending the remaining guarantee where it reduces the error most."""
         rank = self._tried(start, ratings.shape)
         if rank:
             return self._with_factors(ratings, start, rank, rng)
@@ -198,7 +199,7 @@ class Completion:
         (n_users, n_items), times = ratings.shape, self.terms.totals_factor(ratings.shape[0], share)
         noise = self.item_noise(ratings.shape, share)
         variance = max(float(noise.variances.max()), TINY)
-        noisy = _released(item_sums(ratings, self.terms, times), noise, rng)
+        noisy = released(item_sums(ratings, self.terms, times), noise, rng)
         groups = Groups(noisy[:n_items], noisy[n_items:-3], variance, variance)
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
 
@@ -207,7 +208,7 @@ class Completion:
             spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight),
             self.terms.spread_noise,
         )
-        noisy = float(_released(np.array([exact]), noise, rng)[0])
+        noisy = float(released(np.array([exact]), noise, rng)[0])
         std = math.sqrt(max(float(noise.variances[0]), TINY))
         return Spread(noisy / start.weight, std / start.weight)
 
@@ -249,7 +250,7 @@ class Completion:
         return self._with_users(ratings, model, _REST / 2, rng)
 
     def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
-        """Return the share of the guarantee for users' means with which predictions should be best."""
+        """Return the share of the guarantee for users' means that minimises the expected error of predictions."""
         if self.terms.unit == "user":
             return 0.0
         spread = start.groups.means(start.mean, start.noise_in_means)[1]
@@ -273,7 +274,7 @@ class Completion:
         n_users, n_factors = ratings.shape[0], model.factors.shape[1]
         noise, variance = self._user_noise(n_users, n_factors, share)
         exact, longest = user_sums(ratings, model)
-        *sums, counts = _released(exact, noise, rng).reshape(-1, n_users)
+        *sums, counts = released(exact, noise, rng).reshape(-1, n_users)
         root, within = _ROOT if n_factors else 1.0, max(model.variance, 1e-3)
         means = [
             Groups(column * scale, counts / root, variance * scale**2, variance / root**2).means(0.0, within)[0]
@@ -343,8 +344,3 @@ def _rounded(numbers: Any) -> Any:
 
 def _sums(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
     return np.bincount(places, values, minlength=size)
-
-
-def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
-    step = float(noise.lattice_step)
-    return noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step

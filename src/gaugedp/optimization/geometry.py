@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._validate import positive, whole
+from gaugedp.bodies.lp import dual_exponent
 from gaugedp.errors import InvalidRequest
 
 
@@ -52,9 +53,7 @@ class Geometry:
     @property
     def dual_exponent(self) -> float:
         """p/(p − 1)."""
-        if self.p == 1:
-            return math.inf
-        return 1.0 if math.isinf(self.p) else self.p / (self.p - 1)
+        return dual_exponent(self.p)
 
     @cached_property
     def exponent(self) -> float:
@@ -120,7 +119,7 @@ class Geometry:
 
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
         """Return the points x with ∇r(x) = slope, shape (k, d)."""
-        dual = self.exponent / (self.exponent - 1)
+        dual = dual_exponent(self.exponent)
         return self._spectral(slopes, lambda values: duality(values, dual)) / self.weight
 
     def normal(self, points: np.ndarray) -> np.ndarray:

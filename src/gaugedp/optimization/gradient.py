@@ -13,6 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import with_noise
 
 BITS = 12  # of a coordinate of a row, and of a slope: sums over 2^28 rows are exact
 _PRODUCT_BITS = 51  # of a prediction
@@ -29,7 +30,7 @@ Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a mi
 
 @dataclass(frozen=True)
 class Scale:
-    """Public numbers to plan by: how long w may be, how many rows there are, whether a row is replaced, or added.
+    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added.
 
     `kinked` says that the loss is not smooth.
     """
@@ -50,10 +51,10 @@ class Path:
 
     @classmethod
     def plan(cls, guarantee: GaussianDP | PureDP, size: int, sensitivity: float, scale: Scale) -> "Path":
-        """Return the path for sums of `size` numbers that one row moves by `sensitivity`.
+        """Return the path for sums of `size` numbers, given the sensitivity of such a sum to one row.
 
-        All together the noise of the steps should not carry w further than about the radius: the fainter the noise, the
-        longer the path; shorter with a kink, over which w jumps. Public numbers decide.
+        The steps' noise together should move w by at most about the radius. So less noise allows a longer path; a kink,
+        over which w jumps, asks for a shorter one. Only public numbers enter.
         """
         if isinstance(guarantee, GaussianDP):
             free = scale.radius * scale.n_rows * guarantee.mu / (sensitivity * math.sqrt(size))
@@ -109,7 +110,8 @@ class NoisyDescent:
         cached = list(whole_blocks(data)) if data[0].size <= _KEPT else None
         weights, total, count = np.zeros(self.shape), np.zeros(self.shape), 0
         for t, noise in enumerate(noises):
-            noisy = self._noisy(self.gradient(cached or whole_blocks(data), weights, slopes), noise)
+            gradient = self.gradient(cached or whole_blocks(data), weights, slopes)
+            noisy = with_noise(gradient, self.noise, noise)
             weights = self._projected(weights - self.path.length / n_rows * noisy)
             if 2 * t >= self.path.n_steps - 1:
                 total, count = total + weights, count + 1
@@ -132,11 +134,6 @@ class NoisyDescent:
         for column in slopes.T:  # one by one: a row alone is added up in the same order as among others
             square += column * column
         return slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
-
-    def _noisy(self, gradient: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        step = float(self.noise.lattice_step)
-        found: np.ndarray = noise(np.rint(gradient.ravel() / step).astype(np.int64)) * step
-        return found.reshape(self.shape)
 
     def _projected(self, weights: np.ndarray) -> np.ndarray:
         return weights * min(1.0, self.path.radius / max(float(np.linalg.norm(weights)), self.path.radius))

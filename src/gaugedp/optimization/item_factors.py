@@ -9,6 +9,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.mechanisms import Gaussian
+from gaugedp.optimization.lattice import released
 from gaugedp.optimization.shrinkage import TINY
 from gaugedp.samplers.continuous import normals
 
@@ -88,10 +89,7 @@ class ItemFactors:
         return cut / unit
 
     def _step(self, rows: Entries, directions: np.ndarray, rng: Entropy) -> np.ndarray:
-        step = float(self.noise.lattice_step)
-        exact = self.sums(rows, directions)
-        noisy = self.noise.prepare(rng)(np.rint(exact.ravel() / step).astype(np.int64)) * step
-        return noisy.reshape(exact.shape)
+        return released(self.sums(rows, directions), self.noise, rng)
 
     def sums(self, rows: Entries, directions: np.ndarray) -> np.ndarray:
         """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact, whatever the order of rows."""

@@ -13,6 +13,7 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
 
 BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
 _WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
@@ -117,7 +118,7 @@ class LeastSquares:
         start = weights
         for step in range(self.steps):
             exact = sums(Gradient(np.rint(start / self._fine), self._fine)) * 4.0**-BITS
-            before, weights = weights, self._rounded(metric.step(start, _released(exact, self.gradient, rng)))
+            before, weights = weights, self._rounded(metric.step(start, released(exact, self.gradient, rng)))
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
             if self.moments is None or step >= _SKIPPED:
                 total, n_averaged = (weights, 1) if self.moments is None else (total + weights, n_averaged + 1)
@@ -130,7 +131,7 @@ class LeastSquares:
         stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
         exact = sums(second_moments)[upper] * 4.0**-BITS * stretch
         square = np.zeros((self.n_columns, self.n_columns))
-        square[upper] = _released(exact, self.moments, rng) / stretch
+        square[upper] = released(exact, self.moments, rng) / stretch
         values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
         edge = max(1.1 * _edge(self.moments, self.n_columns), 1e-300)
         return Metric(np.maximum(values, edge), vectors, self.radius)
@@ -204,11 +205,6 @@ def _noise(body: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
     if isinstance(guarantee, PureDP):
         return KNorm.calibrate(body, PureDP(guarantee.epsilon_value * share * (1 - 2.0**-40)))
     raise InvalidRequest(f"Least squares cannot be fitted for {guarantee!r}.", "Give epsilon, or epsilon and delta.")
-
-
-def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
-    step = float(noise.lattice_step)
-    return noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
 
 
 def _edge(moments: AdditiveNoise, d: int) -> float:

@@ -13,6 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 
@@ -50,9 +51,7 @@ class FullBatch:
         """Return X; sums are divided by `n_rows`, which is public or released before: pay first."""
 
     def _noisy(self, exact: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        step = float(self.noise.lattice_step)
-        coords = self.region.coordinates(exact)
-        return self.region.matrix_of(noise(np.rint(coords / step).astype(np.int64)) * step)
+        return self.region.matrix_of(with_noise(self.region.coordinates(exact), self.noise, noise))
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
 
 
 def _descended(problem: Regularised, weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:
-    """Return a point where the gradient is short enough, by steps along it: none where it is."""
+    """Gradient descent to ‖gradient‖ ≤ the tolerance; returns the start if it already satisfies this."""
     gradient, enough = here
     length = 1 / (len(problem.rows) * problem.smoothness + problem.strength)
     while np.linalg.norm(gradient) > enough:

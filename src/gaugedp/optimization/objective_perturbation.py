@@ -15,6 +15,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.guarantees.rounding import up
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.minimise import Binary, Multiclass, Regularised, minimise
 from gaugedp.optimization.smoothing import SmoothHinge
@@ -234,9 +235,8 @@ class ObjectivePerturbation:
         """Return w for rows (n, d) of norm at most 1; of length d, or K·d for K classes."""
         linear, output = self.draw(rng), self.output.prepare(rng)
         exact = minimise(self._objective((rows, target), linear), self.distance / 2)
-        step, farthest = float(self.output.lattice_step), _FARTHEST * self.problem.radius
-        inside = np.clip(exact, -farthest, farthest)
-        return output(np.rint(inside / step).astype(np.int64)) * step
+        farthest = _FARTHEST * self.problem.radius
+        return with_noise(np.clip(exact, -farthest, farthest), self.output, output)
 
     def _objective(self, data: tuple[np.ndarray, np.ndarray], linear: np.ndarray) -> Regularised:
         loss = self.problem.loss
@@ -251,7 +251,7 @@ def length_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> f
 
 
 def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> float:
-    """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
+    """Return λ: the norm of the noise over the radius, and at least what keeps the Jacobian from using up ε."""
     length = length_of(problem, guarantee, noise)
     epsilon = guarantee.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)

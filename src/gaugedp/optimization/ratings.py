@@ -35,7 +35,7 @@ class Ratings:
         return (np.sqrt(shares) if power == 2 else shares)[self.users]
 
     def once(self) -> "Ratings":
-        """Return the rows whose user and item have no other row together."""
+        """Return the ratings of pairs (user, item) that have one rating only."""
         _, places, counts = np.unique(self._pairs, return_inverse=True, return_counts=True)
         alone = counts[places] == 1
         return Ratings(self.users[alone], self.items[alone], self.values[alone], self.shape)

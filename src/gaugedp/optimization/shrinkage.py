@@ -1,4 +1,4 @@
-"""Group means from noisy sums and noisy counts, shrunk as much as the noise asks: functions of released numbers."""
+"""Empirical Bayes group means from noisy sums and noisy counts: functions of released numbers."""
 
 import math
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Groups:
 
 
 def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float:
-    """Return by how much the mean square error of a value falls when groups' means are estimated so.
+    """Return the reduction of a value's mean square error by such estimates of the groups' means.
 
     n²τ⁴/(n²τ² + n·within + noise), averaged over values: groups of n values whose means have variance τ² = `spread`.
     """

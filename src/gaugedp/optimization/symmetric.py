@@ -11,6 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.asked import of_kind
 from gaugedp.mechanisms import Gaussian
+from gaugedp.optimization.lattice import released
 
 _ROUNDING = 2.0**-24  # of a coordinate of either of two matrices, whose entries are at most 2^28, times √2 in floats
 
@@ -79,6 +80,4 @@ class SymmetricNoise:
 
     def release(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the symmetric (d, d) with noise drawn now."""
-        step = float(self.gaussian.lattice_step)
-        noisy = self.gaussian.prepare(rng)(np.rint(coordinates(square) / step).astype(np.int64))
-        return square_of(noisy * step)
+        return square_of(released(coordinates(square), self.gaussian, rng))

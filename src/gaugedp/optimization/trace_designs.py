@@ -1,18 +1,18 @@
 """Designs A and targets y for losses of ⟨A, X⟩: predictions and sums of gradients that are exact."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.blocks import blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
 
 BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact
 _POINT_BITS = 28  # of X, so that zᵀXz is exact; 40 for ⟨A, X⟩
-_BLOCK = 2**21  # numbers
 
 Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and targets, row by row, in [−1, 1]
 
@@ -76,16 +76,11 @@ class RankOne(Designs):
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
         grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
-        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in _blocks(self.rows)])
+        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
-        d = self.rows.shape[1]
-        total, start = np.zeros((d, d)), 0
-        for part in _blocks(self.rows):
-            stop = start + len(part)
-            total += _cut(slopes[start:stop, None] * part).T @ part
-            start = stop
+        total = sum(_cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows))
         return (total + total.T) / 2
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
@@ -125,16 +120,12 @@ class Full(Designs):
         """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""
         bits = _POINT_BITS + BITS
         grid = np.rint(point.ravel() * 2.0**bits) * 2.0**-bits
-        return np.concatenate([part @ grid for part in _blocks(self.rows)])
+        return np.concatenate([part @ grid for part in blocks(self.rows)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return Σ slope·A, slopes cut towards 0."""
-        total, start = np.zeros(self.rows.shape[1]), 0
-        for part in _blocks(self.rows):
-            stop = start + len(part)
-            total += _cut(slopes[start:stop]) @ part
-            start = stop
-        return total.reshape(self.shape)
+        total = sum(_cut(slopes[part]) @ self.rows[part] for part in slices(self.rows))
+        return np.reshape(total, self.shape)
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩."""
@@ -186,12 +177,6 @@ class TraceScale:
     def factor(self) -> float:
         """2 where a row is replaced, 1 where it is added or removed."""
         return 2.0 if self.replaced else 1.0
-
-
-def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, max(1, len(rows)), height):  # one block at least: of no rows too
-        yield rows[start : start + height]
 
 
 def _cut(values: np.ndarray) -> np.ndarray:
