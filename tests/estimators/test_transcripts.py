@@ -11,8 +11,8 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
-from gaugedp.estimators.completion import MatrixCompletion
 from gaugedp.estimators.covariance import LowRankCovariance
+from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu

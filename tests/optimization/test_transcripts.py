@@ -7,14 +7,14 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.optimization import vertices
-from gaugedp.optimization.completion import Completion, Start, Terms
-from gaugedp.optimization.eigen import NoisyMoments, second_moments
-from gaugedp.optimization.eigen_exponential import SphereExponential
-from gaugedp.optimization.eigen_oja import Oja
-from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, second_moments
+from gaugedp.optimization.eigenvectors.oja import Oja
+from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
-from gaugedp.optimization.ratings import BITS, Ratings
-from gaugedp.optimization.shrinkage import Groups
+from gaugedp.optimization.ratings.completion import Completion, Start, Terms
+from gaugedp.optimization.ratings.group_means import Groups
+from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.ratings.model import BITS, Ratings
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale

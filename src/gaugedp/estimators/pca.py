@@ -11,7 +11,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
 from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.eigen import Pairs
+from gaugedp.optimization.eigenvectors.noisy_moments import Pairs
 
 CENTRES = ("mean", "public")
 

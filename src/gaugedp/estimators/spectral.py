@@ -21,9 +21,9 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.optimization.blocks import blocks, slices
-from gaugedp.optimization.eigen import NoisyMoments, Pairs, check_components
-from gaugedp.optimization.eigen_exponential import SphereExponential
-from gaugedp.optimization.eigen_oja import Oja
+from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, Pairs, check_components
+from gaugedp.optimization.eigenvectors.oja import Oja
+from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball

@@ -10,7 +10,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.mechanisms import Gaussian
 from gaugedp.optimization.lattice import released
-from gaugedp.optimization.shrinkage import TINY
+from gaugedp.optimization.ratings.group_means import TINY
 from gaugedp.samplers.continuous import normals
 
 ITERATIONS = 4

@@ -15,8 +15,8 @@ from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_targe
 from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.completion import Completion, Terms
-from gaugedp.optimization.ratings import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.completion import Completion, Terms
+from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
 
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")

@@ -11,7 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.asked import of_kind
 from gaugedp.mechanisms import Gaussian
-from gaugedp.optimization.eigen import BITS, NEIGHBOURS, Pairs, check_components, longest, products
+from gaugedp.optimization.eigenvectors.noisy_moments import BITS, NEIGHBOURS, Pairs, check_components, longest, products
 from gaugedp.samplers.continuous import normals
 
 

@@ -11,7 +11,14 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ExponentialLoss, Guarantee, PureDP, compose
 from gaugedp.guarantees.asked import of_kind
 from gaugedp.mechanisms import Laplace
-from gaugedp.optimization.eigen import NEIGHBOURS, Pairs, check_components, longest, second_moments, squares
+from gaugedp.optimization.eigenvectors.noisy_moments import (
+    NEIGHBOURS,
+    Pairs,
+    check_components,
+    longest,
+    second_moments,
+    squares,
+)
 from gaugedp.samplers.bingham import Bingham
 
 _LATTICE = 2.0**-24  # what coordinates of directions are rounded to
