@@ -59,13 +59,13 @@ IN_MEMORY = LedgerLeftBehind(
 
 
 class PrivateEstimator(BaseEstimator):
-    """An estimator whose fit is (ε, δ)-DP for one row; parameters are checked by `fit`, before anything is read.
+    """An estimator whose fit is (ε, δ)-DP for one row; `fit` checks the parameters before it reads anything.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are looked at. Where X is a data frame, feature_names_in_ holds its columns.
 
-    What is refused before paying is refused by parameters, and by the types and shapes of X and y. A cell that is no
-    number counts as missing. No rows at all are fitted where their number is private (neighbours="add_remove").
+    Before paying, only parameters and the types and shapes of X and y are checked. A cell that is no number counts as
+    missing. A table without rows can be fitted where their number is private (neighbours="add_remove").
     """
 
     epsilon: float

@@ -1,4 +1,4 @@
-"""Columns by name: a fit notes those of a data frame, what comes after it checks them, and bounds may be given by them.
+"""Columns by name: fit notes those of a data frame, later calls check them, and bounds may be given by name.
 
 Names are public, like the number of columns.
 """

@@ -55,10 +55,10 @@ def _check_type(column: Any) -> np.ndarray:
 
 
 def key(entry: Any) -> float | str | None:
-    """Return what an id is compared by: a number, or a text without spaces around; None for what is no id.
+    """Return the key that ids are compared by: a number, or a text without spaces around; None for what is no id.
 
-    A text that is what Python writes for a number (7, 7.0, 0.5, True) is that number. No id are: what is missing or
-    empty, NaN and infinity, numbers from 2^53 on but for their digits as text, and what is neither text nor number.
+    A text that Python writes for a number (7, 7.0, 0.5, True) is that number. These are no ids: missing or empty cells,
+    NaN and infinity, numbers from 2^53 on (but for their digits as text), and what is neither text nor number.
     """
     if isinstance(entry, int | float):
         return _of_number(entry)

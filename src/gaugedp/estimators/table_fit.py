@@ -58,7 +58,7 @@ class TableFit:
         score: float | None,
         radius: float | None = None,
     ) -> "TableFit":
-        """Return the fit, after one to public rows alone: what cannot be fitted is refused before anything is paid."""
+        """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
         fit = cls(design, model, unit, requested, None if score is None else Score(score, group_size(unit)), radius)
         _ = fit.guarantee_of_parts
         return fit
@@ -89,9 +89,10 @@ class TableFit:
         }
 
     def prepare(self, rng: Entropy) -> Look:
-        """Return the look, to be called once, after paying: it fits the table and returns the model as JSON holds it.
+        """Return a function of the table, to be called once, after paying: it returns the model as a dict.
 
-        The noise of the score is drawn now. What goes wrong in the look is told without a word of the rows.
+        The dict is ready for JSON. The score's noise is drawn now. An error in the function says nothing about the
+        rows.
         """
         prepared = None if self.score is None else self.score.prepare(rng)
 

@@ -219,7 +219,7 @@ class Completion:
         return terms.noise(2 * shape[1] + 3, square, share)
 
     def _tried(self, start: Start, shape: tuple[int, int]) -> int:
-        """Return how many factors are tried: as many as should stand out with half of the ratings' variance."""
+        """Return the number of factors that should exceed the noise with half of the ratings' variance."""
         most_factors = min(MOST_FACTORS, *shape) if self.rank is None else self.rank
         if self.terms.is_pure or most_factors == 0:
             return 0
