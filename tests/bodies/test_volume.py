@@ -1,9 +1,12 @@
 """Volumes against closed forms, published figures, facets and counting."""
 
+import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
+import scipy.spatial
 
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope, SchattenBall, image, minkowski_sum, project, scaled, volume
 from gaugedp.errors import InvalidRequest
@@ -113,6 +116,18 @@ def test_too_many_facets_give_the_hull_of_the_outermost() -> None:
     small = volume(Polytope.symmetric_hull(matrix[:, :30]))
     assert (found.kind, small.kind) == ("lower", "exact")
     assert found.log_volume > small.log_volume
+
+
+def test_no_hull_is_listed_again_for_a_few_more_generators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moment curve has as many facets as there can be: the last hull took as long as all before, for 2 % more."""
+    sizes, hull = [], scipy.spatial.ConvexHull
+    note = lambda points, **how: sizes.append(len(points) / 2 - 6) or hull(points, **how)  # noqa: E731
+    monkeypatch.setattr(scipy.spatial, "ConvexHull", note)
+    monkeypatch.setattr(sys.modules["gaugedp.bodies.volume"], "_MOST_FACETS", 8000)
+    curve = np.linspace(-1, 1, 300) ** np.arange(1, 7)[:, None]
+    assert volume(Polytope.symmetric_hull(curve)).kind == "lower"
+    assert len(sizes) > 2
+    assert all(following >= 1.1 * size for size, following in itertools.pairwise(sizes))
 
 
 def test_a_histogram_of_high_rank_is_exact() -> None:

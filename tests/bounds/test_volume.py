@@ -150,7 +150,7 @@ def test_flat_bodies_in_other_norms(norm: float) -> None:
 def test_a_bound_knows_where_it_comes_from() -> None:
     many = np.random.default_rng(0).normal(size=(9, 30))
     bound = volume_lower_bound(Polytope.symmetric_hull(many), 1.0)
-    assert (bound.kind, bound.rank, bound.standard_error) == ("lower", 9, None)
+    assert (bound.kind, bound.rank, bound.standard_error) == ("certified", 9, None)
     guess = bound_from_volume(Volume(3.0, "estimate", 0.9), 9, 1.0)
     assert guess.kind == "estimate"
     assert guess.standard_error == pytest.approx(0.1 * guess)

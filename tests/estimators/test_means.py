@@ -206,6 +206,25 @@ def test_the_error_in_high_dimension(n: int, epsilon: float, most: float) -> Non
     assert np.mean(errors) <= most
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("picked", [30, 60])
+def test_more_coordinates_than_matter_cost_less_than_a_threshold(picked: int) -> None:
+    """n = 6,000, d = 300, ten means in [0.5, 1]: six fits. A threshold of 2.5 deviations is free too."""
+    ours, threshold = [], []
+    for key in range(6):
+        rng = np.random.default_rng((6000, key))
+        mean = np.zeros(300)
+        mean[rng.choice(300, 10, replace=False)] = rng.choice([-1, 1], 10) * rng.uniform(0.5, 1, 10)
+        rows = mean + rng.standard_normal((6000, 300))
+        bounds = sub_gaussian_bounds(6000, 1.0, 1.0)
+        model = SparseMean(picked, 1.0, 1e-6, bounds=bounds, random_state=key).fit(rows)
+        kept = np.zeros(300)
+        kept[model.support_] = np.where(np.abs(model.values_) > 2.5 * model.outlook_.noise_std, model.values_, 0)
+        ours.append(np.linalg.norm(model.mean_ - mean))
+        threshold.append(np.linalg.norm(kept - mean))
+    assert np.mean(ours) <= np.mean(threshold)
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(3, 10**7))
 def test_public_bounds_cost_less_than_sampling(n: int) -> None:

@@ -1,5 +1,6 @@
 """A seed is for research: a bad one is refused before anything is paid, a good one is stamped on what it touched."""
 
+import dataclasses
 import json
 import pickle
 
@@ -11,6 +12,7 @@ import gaugedp as gd
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp import estimators
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators import base
 
 TARGET = {"target_bounds": (-1, 1)}
 MODELS = {
@@ -98,3 +100,36 @@ def test_a_fitted_model_with_a_ledger_in_memory_is_saved_too() -> None:
     model, _ = fitted("LogisticRegression", 1)
     model.fit(np.zeros((20, 2)), np.zeros(20))
     assert pickle.loads(pickle.dumps(model)).coef_.tolist() == model.coef_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_saved_in_another_form_is_refused_in_words(name: str) -> None:
+    """As the versions saved them that wrote no form, or will save them that write another."""
+    model, _ = fitted(name, 1)
+    state = model.set_params(ledger=None).fit(np.zeros((20, 2)), np.zeros(20)).__getstate__()
+    assert state.pop(base._FORM_KEY) == base._FORM
+    for older in ({}, {base._FORM_KEY: base._FORM - 1}, {base._FORM_KEY: base._FORM + 1}):
+        with pytest.raises(InvalidRequest, match="saved by a version of gaugedp") as refused:
+            type(model).__new__(type(model)).__setstate__({**state, **older})
+        assert str(refused.value).count(".") == 1
+    again = pickle.loads(pickle.dumps(model))
+    assert set(vars(again)) == set(vars(model)) == set(state)
+
+
+@pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
+def test_a_model_whose_parts_change_gets_a_new_form() -> None:
+    """What `predict` and `interval` read: where this fails, raise `_FORM`, and write the parts down anew."""
+    found = {}
+    for name in MODELS:
+        model, _ = fitted(name, 1)
+        found |= {part: type(value) for part, value in vars(model.fit(np.zeros((20, 2)), np.zeros(20))).items()}
+    parts = {part for part in found if part.startswith("_")}
+    assert parts == {"_read_as", "_bounds", "_items", "_model", "_users", "_count", "_total", "_sums"}
+    wanted = {
+        "_read_as": {"n_columns", "box", "indicators"},
+        "_model": {"mean", "items", "users", "factors", "scores", "variance", "ridge", "spread", "reason"},
+        "outlook_": {"n_rows", "noise_std", "detectable", "largest"},
+    }
+    assert {part: {one.name for one in dataclasses.fields(found[part])} for part in wanted} == wanted
+    assert base._FORM == 2

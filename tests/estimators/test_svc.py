@@ -1,14 +1,18 @@
 """The private linear support vector classifier. Keys are fixed."""
 
+import json
+
 import numpy as np
 import pytest
 
+import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import linear_model
+from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.svc import LinearSVC, _joint_slopes
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
@@ -110,6 +114,30 @@ def test_faint_noise_is_added_once(solver: str, n: int, epsilon: float, delta: f
     model = clone(MODEL).set_params(epsilon=epsilon, delta=delta).fit(*sphere(n, 5, 1))
     assert model.solver_ == solver
     assert model.release_.exactness == ("exact" if solver == "gradient" else "idealized")
+
+
+@pytest.mark.parametrize(("d", "solver"), [(5, "objective"), (40, "gradient")])
+def test_noise_that_is_shorter_by_a_pure_guarantee_is_added_once(d: int, solver: str) -> None:
+    assert clone(MODEL).set_params(fit_intercept=False).fit(*sphere(500, d, 1)).solver_ == solver
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("kind", [LinearSVC, LogisticRegression])
+def test_the_shorter_of_two_noises_is_added(kind, neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """√d is below ε/μ, some 4.2, for d = 3 and above for d = 40; with an intercept others share ε."""
+    taken, calibrate = [], linear_model.ObjectivePerturbation.calibrate
+    note = lambda problem, asked, n: taken.append(asked) or calibrate(problem, asked, n)  # noqa: E731
+    monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", note)
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(1.0, 1e-6))
+    given = {"row_norm": 1.0, "classes": [-1, 1], "neighbours": neighbours, "random_state": 1}
+    cases = [(3, "objective", False), (40, "objective", False), (3, "objective", True), (3, "gradient", False)]
+    for d, solver, intercept in cases:
+        model = kind(1.0, 1e-6, solver=solver, fit_intercept=intercept, **given).fit(*sphere(500, d, 1))
+        assert model.guarantee_.delta(1.0) < (1e-12 if (d, solver, intercept) == cases[0] else 1.001e-6)
+        assert json.loads(model.release_.to_json())["facts"]["asked"] == gd.ApproxDP(1.0, 1e-6).to_dict()
+    assert [type(one) for one in taken] == [gd.PureDP, gd.ApproxDP, gd.ApproxDP]
+    kind(1.0, 1e-6, solver="objective", fit_intercept=False, ledger=ledger, **given).fit(*sphere(500, 3, 1))
+    assert ledger.spent.epsilon(1e-6) <= 1
 
 
 @pytest.mark.statistical

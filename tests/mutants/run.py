@@ -30,12 +30,11 @@ ALL_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What tests came to ("passed", "failed", "skipped", "hang", "does not run"), which failed and which ran."""
+    """What tests came to ("passed", "failed", "skipped", "hang", "does not run"), and which failed."""
 
     kind: str
     detail: str = ""
     failed: tuple[str, ...] = ()
-    ran: frozenset[str] = frozenset()
 
 
 class Copy:
@@ -91,12 +90,11 @@ def outcome_of(report: Path, code: int) -> Outcome:
     cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     troubles = [(case, part) for case in cases for part in case if part.tag in ("failure", "error")]
     messages = [part.get("message", "") for _, part in troubles]
-    ran = frozenset(_name(case) for case in cases if case.find("skipped") is None)
     if code not in (0, 1) or any(message.startswith(NO_FAULT_BUT_NO_CODE) for message in messages):
         return Outcome("does not run", "; ".join(messages) or f"pytest ended with {code}")
     if troubles:
-        return Outcome("failed", messages[0], tuple(_name(case) for case, _ in troubles), ran)
-    return Outcome("passed" if ran else "skipped", ran=ran)
+        return Outcome("failed", messages[0], tuple(_name(case) for case, _ in troubles))
+    return Outcome("skipped" if all(case.find("skipped") is not None for case in cases) else "passed")
 
 
 def _name(case: ElementTree.Element) -> str:
@@ -129,7 +127,7 @@ class Workers:
             self._free.put(copy)
 
     def clean(self, tests: list[str]) -> list[Outcome]:
-        """Run tests on clean copies, a part on each; what is compiled then stays for the faults."""
+        """Run tests on clean copies, a part on each."""
 
         def run(part: list[str]) -> Outcome:
             with self.copy() as copy:
@@ -172,16 +170,6 @@ def _elsewhere(fault: Fault) -> str:
     return f" It occurs once in {names}." if names else ""
 
 
-def _possible(faults: list[Fault], outcomes: list[Outcome]) -> list[Fault]:
-    """Return the faults of which at least one test ran on the clean copies, and name the others."""
-    ran = {name for outcome in outcomes for name in outcome.ran}
-    possible = [fault for fault in faults if any(name.startswith(test) for test in fault.tests for name in ran)]
-    for fault in faults:
-        if fault not in possible:
-            _say(f"{fault}: left out, for its tests are skipped on this machine.")
-    return possible
-
-
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -220,22 +208,23 @@ def main() -> int:
 
 
 def _plant(faults: list[Fault], workers: Workers) -> int:
-    """Run the tests without a fault, then with each."""
-    start, tests = time.monotonic(), sorted({test for fault in faults for test in fault.tests})
-    _note(f"{len(faults)} faults; first their {len(tests)} tests without one ...")
-    clean = workers.clean(tests)
-    if troubles := [outcome for outcome in clean if outcome.kind not in ("passed", "skipped")]:
-        _say("\n".join(["Without a fault these fail:", *(f"{one.failed} {one.detail}" for one in troubles)]))
+    """Run the tests of each fault, then those that failed without a fault: they must pass there."""
+    start = time.monotonic()
+    outcomes = dict(zip(faults, workers.outcomes(faults), strict=True))
+    for fault in [fault for fault, outcome in outcomes.items() if outcome.kind == "skipped"]:
+        _say(f"{fault}: left out, for its tests are skipped on this machine.")
+        del outcomes[fault]
+    catchers = sorted({test for outcome in outcomes.values() for test in outcome.failed})
+    _note(f"{time.monotonic() - start:.0f} s; now the {len(catchers)} tests that failed, without a fault ...")
+    if troubles := [clean for clean in workers.clean(catchers) if clean.kind != "passed"]:
+        _say("\n".join(["Without a fault these fail:", *(f"{clean.failed} {clean.detail}" for clean in troubles)]))
         return 2
-    _note(f"{time.monotonic() - start:.0f} s")
-    possible = _possible(faults, clean)
-    outcomes = workers.outcomes(possible)
-    missed = [(fault, outcome) for fault, outcome in zip(possible, outcomes, strict=True) if outcome.kind != "failed"]
-    for fault, outcome in missed:
+    missed = {fault: outcome for fault, outcome in outcomes.items() if outcome.kind != "failed"}
+    for fault, outcome in missed.items():
         place = fault.place((ROOT / SOURCE / fault.file).read_text("utf-8"))
         _say(f"{place}: {fault}: {outcome.kind}. {fault.why} {outcome.detail}")
     _note(f"{time.monotonic() - start:.0f} s")
-    _say(f"{len(possible)} planted, {len(possible) - len(missed)} caught")
+    _say(f"{len(outcomes)} planted, {len(outcomes) - len(missed)} caught")
     return 1 if missed else 0
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gaugedp.optimization.sparse_shrinkage import shrink_factors
+from gaugedp.optimization.sparse_shrinkage import posterior_means
 
 
 def error(n_true: int, count: int, size: float, shrunk: bool) -> float:
@@ -11,7 +11,7 @@ def error(n_true: int, count: int, size: float, shrunk: bool) -> float:
     rng, total = np.random.default_rng((n_true, count)), 0.0
     truth = np.where(np.arange(count) < n_true, size, 0.0)
     for scores in truth + rng.standard_normal((200, count)):
-        total += float(((scores * (shrink_factors(scores) if shrunk else 1) - truth) ** 2).sum())
+        total += float((((posterior_means(scores) if shrunk else scores) - truth) ** 2).sum())
     return (total / 200 / n_true) ** 0.5
 
 
@@ -27,9 +27,23 @@ def test_noise_beside_few_numbers_is_taken_off(size: float, gain: float) -> None
         assert error(10, count, size, shrunk=True) < gain * error(10, count, size, shrunk=False)
 
 
-def test_factors_are_shares() -> None:
+@pytest.mark.parametrize(("count", "deviation"), [(30, 0.046), (30, 0.088), (60, 0.065), (60, 0.125)])
+def test_it_is_nearer_than_a_threshold(count: int, deviation: float) -> None:
+    """Ten true numbers of 0.5 to 1: a threshold of 2.5 deviations, which is free too, keeps more noise."""
+    ours, threshold = 0.0, 0.0
+    for key in range(200):
+        rng = np.random.default_rng((count, key))
+        truth = np.where(np.arange(count) < 10, rng.uniform(0.5, 1, count) * rng.choice([-1, 1], count), 0) / deviation
+        scores = truth + rng.standard_normal(count)
+        ours += float(np.linalg.norm(posterior_means(scores) - truth))
+        threshold += float(np.linalg.norm(np.where(np.abs(scores) > 2.5, scores, 0) - truth))
+    assert ours < 0.95 * threshold
+
+
+def test_it_is_odd_and_within_the_numbers() -> None:
     for scores in ([0.0, 0.0], [1e300, 0.0], [-np.inf, 1.0], [1e-9, 5.0, -3.0]):
-        factors = shrink_factors(np.array(scores))
-        assert ((factors >= 0) & (factors <= 1)).all()
-    assert shrink_factors(np.array([0.3])).tolist() == [1.0]
-    assert shrink_factors(np.array([1e8, -1e8, 1e8])) == pytest.approx(np.ones(3), abs=1e-6)
+        means = posterior_means(np.array(scores))
+        assert np.abs(means).max() <= max(4.0, np.abs(scores).max())
+        assert np.array_equal(posterior_means(-np.array(scores)), -means)
+    assert posterior_means(np.array([0.3])).tolist() == [0.3]
+    assert posterior_means(np.array([1e8, -1e8, 1e8])) == pytest.approx([1e8, -1e8, 1e8], rel=1e-6)

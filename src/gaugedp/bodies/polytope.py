@@ -136,6 +136,15 @@ class Polytope(Body):
             columns = columns[:, first] - columns[:, second] if len(first) else 0 * columns
         return columns
 
+    @property
+    def representation(self) -> np.ndarray:
+        """Columns (m, n) with gauge = min{Σ|λ| : columns·λ = point}/`coefficient_radius`, in coordinates of `prepared`.
+
+        m is the rank; for differences a row of ones comes last, and a 0 after the coordinates of each point.
+        """
+        columns = self._coordinates
+        return np.vstack([columns, np.ones(columns.shape[1])]) if self.differences else columns
+
     def _least(self, target: np.ndarray) -> float:
         if not self.differences and self.prepared.coordinates.shape[1] == self.prepared.rank:
             return float(np.abs(target).sum())

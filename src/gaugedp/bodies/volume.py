@@ -20,8 +20,8 @@ _EXACT_TO = 1e-6  # a volume is called exact where its radius, vol^(1/r), is kno
 _HULL_ROUNDING = 1e-9
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
-_MOST_FACETS = 300_000  # that a hull is expected to have: some seconds
-_FASTEST = 2  # times the points, from one hull to the next
+_MOST_FACETS = 300_000  # that a hull is expected to have: some seconds for it and all before it
+_SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Volume:
     """The rank-dimensional volume of a body in its span, as a logarithm.
 
     `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted), or
-    "estimate": by drawing, with the `standard_error` of the logarithm. `log_error` bounds how far the rounding of the
+    "certified": a lower bound that holds with `confidence` over a public key, or "estimate": by drawing, with the
+    `standard_error` of the logarithm. `log_error` bounds how far the rounding of the
     generators' frame may have moved an exact logarithm.
     """
 
@@ -37,6 +38,7 @@ class Volume:
     kind: str
     standard_error: float | None = None
     log_error: float = 0.0
+    confidence: float = 1.0
 
     @property
     def value(self) -> float:
@@ -127,7 +129,7 @@ def _hull(ready: Prepared, log_scale: float) -> Volume:
     order = np.argsort(-np.abs(ready.coordinates).sum(axis=0), kind="stable")
     columns = np.hstack([np.eye(rank), ready.coordinates[:, order]])
     size, following = 0, 2 * rank
-    while following > size:
+    while size < count and following >= min(count, _SLOWEST * size):
         size = min(following, count)
         part = ready.coordinates if size == count else columns[:, : rank + size]
         hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")

@@ -8,7 +8,7 @@ from gaugedp._numbers import digits_down, readable
 from gaugedp.bodies import Body, Polytope, image
 from gaugedp.bounds.counts import counts_lower_bound
 from gaugedp.bounds.projected import lower_bound
-from gaugedp.bounds.volume import staircase_lower_bound
+from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
@@ -42,6 +42,8 @@ def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> s
     )
     if error < _TRIALS * real:
         return f"{words}. Counts are whole numbers, for which less noise is enough{_for_counts(error, whole)}."
+    if isinstance(real, VolumeBound) and real.confidence < 1:
+        words = f"{words} (certified with confidence 1 − 10⁻⁹)"
     near = f"{words}; this one is at {max(error / real, 1.0):.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."

@@ -11,13 +11,14 @@ from gaugedp.bodies.derived import LinearImage, MinkowskiSum
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.operations import project
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.volume import Volume
+from gaugedp.bodies.volume import Volume, volume
 from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
 _SEGMENT = 1e-12  # of a support that is computed
 _FLAT = 1e-200
-_GUARANTEEING = 0.4  # of the best guarantee; the truth of a bound does not depend on it
+_WORTH = 0.4  # of the best shadow's expected bound; the truth of a bound does not depend on it
+_WORTH_BESIDE_DRAWS = 0.9  # of the body's own, where that comes from draws, which lose little
 _HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
 _LISTED = 8  # up to this rank a polytope's volume is by its facets
 
@@ -49,8 +50,10 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
     """
     positive(epsilon=epsilon)
     values, vectors = _eigenvectors(body, covariance)
-    bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in _ranks(values)]
-    found = [bound for bound in [*bounds, _if_known(body, epsilon)] if bound is not None]
+    own = _if_known(body, epsilon)
+    ranks = _ranks(values, drawn=own is not None and own.kind == "certified")
+    bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in ranks]
+    found = [bound for bound in [*bounds, own] if bound is not None]
     return max(found) if found else staircase_lower_bound(body, epsilon)  # which says what is missing
 
 
@@ -61,24 +64,33 @@ def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None
         return None
 
 
+def _proved(shadow: Body, epsilon: float) -> VolumeBound | None:
+    """Return the bound from what is proved of the volume: draws are for the body itself."""
+    try:
+        return bound_from_volume(volume(shadow), shadow.rank, epsilon)
+    except InvalidRequest:
+        return None
+
+
 def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound | None:
     """Return the bound of the shadow on the span of the basis; None where its volume is not known."""
     if basis.shape[1] == 1:
         length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
         found: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)
     else:
-        found = _if_known(project(body, basis), epsilon)
+        found = _proved(project(body, basis), epsilon)
     stretch = max(1.0, float(np.linalg.norm(basis, 2))) * (1 + 2.0**-45)  # P is a projection up to rounding
     return found and VolumeBound(found / stretch, found.volume, found.rank)
 
 
-def _ranks(values: np.ndarray) -> list[int]:
+def _ranks(values: np.ndarray, drawn: bool) -> list[int]:
     """Return the ranks k below the full one whose shadows may give a bound near the best, by k·(λ_1⋯λ_k)^{1/2k}."""
     rank = len(values)
     high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
     every = np.arange(1, rank + 1)
-    guarantees = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
-    worth = {1, *every[guarantees >= _GUARANTEEING * guarantees.max(initial=0)].tolist()}  # the segment costs nothing
+    expected = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
+    least = max(_WORTH * expected.max(initial=0), _WORTH_BESIDE_DRAWS * expected[-1] if drawn else 0.0)
+    worth = {1, *every[expected >= least].tolist()}  # the segment costs nothing
     return [k for k in [*range(1, _LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
 
 

@@ -12,6 +12,7 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.operations import image
 from gaugedp.bodies.volume import Volume, volume
 from gaugedp.bounds.radial import log_least_ratio
+from gaugedp.bounds.sphere import certified_volume
 from gaugedp.errors import InvalidRequest
 
 _ROUNDING = 2.0**-40  # of 1 and of each logarithm: far more than a few dozen operations lose
@@ -21,8 +22,8 @@ _LOG_LARGEST = math.log(sys.float_info.max) - 1e-9
 class VolumeBound(float):
     """A lower bound on an expected error: a float that knows the `volume` it rests on and that volume's `rank`.
 
-    `kind` is "exact" or "lower" (a certified bound, rounded down, from a volume of that kind), or "estimate" (from an
-    estimated volume: no certificate), and then `standard_error` is that of this number.
+    `kind` is that of the volume: "exact" or "lower" (proved), "certified" (true with `confidence`, over a public key),
+    or "estimate" (no certificate), and then `standard_error` is that of this number.
     """
 
     volume: Volume
@@ -42,6 +43,11 @@ class VolumeBound(float):
     def kind(self) -> str:
         """That of the volume."""
         return self.volume.kind
+
+    @property
+    def confidence(self) -> float:
+        """1 for a proof; 1 − 1e−9 for a "certified" bound."""
+        return self.volume.confidence
 
 
 def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
@@ -95,6 +101,13 @@ def check_norm(norm: float) -> None:
         raise InvalidRequest(f"norm is {norm!r}.", "Give a number of at least 1, or infinity.")
 
 
+def _largest(body: Body) -> Volume:
+    """Return the volume where it is known exactly, else the larger of its lower bounds."""
+    known = volume(body)
+    drawn = certified_volume(body) if known.kind == "lower" else None
+    return drawn if drawn is not None and drawn.log_volume > known.log_volume else known
+
+
 def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     """Return the rank and the volume; for a flat body and another norm than ℓ₂, of its shadow on r coordinates."""
     check_norm(norm)
@@ -104,7 +117,7 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])
     try:
-        return rank, volume(body)
+        return rank, _largest(body)
     except RuntimeError as failure:  # Qhull gives up on some nearly degenerate hulls
         raise InvalidRequest(
             "The facets of the body could not be listed reliably.", "Merge generators that differ by rounding only."

@@ -27,6 +27,7 @@ _SCORED_NAN = (
     "Each fold and candidate of a search is a fit that is paid: one that is refused is scored NaN, "
     "unless error_score='raise' is given."
 )
+_FORM_KEY, _FORM = "_gaugedp_form", 2  # one more where what a model holds is changed
 _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 
@@ -184,10 +185,21 @@ class PrivateEstimator(BaseEstimator):
 
         So a fit in another process refuses in words, where an error of pickling would not say why.
         """
-        state: dict[str, Any] = super().__getstate__()
+        state: dict[str, Any] = {**super().__getstate__(), _FORM_KEY: _FORM}
         if not isinstance(self.ledger, Ledger) or ("release_" not in state and self.ledger.shared):
             return state
         return {**state, "ledger": LedgerLeftBehind() if "release_" in state else IN_MEMORY}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` returned; a model in another form is refused: its parts are not those of today."""
+        attributes = dict(state)
+        if attributes.pop(_FORM_KEY, None) != _FORM:
+            raise InvalidRequest(
+                "This model was saved by a version of gaugedp whose models this version does not read:",
+                "fit it again, which is paid again, or use the version that saved it.",
+                "",
+            )
+        super().__setstate__(attributes)
 
     def _settle(self, reservation: Reservation | None) -> None:
         if reservation is not None and isinstance(self.ledger, Ledger):

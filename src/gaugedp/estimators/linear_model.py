@@ -128,7 +128,7 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         self._check()
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
-        count = self._count(requested, solver)
+        count = self._count(self._kept(requested, size, solver), solver)
         guarantee = count.with_remaining(_guarantee(solver, count.remaining))
         reservation = self._pay(guarantee, requested, X_read.shape)
         with after_paying(reservation):
@@ -189,6 +189,16 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
             return float(self.radius)
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
+
+    def _kept(self, requested: Guarantee, size: int, solver: str) -> Guarantee:
+        """Return PureDP(ε), which implies (ε, δ), where the objective's noise is shorter by it; else the requested one.
+
+        Not with an intercept: shares of ε for the releases beside it add up as they are, those of μ as squares.
+        """
+        if solver != "objective" or self.fit_intercept:
+            return requested
+        pure = PureDP(float(self.epsilon))
+        return min(requested, pure, key=lambda guarantee: noise_to_signal(guarantee, size, 1.0, True))
 
     def _count(self, guarantee: Guarantee, solver: str) -> NoisyRowCount:
         """Return the row count, paid by a part of μ for gradient descent under (ε, δ), else by ε.

@@ -21,7 +21,7 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
 from gaugedp.optimization.blocks import blocks
-from gaugedp.optimization.sparse_shrinkage import shrink_factors
+from gaugedp.optimization.sparse_shrinkage import posterior_means
 
 _ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves
 _FARTHEST = 4  # widths of the bounds, from 0 to their middle
@@ -66,7 +66,8 @@ class SparseMean(PrivateEstimator):
     """The mean of rows in ℝ^d with at most `sparsity` coordinates that are not zero: the largest, with noise.
 
     sparsity : how many coordinates are picked; a little more than there are. Those that are noise alone cost little:
-        mean_ is values_ shrunk by `shrink_factors`, which post-processes the release at no cost.
+        mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise alone,
+        and so post-processing, at no cost.
     bounds : (low, high), two public numbers: every value is clipped to them. For a σ-sub-Gaussian law
         `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a power of two
         within the public `magnitudes` = (least, largest).
@@ -206,7 +207,7 @@ class SparseMean(PrivateEstimator):
         self.values_ = np.clip(self._sums * self._unit / n_rows, low, high)
         self.mean_ = np.zeros(shape[1])
         noise_std = max(mechanism.value_std * self._unit / n_rows, 2.0**-300)
-        self.mean_[self.support_] = self.values_ * shrink_factors(self.values_ / noise_std)
+        self.mean_[self.support_] = noise_std * posterior_means(self.values_ / noise_std)
         if self.neighbours == "replace":
             self._look_out(shape[0])
 

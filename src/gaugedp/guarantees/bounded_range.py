@@ -30,7 +30,7 @@ class ExponentialLoss(Guarantee):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon_value)
-        object.__setattr__(self, "value", float(self.epsilon_value))
+        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return the largest over t in [0, ε] of the divergence of the pair with the losses t and t − ε.

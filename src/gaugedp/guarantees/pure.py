@@ -30,7 +30,7 @@ class PureDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
-        object.__setattr__(self, "value", float(self.epsilon_value))
+        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p; ε·tanh(ε/2) at 1."""

@@ -20,7 +20,7 @@ class RandomizedResponseLoss(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
-        object.__setattr__(self, "value", float(self.epsilon_value))
+        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return the curve of `PureDP`."""

@@ -4,25 +4,38 @@ import numpy as np
 
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])  # of numbers that are not noise alone
 _LEAST_VARIANCE, _N_VARIANCES = 0.25, 16  # of those, over that of the noise; the largest is that of the largest number
+_LEAST_CENTRE, _N_CENTRES = 1.5, 10  # of their sizes, over the noise's deviation; the largest is that of the largest
 _FARTHEST = 1e12
 
 
-def shrink_factors(scores: np.ndarray) -> np.ndarray:
-    """Return factors (k,) in [0, 1] for numbers (k,) given in standard deviations of their noise.
+def posterior_means(scores: np.ndarray) -> np.ndarray:
+    """Return estimates (k,) of the true numbers, for numbers (k,) given in standard deviations of their noise.
 
-    Empirical Bayes: a share w of the true numbers is N(0, t) and the others are 0. (w, t) is the pair of a grid with
-    the largest likelihood under unit normal noise, and factor·number is the posterior mean (Johnstone and Silverman
-    2004, with a normal slab). One number alone says nothing about w: its factor is 1.
+    Empirical Bayes: a share w of the true numbers is N(c, t) or N(−c, t), each sign as often, and the others are 0.
+    (w, c, t) is that of a grid with the largest likelihood under unit normal noise, over e where c is not 0 (Akaike
+    1974), and the posterior mean is returned (Johnstone and Silverman 2004, with a normal slab). One number alone says
+    nothing about w, and is returned as it is.
     """
     if len(scores) < 2:
-        return np.ones(len(scores))
+        return scores
     scores = np.clip(scores, -_FARTHEST, _FARTHEST)
-    variances = np.geomspace(_LEAST_VARIANCE, max(4.0, float((scores**2).max())), _N_VARIANCES)
-    total = 1 + variances
-    log_slab = -(scores[:, None] ** 2) / (2 * total) - np.log(total) / 2  # (k, number of variances)
-    log_spike = np.repeat(-(scores[:, None] ** 2) / 2, len(total), axis=1)
+    centres, variances = _slabs(float(np.abs(scores).max()))
+    off, total = scores[:, None, None] - centres[:, None] * [1, -1], 1 + variances[:, None]
+    log_sides = -(off**2) / (2 * total) - np.log(4 * total) / 2  # (k, number of slabs, 2)
+    log_slab = np.logaddexp(log_sides[..., 0], log_sides[..., 1])
+    log_spike = -(scores[:, None, None] ** 2) / 2
     with np.errstate(divide="ignore"):  # where w is 1, no number is noise alone
-        logs = np.logaddexp(np.log(_SHARES) + log_slab[:, :, None], np.log1p(-_SHARES) + log_spike[:, :, None])
-    place, share = np.unravel_index(logs.sum(axis=0).argmax(), logs.shape[1:])
-    chance = np.exp(np.log(_SHARES[share]) + log_slab[:, place] - logs[:, place, share])
-    return chance * variances[place] / total[place]
+        logs = np.logaddexp(np.log(_SHARES) + log_slab[:, :, None], np.log1p(-_SHARES) + log_spike)
+    place, share = np.unravel_index((logs.sum(axis=0) - (centres[:, None] > 0)).argmax(), logs.shape[1:])
+    chances = np.exp(np.log(_SHARES[share]) + log_sides[:, place] - logs[:, place, share, None])  # (k, 2)
+    means: np.ndarray = (chances * (scores[:, None] - off[:, place] / total[place])).sum(axis=1)
+    return means
+
+
+def _slabs(largest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the c and the t of the grid: any t at c = 0, else such that few numbers of one side are on the other."""
+    variances = np.geomspace(_LEAST_VARIANCE, max(4.0, largest**2), _N_VARIANCES)
+    centres = np.append(0.0, np.geomspace(_LEAST_CENTRE, max(2.0, largest), _N_CENTRES))
+    c, t = (grid.ravel() for grid in np.meshgrid(centres, variances))
+    kept = (c == 0) | (4 * t <= c * c)
+    return c[kept], t[kept]

@@ -1,0 +1,109 @@
+"""Volumes from draws on the sphere: never above the truth, near it, and the same each time."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from gaugedp.bodies import LpBall, Polytope, volume
+from gaugedp.bodies.representation import sums_above
+from gaugedp.bounds import lower_bound, sphere, staircase_lower_bound
+from gaugedp.bounds.sphere import certified_volume
+from gaugedp.guarantees import PureDP
+from gaugedp.mechanisms import KNorm
+
+RNG = np.random.default_rng(5)
+LONG = np.diag([1e4, 1.0, 1.0, 1e-3, 1.0])
+CUBE = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 1, -1]], dtype=float)
+KNOWN = {
+    "cross-polytope": Polytope.symmetric_hull(np.eye(6)),
+    "cube": Polytope.symmetric_hull(CUBE, 3.0),
+    "hull": Polytope.symmetric_hull(RNG.normal(size=(5, 20))),
+    "long hull": Polytope.symmetric_hull(LONG @ RNG.normal(size=(5, 12))),
+    "flat hull": Polytope.symmetric_hull(RNG.normal(size=(9, 3)) @ RNG.normal(size=(3, 7))),
+    "differences": Polytope.difference_hull(RNG.normal(size=(3, 6)), 2.0),
+    "simplex": Polytope.difference_hull(np.eye(6)),
+    "simplex with nothing": Polytope.difference_hull(np.eye(4), with_zero=True),
+}
+NAMED = pytest.mark.parametrize("body", KNOWN.values(), ids=KNOWN)
+
+
+def signs(d: int, n: int) -> Polytope:
+    return Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (d, n)) * 2.0 - 1)
+
+
+@NAMED
+def test_sums_are_above_gauges_and_near_them(body: Polytope) -> None:
+    points = RNG.normal(size=(40, body.prepared.rank)) @ body.span.T
+    coordinates = body.prepared.frame.coordinates(points)[0]
+    rows = np.pad(coordinates, ((0, 0), (0, int(body.differences))))
+    gauges = sums_above(body.representation, rows) / body.coefficient_radius
+    exact = body.gauge(points)
+    assert (gauges >= exact * (1 - 1e-7)).all()
+    assert (gauges <= exact * 1.05).all()
+
+
+@NAMED
+def test_volumes_are_below_the_truth_and_near_it(body: Polytope) -> None:
+    known, drawn = volume(body), certified_volume(body)
+    assert (known.kind, drawn.kind, drawn.confidence) == ("exact", "certified", 1 - 1e-9)
+    assert 0 < (known.log_volume - drawn.log_volume) / body.prepared.rank < 0.1
+
+
+def log_volumes(body: Polytope, keys: range, monkeypatch: pytest.MonkeyPatch, count: int = 60) -> np.ndarray:
+    columns = body.representation
+    drawn = []
+    for key in keys:
+        monkeypatch.setattr(sphere, "_KEY", key)
+        sphere._log_volume.cache_clear()
+        drawn.append(sphere._log_volume(columns.tobytes(), columns.shape, body.differences, count))
+    sphere._log_volume.cache_clear()
+    return np.array(drawn) + body.prepared.rank * math.log(body.coefficient_radius) + body.prepared.frame.log_volume[0]
+
+
+@pytest.mark.slow
+@NAMED
+def test_none_of_many_keys_is_above_the_truth(body: Polytope, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 keys over the bodies, at a chance of 1e-9 each; where half may be above, some are."""
+    truth = volume(body).log_volume
+    assert (log_volumes(body, range(250), monkeypatch) < truth).all()
+    monkeypatch.setattr(sphere, "MISS", 0.6)
+    assert (log_volumes(body, range(60), monkeypatch) > truth).any(), "the test sees what is above"
+
+
+@pytest.mark.parametrize(("shape", "least"), [((10, 100), 17.0), ((20, 200), 36.0), ((40, 200), 65.0)])
+def test_bounds_of_high_rank_are_near_the_best(shape: tuple[int, int], least: float) -> None:
+    bound = lower_bound(signs(*shape), 1.0)
+    assert least < bound == lower_bound(signs(*shape), 1.0)
+    assert (bound.kind, bound.confidence, bound.rank) == ("certified", 1 - 1e-9, shape[0])
+
+
+def test_bounds_are_below_the_error_of_k_norm_noise() -> None:
+    """For a cross-polytope K-norm noise is Laplace noise, whose error is known."""
+    wide = Polytope.symmetric_hull(np.hstack([np.eye(12), np.full((12, 1), 1 / 12)]))  # a generator inside
+    assert volume(wide).kind == "lower"
+    exact = staircase_lower_bound(LpBall(12, 1), 1.0)
+    assert 0.9 * exact < staircase_lower_bound(wide, 1.0) <= exact
+    assert staircase_lower_bound(wide, 1.0) < KNorm.calibrate(LpBall(12, 1), PureDP(1.0)).error()
+
+
+def test_bodies_that_take_too_long_are_left_to_their_cross_polytope(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = signs(12, 30)
+    drawn = staircase_lower_bound(body, 1.0)
+    monkeypatch.setattr(sphere, "_WORK", 1e5)
+    assert certified_volume(body) is None
+    assert certified_volume(LpBall(3, 2)) is None
+    proved = staircase_lower_bound(body, 1.0)
+    assert (proved.kind, proved.confidence) == ("lower", 1)
+    assert proved < drawn
+
+
+@pytest.mark.parametrize("stake", [0.01, 0.5, 0.95])
+def test_the_mean_is_the_root_of_the_wager(stake: float) -> None:
+    """Beside the definition, by products."""
+    logs = RNG.normal(size=50)
+    mean = math.exp(sphere._log_mean(logs, stake, 50))
+    assert np.prod(1 + stake * (np.exp(logs) / mean - 1)) == pytest.approx(1e9, rel=1e-6)
+    longer = partial(sphere._log_mean, logs, stake)
+    assert longer(500) > longer(50)
