@@ -13,6 +13,7 @@ FLOORS = (  # from the top; a room imports only what stands below it
     ("queries", "mechanisms", "ledger"),
     ("tables", "samplers", "guarantees"),
     ("domain", "bodies", "entropy"),
+    ("accountant",),
 )
 WIDTH, HEIGHT, GAP = 250, 58, 46
 

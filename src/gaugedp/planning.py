@@ -14,8 +14,8 @@ from gaugedp.bounds.nearness import bound_in_words, floor_in_words, least_error
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.asked import guarantee_asked
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism

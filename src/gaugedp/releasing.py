@@ -10,7 +10,7 @@ from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Guarantee
-from gaugedp.guarantees.asked import chargeable
+from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared, silent

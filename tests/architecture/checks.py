@@ -6,17 +6,19 @@ the library, and on planted violations that it must find.
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
     "errors", "_files", "_late", "_names", "_numbers", "_validate", "_cells", "_postgres", "entropy", "attributes",
-    "domain", "bodies", "guarantees", "samplers", "tables", "queries",
+    "domain", "bodies", "accountant", "guarantees", "samplers", "tables", "queries",
     "mechanisms", "optimization", "ledger", "bounds", "planning", "comparison", "processing", "answer", "releasing",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {
+    "accountant": {"bodies", "domain", "entropy"},
     "guarantees": {"mechanisms", "bodies", "tables", "queries", "samplers"},
     "ledger": {"mechanisms", "bodies", "tables", "queries", "samplers"},
     "tables": {"queries", "mechanisms", "ledger"},
@@ -90,6 +92,30 @@ def upward_imports(place: str, source: str) -> list[str]:
         if ORDER.index(there) > ORDER.index(here) or there in MUST_NOT_KNOW.get(here, ()):
             found.append(f"{place}:{line}: {here} imports {there}.")
     return found
+
+
+def import_circles(files: dict[str, str]) -> list[str]:
+    """No file leads back to itself by imports within its room: inside functions too, for types alone not."""
+    modules = {_module(place): place for place in files}
+    graph = {place: set(_within_the_room(place, source, modules)) for place, source in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [f"A circle: {' imports '.join(reversed(error.args[1]))}."]
+    return []
+
+
+def _within_the_room(place: str, source: str, modules: dict[str, str]) -> Iterator[str]:
+    blocks = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)]
+    for_types = {node.lineno for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING" for node in block.body}
+    for name, _, line in imports(place, source):
+        there = modules.get(name) or modules.get(name.rpartition(".")[0])
+        if there is not None and floor(there) == floor(place) and line not in for_types:
+            yield there
+
+
+def _module(place: str) -> str:
+    return ".".join(("gaugedp", *PurePosixPath(place).with_suffix("").parts)).removesuffix(".__init__")
 
 
 def parts_at_home(place: str, source: str) -> list[str]:

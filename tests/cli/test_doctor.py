@@ -10,7 +10,7 @@ import pytest
 
 from gaugedp.cli import doctor
 from gaugedp.cli.main import run
-from gaugedp.ledger import place
+from gaugedp.ledger import file_checks
 
 
 def lines(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, dict[str, str]]]:
@@ -63,7 +63,7 @@ def test_a_folder_in_memory_is_for_trials(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     (tmp_path / "mounts").write_text(f"none {tmp_path} {kind} rw 0 0\n")
-    monkeypatch.setattr(place, "_MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(file_checks, "_MOUNTS", tmp_path / "mounts")
     code, found = lines(capsys, str(tmp_path))
     line = found[f"ledger in {tmp_path}"]
     assert (code, line["state"]) == (0, "well" if kind == "ext4" else "trials")

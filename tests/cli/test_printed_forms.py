@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from gaugedp.guarantees import BestOrder, Filter, GaussianDP, PureDP
+from gaugedp.guarantees import Filter, GaussianDP, PureDP, RenyiBudget
 from gaugedp.ledger import Ledger
 from tests.cli.kit import Desk
 
@@ -61,19 +61,19 @@ def test_digits_of_a_budget_are_few_and_on_their_side(desk: Desk) -> None:
 
 def test_a_budget_by_the_best_order_prints_one_sum(desk: Desk) -> None:
     opened = desk.gaugedp("ledger", "open", "best.ledger", "--budget", "best=4,1e-6")
-    assert opened.out.startswith("best.ledger: budget BestOrder(4, 1e-06), epsilon ")
+    assert opened.out.startswith("best.ledger: budget RenyiBudget(4, 1e-06), epsilon ")
     done = desk.release(ledger="best.ledger")
-    account = r"Spent epsilon ([\d.]+) of BestOrder\(4, 1e-06\); epsilon ([\d.]+) is left\."
+    account = r"Spent epsilon ([\d.]+) of RenyiBudget\(4, 1e-06\); epsilon ([\d.]+) is left\."
     spent, left = re.findall(account, done.out)[0]
     assert Fraction(spent) + Fraction(left) == 4
     shown = desk.gaugedp("ledger", "show", "best.ledger").out
-    assert f"Budget BestOrder(4, 1e-06); spent epsilon {spent}; left epsilon {left}\n" in shown
+    assert f"Budget RenyiBudget(4, 1e-06); spent epsilon {spent}; left epsilon {left}\n" in shown
     assert "total" not in shown
     assert "room" not in done.out + shown
     asked = desk.gaugedp("ledger", "show", "best.ledger", "--delta", "1e-6").out
     assert "If all guarantees were fixed in advance, the total is: epsilon 0.5 at delta 1e-06." in asked
     refused = desk.release(ledger="best.ledger", epsilon="5")
-    assert f"; epsilon {left} of BestOrder(4, 1e-06) is left in 'best.ledger'." in refused.err
+    assert f"; epsilon {left} of RenyiBudget(4, 1e-06) is left in 'best.ledger'." in refused.err
 
 
 def test_a_fit_prints_the_sum_of_a_release(desk: Desk) -> None:
@@ -82,16 +82,16 @@ def test_a_fit_prints_the_sum_of_a_release(desk: Desk) -> None:
         *("--epsilon", "0.5", "--ledger", "best.ledger", "--budget", "best=4,1e-6"),
     )
     assert done.code == 0, done.err
-    assert re.search(r"Spent epsilon [\d.]+ of BestOrder\(4, 1e-06\); epsilon [\d.]+ is left\.", done.out)
+    assert re.search(r"Spent epsilon [\d.]+ of RenyiBudget\(4, 1e-06\); epsilon [\d.]+ is left\.", done.out)
 
 
 def test_in_python_a_best_order_has_something_left_where_it_begins() -> None:
-    ledger = Ledger.in_memory(BestOrder(4, 1e-6))
+    ledger = Ledger.in_memory(RenyiBudget(4, 1e-6))
     assert min(ledger.remaining.values) > 0
     assert ledger.affords(ledger.remaining)
     assert not ledger.affords(PureDP(4.5))
     assert "epsilon 0" in repr(ledger)
-    assert ": 0," not in repr(Filter(BestOrder(4, 1e-6)).remaining)
+    assert ": 0," not in repr(Filter(RenyiBudget(4, 1e-6)).remaining)
 
 
 def test_the_intervals_of_quantiles_are_said_to_hold_at_once(desk: Desk) -> None:

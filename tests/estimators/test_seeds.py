@@ -112,7 +112,7 @@ def test_a_model_saved_in_another_form_is_refused_in_words(name: str) -> None:
     for older in ({}, {base._FORM_KEY: base._FORM - 1}, {base._FORM_KEY: base._FORM + 1}):
         with pytest.raises(InvalidRequest, match="saved by a version of gaugedp") as refused:
             type(model).__new__(type(model)).__setstate__({**state, **older})
-        assert str(refused.value).count(".") == 1
+        assert str(refused.value).count(".") == 2
     again = pickle.loads(pickle.dumps(model))
     assert set(vars(again)) == set(vars(model)) == set(state)
 

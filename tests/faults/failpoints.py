@@ -24,7 +24,7 @@ from unittest import mock
 import gaugedp as gd
 from gaugedp._postgres import Address
 from gaugedp.errors import STAYS_SPENT, UNTOUCHED, GaugedpError
-from gaugedp.ledger import Ledger, Reservation, books
+from gaugedp.ledger import Ledger, Reservation, transaction
 
 CHARGE, UNIT, DOMAIN = gd.PureDP(0.001), gd.PrivacyUnit(), gd.Domain.of(sex=["1", "2"])
 PER_LEDGER = 40  # faults, then a new ledger is opened
@@ -88,8 +88,8 @@ def watched(points: Points) -> Iterator[None]:
     plain = sqlite3.connect
     patches = [
         mock.patch("sqlite3.connect", lambda *rest, **words: plain(*rest, **words, factory=File)),
-        mock.patch.object(books, "extend", points.around("extend the chain", books.extend)),
-        mock.patch.object(books, "link", points.around("link of the chain", books.link)),
+        mock.patch.object(transaction, "extend", points.around("extend the chain", transaction.extend)),
+        mock.patch.object(transaction, "link", points.around("link of the chain", transaction.link)),
         *_on_servers(points),
     ]
     with contextlib.ExitStack() as stack:
@@ -289,7 +289,7 @@ class Inspector:
         """Every acknowledged release is found under its key, byte for byte."""
         for key, said in list(self.guaranteed.items())[-5:]:
             row = self.ledger._store.run(lambda one, key=key: one.find("settle", key), write=False)
-            assert hashlib.sha256(row.act.released).hexdigest() == said
+            assert hashlib.sha256(row.event.released).hexdigest() == said
 
     def _hear(self, said: list[str]) -> tuple[set[str], set[str]]:
         asked, reserved = set(), set()

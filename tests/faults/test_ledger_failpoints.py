@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from gaugedp.errors import LedgerRefused
-from gaugedp.ledger.books import Books
 from gaugedp.ledger.sqlite import SqliteStore
+from gaugedp.ledger.transaction import LedgerTransaction
 from tests.faults import failpoints
 from tests.postgres import Server, postgres
 
@@ -71,20 +71,20 @@ def test_a_commit_that_is_forgotten_is_found(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_charge_that_is_denied_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve = Books.reserve
+    reserve = LedgerTransaction.reserve
 
-    def denied(self: Books, *asked: Any) -> Any:
+    def denied(self: LedgerTransaction, *asked: Any) -> Any:
         reserve(self, *asked)
         self.transaction._connection.execute("COMMIT")  # type: ignore[attr-defined]
         raise LedgerRefused("This was refused.", "Ask for less.")
 
-    _planted(monkeypatch, tmp_path, (Books, "reserve", denied), "kept and denied")
+    _planted(monkeypatch, tmp_path, (LedgerTransaction, "reserve", denied), "kept and denied")
 
 
 def test_a_charge_that_is_given_back_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve = Books.reserve
+    reserve = LedgerTransaction.reserve
 
-    def generous(self: Books, *asked: Any) -> Any:
+    def generous(self: LedgerTransaction, *asked: Any) -> Any:
         ask = self.transaction._ask  # type: ignore[attr-defined]
         if self.transaction.head().entries > 4:
             ask("DROP TRIGGER entry_kept")
@@ -94,4 +94,4 @@ def test_a_charge_that_is_given_back_is_found(tmp_path: Path, monkeypatch: pytes
             ask("CREATE TRIGGER entry_kept BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'entries stay'); END")
         return reserve(self, *asked)
 
-    _planted(monkeypatch, tmp_path, (Books, "reserve", generous), "given back|was lost")
+    _planted(monkeypatch, tmp_path, (LedgerTransaction, "reserve", generous), "given back|was lost")

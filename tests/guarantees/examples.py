@@ -6,7 +6,6 @@ from fractions import Fraction
 from gaugedp.guarantees import (
     ZCDP,
     ApproxDP,
-    BestOrder,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     ExponentialLoss,
@@ -17,6 +16,7 @@ from gaugedp.guarantees import (
     LaplaceLoss,
     PureDP,
     RandomizedResponseLoss,
+    RenyiBudget,
     RenyiDP,
     SubsampledGaussian,
     compose,
@@ -44,7 +44,7 @@ ORDINARY: dict[str, list[Guarantee]] = {
     "DiscreteGaussianLoss": [DiscreteGaussianLoss(1.5), DiscreteGaussianLoss(8, 2)],
     "SubsampledGaussian": [SubsampledGaussian(0.3, 2)],
     "Grouped": [Grouped(PureDP(0.1), 4), GROUPED_CURVE],
-    "BestOrder": [BestOrder(1, 1e-6), BestOrder(2, 1e-3, [2, 8])],
+    "BestOrder": [RenyiBudget(1, 1e-6), RenyiBudget(2, 1e-3, [2, 8])],
     "Composed": [
         PureDP(0.1) + GaussianDP(0.5) + LaplaceLoss(3),
         5 * DiscreteLaplaceLoss(6, 2) + ApproxDP(0.1, 1e-7),
@@ -84,7 +84,7 @@ EXTREME: dict[str, list[Guarantee]] = {
         SubsampledGaussian(0.2, 0.001),
     ],
     "Grouped": [Grouped(ZCDP(TINY), 3), Grouped(ApproxDP(0.1, 1e-9), 2), Grouped(PureDP(0.1), 10**6)],
-    "BestOrder": [BestOrder(0.01, 0.5, [2]), BestOrder(100, 1e-300)],
+    "BestOrder": [RenyiBudget(0.01, 0.5, [2]), RenyiBudget(100, 1e-300)],
     "Composed": [
         10**12 * PureDP(1e-6),
         10**6 * GaussianDP(1e-3) + PureDP(TINY),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gaugedp import guarantees as g
-from gaugedp.guarantees.accountant import tight
-from gaugedp.guarantees.accountant.atoms import written_out
-from gaugedp.guarantees.accountant.residues import residues
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.subsampled import SubsampledLosses
+from gaugedp.accountant import tight
+from gaugedp.accountant.atoms import explicit_distribution
+from gaugedp.accountant.residues import residues
+from gaugedp.accountant.total import Total
+from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 
 MIXED = 40 * g.LaplaceLoss(7) + 25 * g.RandomizedResponseLoss(0.11) + 3 * g.GaussianDP(0.2) + g.ExponentialLoss(0.3)
 
@@ -19,7 +19,7 @@ def total(guarantee: g.Guarantee) -> Total:
     return Total(guarantee.components())
 
 
-def by_contour(guarantee: g.Guarantee, epsilon: float) -> tight.Found:
+def by_contour(guarantee: g.Guarantee, epsilon: float) -> tight.Certified:
     """Return the bracket of δ by the contour, whatever else would do."""
     parts = total(guarantee)
     order = tight.saddle(parts, epsilon)
@@ -38,7 +38,7 @@ def by_contour(guarantee: g.Guarantee, epsilon: float) -> tight.Found:
     ids=repr,
 )
 def test_the_contour_agrees_with_all_sums_written_out(guarantee: g.Guarantee, epsilon: float) -> None:
-    exact = written_out(total(guarantee))
+    exact = explicit_distribution(total(guarantee))
     assert exact is not None
     truth = tight._exponentials(exact.log_delta(epsilon))
     found = by_contour(guarantee, epsilon)
@@ -132,6 +132,6 @@ def test_a_hopeless_question_is_answered_by_one() -> None:
 
 def test_a_sampling_rate_near_one_keeps_the_digits_of_the_line() -> None:
     """|M(c + it)/M(c)| for add, q next to 1 and small σ; the truth to 40 digits."""
-    losses = SubsampledLosses([(0.9999999999984948, 0.1363, False)], [1])
+    losses = SubsampledPrivacyLoss([(0.9999999999984948, 0.1363, False)], [1])
     line = losses.line(2.7928e-4, np.array([4.72978]))
     assert math.exp(line.real[0]) == pytest.approx(0.37897073380353113, rel=1e-12)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, PureDP
-from gaugedp.guarantees.asked import guarantee_asked
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
 from tests.steady import given

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ZCDP, ApproxDP, BestOrder, Budget, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.budget import UNITS
 from tests.guarantees.zoo import COMPONENTS
 from tests.steady import given
@@ -180,7 +180,7 @@ def test_nothing_is_left_after_too_much() -> None:
 
 def test_a_balance_of_a_best_order_is_an_epsilon_whose_rest_still_fits() -> None:
     """What is left at some orders is nothing from the start, while the budget still pays."""
-    budget = Budget(BestOrder(2, 1e-6))
+    budget = Budget(RenyiBudget(2, 1e-6))
     spent, used = budget.nothing, [Fraction(0)]
     assert budget.in_words(spent)[0] == "epsilon 0"
     while budget.admits(spent, charge := budget.charge(PureDP(0.3))):
@@ -196,7 +196,7 @@ def test_a_balance_of_a_best_order_is_an_epsilon_whose_rest_still_fits() -> None
 
 
 def test_the_room_of_a_best_order_is_at_orders_that_have_any() -> None:
-    budget = Budget(BestOrder(2, 1e-6))
+    budget = Budget(RenyiBudget(2, 1e-6))
     left, room = budget.left(budget.nothing), budget.room(budget.nothing)
     assert left.values[0] == 0 < min(room.values)
     assert budget.admits(budget.nothing, budget.charge(room))

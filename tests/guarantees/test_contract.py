@@ -12,13 +12,13 @@ import gaugedp.guarantees
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import (
     ZCDP,
-    BestOrder,
     Bound,
     FiniteLoss,
     GaussianDP,
     Grouped,
     Guarantee,
     PureDP,
+    RenyiBudget,
     RenyiDP,
     SubsampledGaussian,
     compose,
@@ -26,8 +26,7 @@ from gaugedp.guarantees import (
     from_json,
     to_json,
 )
-from gaugedp.guarantees.base import METHODS
-from gaugedp.guarantees.json import _KINDS
+from gaugedp.guarantees.base import KINDS, METHODS
 from tests.guarantees.examples import ALL_EXTREME, ALL_ORDINARY, EXTREME, GROUPED_CURVE, ORDINARY, named
 
 ORDERS = [1, 1.0001, 1.5, 2, 4, 17.5, 64, 1e4, math.inf]
@@ -60,7 +59,7 @@ def answers(guarantee: Guarantee, method: str | None) -> list[Bound]:
 
 
 def test_every_kind_has_ordinary_and_extreme_examples() -> None:
-    assert set(ORDINARY) == set(EXTREME) == set(_KINDS)
+    assert set(ORDINARY) == set(EXTREME) == set(KINDS)
     for kind, guarantees in [*ORDINARY.items(), *EXTREME.items()]:
         assert guarantees
         assert all(guarantee.to_dict()["kind"] == kind for guarantee in guarantees)
@@ -68,8 +67,10 @@ def test_every_kind_has_ordinary_and_extreme_examples() -> None:
 
 def test_every_public_kind_is_in_the_registry() -> None:
     public = [getattr(gaugedp.guarantees, name) for name in gaugedp.guarantees.__all__]
-    kinds = {each.__name__ for each in public if isinstance(each, type) and issubclass(each, Guarantee)}
-    assert kinds - {"Guarantee"} == set(_KINDS)
+    kinds = {
+        each.kind for each in public if isinstance(each, type) and issubclass(each, Guarantee) and each is not Guarantee
+    }
+    assert kinds == set(KINDS)
 
 
 # -- identity ----------------------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def test_equal_compositions_answer_equally(guarantee: Guarantee, method: str | N
     assert one.delta(0.4, method).low == other.delta(0.4, method).low
 
 
-SHORTENED = (RenyiDP, FiniteLoss, Grouped, BestOrder)
+SHORTENED = (RenyiDP, FiniteLoss, Grouped, RenyiBudget)
 
 
 @every([each for each in ALL_ORDINARY if not isinstance(each, SHORTENED)])
@@ -116,7 +117,7 @@ def test_repr_of_long_parameters_shows_their_numbers() -> None:
     assert repr(RenyiDP([2, 8], [0.1, 0.35])) == "RenyiDP({2: 0.1, 8: 0.35})"
     assert repr(FiniteLoss([0.25, 0.75], [0.5, 0.5])) == "FiniteLoss([0.25, 0.75], [0.5, 0.5])"
     assert repr(SubsampledGaussian(0.01, 1).group(3)) == "SubsampledGaussian(0.01, 1).group(3)"
-    assert repr(BestOrder(1, 1e-6)) == "BestOrder(1, 1e-06)"
+    assert repr(RenyiBudget(1, 1e-6)) == "RenyiBudget(1, 1e-06)"
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

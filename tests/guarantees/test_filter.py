@@ -11,7 +11,6 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import (
     ZCDP,
     ApproxDP,
-    BestOrder,
     DiscreteLaplaceLoss,
     ExponentialLoss,
     Filter,
@@ -20,6 +19,7 @@ from gaugedp.guarantees import (
     Guarantee,
     LaplaceLoss,
     PureDP,
+    RenyiBudget,
     RenyiDP,
     compose,
 )
@@ -34,7 +34,7 @@ BUDGETS = [
     ZCDP(1.5),
     GaussianDP(1.5),
     RenyiDP(ORDERS, [0.5, 1, 3, 6]),
-    BestOrder(3, 1e-5, [2, 8, 32]),
+    RenyiBudget(3, 1e-5, [2, 8, 32]),
 ]
 SMALL = st.one_of(
     COMPONENTS,
@@ -56,7 +56,7 @@ def shown(guarantee: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
 
 
 def capacity(budget: Guarantee) -> tuple[Fraction, ...]:
-    if isinstance(budget, BestOrder):
+    if isinstance(budget, RenyiBudget):
         return tuple(Fraction(value) for value in budget.capacity)
     return shown(budget, budget)
 
@@ -85,7 +85,7 @@ def test_random_sequences_never_overdraw(budget: Guarantee) -> None:
         columns = [shown_of(guarantee, budget) for guarantee in admitted]
         sums = [sum(column, Fraction(0)) for column in zip(*columns, strict=True)]
         fits = [total <= most for total, most in zip(sums, capacity(budget), strict=False)]
-        assert (any(fits) or not fits) if isinstance(budget, BestOrder) else all(fits)
+        assert (any(fits) or not fits) if isinstance(budget, RenyiBudget) else all(fits)
         assert all(had >= total for had, total in zip(shown(spending.spent, budget), sums, strict=False))
 
     check()
@@ -93,7 +93,7 @@ def test_random_sequences_never_overdraw(budget: Guarantee) -> None:
 
 def shown_of(guarantee: Guarantee, budget: Guarantee) -> tuple[Fraction, ...]:
     """Return what one guarantee costs this budget, from its own curve or cost."""
-    if isinstance(budget, RenyiDP | BestOrder):
+    if isinstance(budget, RenyiDP | RenyiBudget):
         curve = [guarantee.renyi(order) for order in budget.orders]
         return tuple(decimal(value) if value < math.inf else Fraction(10**12) for value in curve)
     return guarantee.cost(budget.accounting)
@@ -115,7 +115,7 @@ def test_spent_and_remaining_make_up_the_budget(budget: Guarantee) -> None:
 @every_budget
 def test_the_budget_itself_fits_once(budget: Guarantee) -> None:
     whole, spending = budget, Filter(budget)
-    if isinstance(budget, BestOrder):
+    if isinstance(budget, RenyiBudget):
         whole = RenyiDP(budget.orders, [max(0.0, value * (1 - 1e-12)) for value in budget.capacity])
     assert spending.admits(whole)
     spending.spend(whole)
@@ -140,7 +140,7 @@ NOT_CHARGEABLE = [
     (GaussianDP(1), ZCDP(0.01)),
     (RenyiDP([2, 8], [1, 2]), RenyiDP([2], [0.1])),
     (RenyiDP([2], [1]), ApproxDP(0.1, 1e-9)),
-    (BestOrder(1, 1e-6), ApproxDP(0.1, 1e-9)),
+    (RenyiBudget(1, 1e-6), ApproxDP(0.1, 1e-9)),
 ]
 
 
@@ -169,7 +169,7 @@ def test_other_budgets_are_refused(budget: object) -> None:
         Filter(budget)
 
 
-@pytest.mark.parametrize("budget", [BestOrder(0.001, 1e-6, [2]), RenyiDP([2, 3], [0, 1]), PureDP(0)], ids=repr)
+@pytest.mark.parametrize("budget", [RenyiBudget(0.001, 1e-6, [2]), RenyiDP([2, 3], [0, 1]), PureDP(0)], ids=repr)
 def test_budgets_that_admit_nothing_are_refused(budget: Guarantee) -> None:
     with pytest.raises(InvalidRequest, match="is empty"):
         Filter(budget)
@@ -217,7 +217,7 @@ def test_exactly_as_many_as_fit(budget: Guarantee, guarantee: Guarantee, times: 
 def test_gaussian_releases_within_the_best_order_keep_epsilon_and_delta(
     epsilon: float, delta: float, mu: float
 ) -> None:
-    times = admitted_times(BestOrder(epsilon, delta), GaussianDP(mu))
+    times = admitted_times(RenyiBudget(epsilon, delta), GaussianDP(mu))
     if times:
         assert oracles.gaussian_delta(mu * math.sqrt(times), epsilon) <= delta
         assert (times * GaussianDP(mu)).delta(epsilon) <= delta
@@ -226,7 +226,7 @@ def test_gaussian_releases_within_the_best_order_keep_epsilon_and_delta(
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (8.0, 1e-6)])
 def test_the_best_order_admits_more_than_the_sum_of_losses(epsilon: float, delta: float) -> None:
-    budget = BestOrder(epsilon, delta)
+    budget = RenyiBudget(epsilon, delta)
     small = PureDP(epsilon / 400)
     times = admitted_times(budget, small)
     assert times > 3 * 400
@@ -235,7 +235,7 @@ def test_the_best_order_admits_more_than_the_sum_of_losses(epsilon: float, delta
 
 @given(st.lists(st.floats(0.01, 0.4), min_size=20, max_size=120), examples=25)
 def test_mixed_gaussian_releases_keep_epsilon_and_delta(mus: list[float]) -> None:
-    budget = BestOrder(2, 1e-5)
+    budget = RenyiBudget(2, 1e-5)
     spending, square = Filter(budget), 0.0
     for mu in mus:
         if spending.admits(GaussianDP(mu)):
@@ -246,7 +246,7 @@ def test_mixed_gaussian_releases_keep_epsilon_and_delta(mus: list[float]) -> Non
 
 def test_it_goes_on_while_one_order_fits() -> None:
     """Order 32 is passed by the first guarantee, order 2 is not."""
-    budget = BestOrder(4, 1e-5, [8, 32])
+    budget = RenyiBudget(4, 1e-5, [8, 32])
     low, high = budget.capacity
     steep = RenyiDP([8, 32], [low / 4, high * 2])
     spending = Filter(budget)
@@ -258,7 +258,7 @@ def test_it_goes_on_while_one_order_fits() -> None:
 
 
 def test_an_order_without_a_bound_is_used_up_at_once() -> None:
-    spending = Filter(BestOrder(20, 1e-5, [2, 8]))
+    spending = Filter(RenyiBudget(20, 1e-5, [2, 8]))
     spending.spend(RenyiDP([2], [0.1]))
     assert spending.admits(RenyiDP([2], [0.1]))
     assert spending.remaining.values[1] == 0
@@ -267,4 +267,4 @@ def test_an_order_without_a_bound_is_used_up_at_once() -> None:
 @pytest.mark.parametrize("orders", [[], [1, 2], [2, 2], [math.inf], [0.5], [math.nan]])
 def test_bad_orders_of_a_best_order_are_refused(orders: list[float]) -> None:
     with pytest.raises(InvalidRequest, match="orders"):
-        BestOrder(1, 1e-6, orders)
+        RenyiBudget(1, 1e-6, orders)

@@ -7,7 +7,20 @@ import pytest
 from hypothesis import strategies as st
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, from_dict, from_json, to_json
+from gaugedp.guarantees import (
+    ZCDP,
+    ApproxDP,
+    ExponentialLoss,
+    GaussianDP,
+    Grouped,
+    Guarantee,
+    PureDP,
+    RandomizedResponseLoss,
+    RenyiBudget,
+    from_dict,
+    from_json,
+    to_json,
+)
 from tests.guarantees.zoo import ANY
 from tests.steady import given
 
@@ -44,6 +57,19 @@ def test_nested_compositions_read_back_equal() -> None:
 
 def test_the_text_is_plain_and_sorted() -> None:
     assert to_json(ApproxDP(1, 1e-6)) == '{"delta": 1e-06, "epsilon": 1.0, "kind": "ApproxDP"}'
+
+
+@pytest.mark.parametrize("guarantee", [PureDP(2), RandomizedResponseLoss(2), ExponentialLoss(2)])
+def test_whole_numbers_are_written_as_floats(guarantee: Guarantee) -> None:
+    assert '"epsilon": 2.0' in to_json(guarantee)
+
+
+def test_the_names_in_ledgers_of_0_1_are_read() -> None:
+    budget = {"kind": "BestOrder", "epsilon": 1.0, "delta": 1e-6, "orders": [2.0, 8.0]}
+    assert from_dict(budget) == RenyiBudget(1, 1e-6, [2, 8])
+    assert json.loads(to_json(from_dict(budget))) == budget
+    grouped = {"kind": "Grouped", "promise": {"kind": "ZCDP", "rho": 0.5}, "size": 3}
+    assert from_dict(grouped) == Grouped(ZCDP(0.5), 3)
 
 
 @given(st.text())

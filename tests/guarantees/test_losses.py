@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from gaugedp.guarantees.losses.base import Losses
-from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
-from gaugedp.guarantees.losses.faint import FaintLosses
-from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
-from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.losses.laplace import LaplaceLosses
-from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
-from gaugedp.guarantees.losses.response import ResponseLosses
-from gaugedp.guarantees.losses.subsampled import SubsampledLosses
+from gaugedp.accountant.loss import PrivacyLoss
+from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
+from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
+from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
+from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
+from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianPrivacyLoss
+from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
+from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 
 ORDERS = (0.05, 0.9, 7.3, 60.0)
 HEIGHTS = (0.0, 1e-4, 0.03, 0.7, 4.0, 33.0, 500.0)
@@ -75,18 +75,18 @@ def faint(z: Any, rate: float, std: float) -> Any:
     return (1 - q) ** (z + 1) + q ** (z + 1) * mpmath.exp(z * (z + 1) / (2 * mpf(std) ** 2))
 
 
-Case = tuple[type[Losses], Callable[..., Any], tuple[Any, ...]]
+Case = tuple[type[PrivacyLoss], Callable[..., Any], tuple[Any, ...]]
 CASES: list[Case] = [
-    *[(GaussianLosses, gaussian, (mu,)) for mu in (1e-3, 0.4, 3.0)],
-    *[(ResponseLosses, response, (loss,)) for loss in (1e-4, 0.3, 5.0)],
-    *[(LaplaceLosses, laplace, (shift,)) for shift in (1e-4, 0.3, 5.0)],
-    *[(BoundedRangeLosses, bounded_range, (width,)) for width in (1e-4, 0.3, 5.0)],
-    (FiniteLosses, finite, (Atoms((-0.7, 0.1, 0.45), (0.25, 0.25, 0.5)),)),
-    *[(LatticeGaussianLosses, lattice_gaussian, row) for row in ((0.4, 1), (2.0, 1), (3.0, 4))],
-    *[(FaintLosses, faint, row) for row in ((0.2, 0.02), (1e-6, 0.045), (0.9, 0.005))],
-    *[(LatticeGaussianLosses, lattice_gaussian, row) for row in ((0.02, 1), (0.09, 3))],
-    *[(SubsampledLosses, subsampled, row) for row in ((0.01, 1.0, True), (0.01, 1.0, False))],
-    *[(SubsampledLosses, subsampled, row) for row in ((0.3, 3.0, True), (0.3, 0.5, False), (1e-4, 0.6, True))],
+    *[(GaussianPrivacyLoss, gaussian, (mu,)) for mu in (1e-3, 0.4, 3.0)],
+    *[(ResponsePrivacyLoss, response, (loss,)) for loss in (1e-4, 0.3, 5.0)],
+    *[(LaplacePrivacyLoss, laplace, (shift,)) for shift in (1e-4, 0.3, 5.0)],
+    *[(BoundedRangePrivacyLoss, bounded_range, (width,)) for width in (1e-4, 0.3, 5.0)],
+    (FinitePrivacyLoss, finite, (Atoms((-0.7, 0.1, 0.45), (0.25, 0.25, 0.5)),)),
+    *[(LatticeGaussianPrivacyLoss, lattice_gaussian, row) for row in ((0.4, 1), (2.0, 1), (3.0, 4))],
+    *[(FaintPrivacyLoss, faint, row) for row in ((0.2, 0.02), (1e-6, 0.045), (0.9, 0.005))],
+    *[(LatticeGaussianPrivacyLoss, lattice_gaussian, row) for row in ((0.02, 1), (0.09, 3))],
+    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.01, 1.0, True), (0.01, 1.0, False))],
+    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.3, 3.0, True), (0.3, 0.5, False), (1e-4, 0.6, True))],
 ]
 
 
@@ -95,10 +95,10 @@ def named(case: Case) -> str:
 
 
 @pytest.fixture(params=CASES, ids=named, scope="module")
-def case(request: pytest.FixtureRequest) -> tuple[Losses, dict[tuple[float, float], tuple[float, float, float]]]:
+def case(request: pytest.FixtureRequest) -> tuple[PrivacyLoss, dict[tuple[float, float], tuple[float, float, float]]]:
     """The family of one row, and log M(c), log |M(c + it)/M(c)| and the argument of M(c + it)/M(c) by definition."""
     family, moment, row = request.param
-    quick = family is SubsampledLosses
+    quick = family is SubsampledPrivacyLoss
     truth = {}
     with mpmath.workdps(40):
         for order in ORDERS[1:3] if quick else ORDERS:

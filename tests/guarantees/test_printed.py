@@ -28,7 +28,7 @@ LEFT = [
     (gd.PureDP(3e-6), gd.PureDP(2), "PureDP(3e-06)"),
     (gd.ApproxDP(4e-13, 4e-13), gd.ApproxDP(2, 1e-9), "ApproxDP(0, 4e-13)"),
     (RenyiDP([2, 8], [1e-12, 0.5]), RenyiDP([2, 8], [1, 1]), "RenyiDP({2: 0, 8: 0.5})"),
-    ("epsilon 3.4629", gd.guarantees.BestOrder(4, 1e-6), "epsilon 3.4629"),
+    ("epsilon 3.4629", gd.guarantees.RenyiBudget(4, 1e-6), "epsilon 3.4629"),
 ]
 
 

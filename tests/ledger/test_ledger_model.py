@@ -9,9 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from gaugedp.accountant.rounding import up_decimal
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.guarantees.rounding import up_decimal
 from gaugedp.ledger import Ledger, Reservation, Stored
 from tests.ledger.kit import UNIT
 from tests.postgres import missing, shared_server

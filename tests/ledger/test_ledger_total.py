@@ -4,7 +4,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import LedgerRefused
-from gaugedp.guarantees import BestOrder, RenyiDP, compose
+from gaugedp.guarantees import RenyiBudget, RenyiDP, compose
 
 
 def paid(ledger: gd.Ledger, *guarantees: gd.guarantees.Guarantee) -> None:
@@ -35,7 +35,7 @@ def test_a_budget_at_fixed_orders_is_kept_at_each() -> None:
 
 def test_a_budget_by_the_best_order_takes_more_gaussian_releases_than_the_plain_sum() -> None:
     epsilon, delta, mu = 2.0, 1e-6, 0.02
-    plain, best = gd.Ledger.in_memory(gd.ApproxDP(epsilon, delta)), gd.Ledger.in_memory(BestOrder(epsilon, delta))
+    plain, best = gd.Ledger.in_memory(gd.ApproxDP(epsilon, delta)), gd.Ledger.in_memory(RenyiBudget(epsilon, delta))
     cost = gd.ApproxDP(gd.GaussianDP(mu).epsilon(delta / 100), delta / 100)
     admitted = 0
     while best.affords(gd.GaussianDP(mu)):

@@ -10,7 +10,7 @@ import pytest
 
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.chain import Act, canonical, extend, request_text, units
+from gaugedp.ledger.chain import LedgerEvent, canonical, extend, request_text, units
 from gaugedp.ledger.sql import _row
 from tests.ledger.kit import SECRET, Place, ask, filled, paid, refused
 
@@ -263,7 +263,7 @@ def test_a_sum_beyond_the_budget_is_found(place: Place, monkeypatch: pytest.Monk
 def test_a_refund_that_the_chain_agrees_with_is_found(place: Place, budget: Guarantee, charge: str) -> None:
     """Other hands add an entry with a charge below zero, and hash it as the library does."""
     ledger = filled(place, 1, budget)
-    refund = Act("reserve", "refund", canonical(PureDP(0.1).to_dict()), charge.format(10**29), request_text({}))
+    refund = LedgerEvent("reserve", "refund", canonical(PureDP(0.1).to_dict()), charge.format(10**29), request_text({}))
     ledger._store.run(lambda transaction: transaction.append(*extend(transaction.head(), refund)))
     assert ledger.verify().problems == ("Entry 5 does not add up.",)
 
@@ -283,6 +283,6 @@ def test_looking_changes_nothing(path: Path, look: Check) -> None:
 
 def test_a_cell_that_damage_left_empty_reads_as_a_text_that_no_chain_contains() -> None:
     row = _row((3, "reserve", "key", None, None, None, None, None, None, None))
-    assert (row.act.charge, row.spent, row.time, row.tip) == ("None",) * 4
+    assert (row.event.charge, row.spent, row.time, row.tip) == ("None",) * 4
     with pytest.raises(ValueError, match="invalid literal"):
-        units(row.act.charge)
+        units(row.event.charge)

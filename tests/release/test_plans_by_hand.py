@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.guarantees import BestOrder, RenyiDP
+from gaugedp.guarantees import RenyiBudget, RenyiDP
 from gaugedp.ledger import Ledger
 from gaugedp.mechanisms import Laplace
 from gaugedp.tables.table import Table
@@ -27,11 +27,11 @@ def table(tmp_path: Path) -> Table:
 
 TINY = [
     gd.PureDP(1e-9), gd.ApproxDP(1e-9, 1e-12), gd.ZCDP(1e-9), gd.GaussianDP(1e-9),
-    RenyiDP([2.0, 8.0], [1e-9, 1e-9]), BestOrder(1e-9, 1e-9), gd.PureDP(1e-9) + gd.ZCDP(1e-9),
+    RenyiDP([2.0, 8.0], [1e-9, 1e-9]), RenyiBudget(1e-9, 1e-9), gd.PureDP(1e-9) + gd.ZCDP(1e-9),
 ]  # fmt: skip
 BUDGETS = [
     gd.PureDP(50), gd.ApproxDP(50, 0.1), gd.ZCDP(50), gd.GaussianDP(50),
-    RenyiDP([2.0, 8.0], [50, 50]), BestOrder(50, 0.1),
+    RenyiDP([2.0, 8.0], [50, 50]), RenyiBudget(50, 0.1),
 ]  # fmt: skip
 
 

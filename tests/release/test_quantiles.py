@@ -12,7 +12,7 @@ import gaugedp as gd
 from gaugedp.answer import Release
 from gaugedp.entropy import Entropy
 from gaugedp.errors import UNTOUCHED, InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ZCDP, ApproxDP, BestOrder, GaussianDP, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiBudget
 from gaugedp.ledger import Ledger
 from gaugedp.tables.table import Table
 
@@ -132,7 +132,7 @@ def test_what_is_charged(table: Table, budget: Any, guarantee: dict, spent: Any,
 
 
 def test_a_budget_by_orders_takes_the_exact_curve(table: Table) -> None:
-    account = Ledger.in_memory(BestOrder(1.0, 1e-6))
+    account = Ledger.in_memory(RenyiBudget(1.0, 1e-6))
     answer = gd.release(QUERY, table, ledger=account, epsilon=0.5)
     assert answer.facts["account"]["charged"] == repr(answer.guarantee)
 

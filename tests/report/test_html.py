@@ -376,6 +376,6 @@ def test_the_account_is_rounded_to_its_sides() -> None:
     answer.facts["account"].update(spent="ZCDP(0.0199999999999)", remaining="ZCDP(0.0800000000001)")
     shown = re.sub(r"\s+", " ", text(render(answer)))
     assert "Spent in all ρ = 0.02 Left ρ = 0.08 Budget ρ = 0.1" in shown
-    best = made("SEX", budget=gd.guarantees.BestOrder(4, 1e-6), epsilon=0.5)
+    best = made("SEX", budget=gd.guarantees.RenyiBudget(4, 1e-6), epsilon=0.5)
     shown = re.sub(r"\s+", " ", text(render(best)))
-    assert re.search(r"Spent in all ε = 0\.5\d+ Left ε = 3\.4\d+ Budget BestOrder\(4, 1e-06\)", shown)
+    assert re.search(r"Spent in all ε = 0\.5\d+ Left ε = 3\.4\d+ Budget RenyiBudget\(4, 1e-06\)", shown)

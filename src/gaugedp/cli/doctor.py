@@ -19,7 +19,7 @@ from gaugedp.entropy import research_rng, system_rng
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.place import is_in_memory
+from gaugedp.ledger.file_checks import is_in_memory
 from gaugedp.queries import count
 from gaugedp.releasing import release
 from gaugedp.tables.table import Table

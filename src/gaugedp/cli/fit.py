@@ -27,7 +27,7 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import from_dict
-from gaugedp.guarantees.asked import guarantee_asked
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.entries import Reservation, Stored

@@ -31,7 +31,7 @@ from gaugedp.cli.write import checked_key, write_beside
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
-from gaugedp.guarantees.asked import chargeable
+from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.planning import plan

@@ -14,8 +14,8 @@ from gaugedp._numbers import digits_up, readable
 from gaugedp.cli.commands import without_password
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
-from gaugedp.guarantees import ApproxDP, BestOrder, Budget, Guarantee, PureDP
-from gaugedp.guarantees.asked import guarantee_asked
+from gaugedp.guarantees import ApproxDP, Budget, Guarantee, PureDP, RenyiBudget
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.ledger import Ledger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -119,13 +119,15 @@ def remark_on_delta(guarantee: Guarantee, said: Guarantee | None = None) -> None
 
 
 def _delta(guarantee: Guarantee) -> float:
-    return guarantee.delta_value if isinstance(guarantee, ApproxDP | BestOrder) else 0.0
+    return guarantee.delta_value if isinstance(guarantee, ApproxDP | RenyiBudget) else 0.0
 
 
 def _epsilon(guarantee: Guarantee) -> float:
     if isinstance(guarantee, PureDP):
         return guarantee.epsilon_value
-    return guarantee.epsilon_value if isinstance(guarantee, ApproxDP | BestOrder) else float(guarantee.epsilon(_DELTA))
+    return (
+        guarantee.epsilon_value if isinstance(guarantee, ApproxDP | RenyiBudget) else float(guarantee.epsilon(_DELTA))
+    )
 
 
 def _budget(text: str) -> Guarantee:
@@ -137,7 +139,7 @@ def _budget(text: str) -> Guarantee:
     _check_form(text, epsilon, *([delta] if comma or best else []))
     _check_no_decimal_comma(epsilon.strip(), delta.strip())
     if best:
-        return BestOrder(float(epsilon), float(delta))
+        return RenyiBudget(float(epsilon), float(delta))
     return guarantee_asked(float(epsilon), float(delta) if comma and float(delta) != 0 else None)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from gaugedp.entropy import system_rng
-from gaugedp.ledger.account import check_text
+from gaugedp.ledger.header import check_text
 
 
 def checked_key(key: str | None) -> str:

@@ -18,7 +18,7 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
-from gaugedp.guarantees.asked import chargeable
+from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 
@@ -195,8 +195,8 @@ class PrivateEstimator(BaseEstimator):
         attributes = dict(state)
         if attributes.pop(_FORM_KEY, None) != _FORM:
             raise InvalidRequest(
-                "This model was saved by a version of gaugedp whose models this version does not read:",
-                "fit it again, which is paid again, or use the version that saved it.",
+                "This model was saved by a version of gaugedp whose models this version does not read.",
+                "Fit it again, which costs budget, or use the version that saved it.",
                 "",
             )
         super().__setstate__(attributes)

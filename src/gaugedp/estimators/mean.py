@@ -19,7 +19,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, into_ball
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
-from gaugedp.guarantees.asked import chargeable
+from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm

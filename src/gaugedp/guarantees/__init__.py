@@ -1,10 +1,9 @@
 """Upper bounds on what leaks: guarantees, their composition, and budgets."""
 
+from gaugedp.accountant.bound import Bound
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.best_order import BestOrder
-from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.budget import Budget
 from gaugedp.guarantees.calibrate import (
@@ -26,6 +25,7 @@ from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.odometer import Odometer
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
+from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.response import RandomizedResponseLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
@@ -33,7 +33,6 @@ from gaugedp.guarantees.zcdp import ZCDP
 __all__ = [
     "ZCDP",
     "ApproxDP",
-    "BestOrder",
     "Bound",
     "Budget",
     "Composed",
@@ -49,6 +48,7 @@ __all__ = [
     "Odometer",
     "PureDP",
     "RandomizedResponseLoss",
+    "RenyiBudget",
     "RenyiDP",
     "SubsampledGaussian",
     "compose",

@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
+from gaugedp.accountant.loss import LARGEST_LOSS, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
-from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -34,10 +35,10 @@ class ApproxDP(Guarantee):
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
-    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return randomized response that, with probability δ, tells all (Kairouz, Oh and Viswanath 2015)."""
-        known = self.epsilon_value <= LARGEST_LOSS
-        return Pair(ResponseLosses, (self.epsilon_value,), decimal(self.delta_value)) if known else None
+        is_small = self.epsilon_value <= LARGEST_LOSS
+        return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return δ + (1−δ)·(pure profile at `epsilon`): the profile of the pair that dominates (ε, δ)-DP."""
@@ -48,14 +49,14 @@ class ApproxDP(Guarantee):
         """Return infinity below δ, else the least ε of the dominating pair."""
         if delta < self.delta_value:
             return math.inf
-        own = decimal(self.delta_value)
-        spare = float((decimal(delta) - own) / (1 - own))
+        exact_delta = decimal(self.delta_value)
+        spare = float((decimal(delta) - exact_delta) / (1 - exact_delta))
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
-    def follows_from(self, other: Guarantee) -> bool:
-        """Whether the profile of `other` goes through this point or below it."""
+    def follows_from(self, premise: Guarantee) -> bool:
+        """Whether the profile of `premise` goes through this point or below it."""
         epsilon, delta = self.epsilon_value, self.delta_value
-        return self == other or other.delta(epsilon) <= delta or other.epsilon(delta) <= epsilon
+        return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return (ε, δ) in "approx"; None elsewhere where δ > 0."""
@@ -72,16 +73,10 @@ class ApproxDP(Guarantee):
         if self.delta_value == 0:
             return ApproxDP(grown_epsilon, 0.0)
         growth = _geometric_sum(self.epsilon_value, size)
-        if math.log(self.delta_value) + growth >= 0:
-            raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Ask for a smaller group.")
-        grown = up(math.exp(math.log(self.delta_value) + growth), relative=2.0**-40)
+        grown = up(math.exp(min(0.0, math.log(self.delta_value) + growth)), relative=2.0**-40)
         if grown >= 1:
             raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Ask for a smaller group.")
         return ApproxDP(grown_epsilon, grown)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "ApproxDP", "epsilon": ε, "delta": δ}."""
-        return {"kind": "ApproxDP", "epsilon": self.epsilon_value, "delta": self.delta_value}
 
     def __repr__(self) -> str:
         return f"ApproxDP({exact(self.epsilon_value)}, {exact(self.delta_value)})"

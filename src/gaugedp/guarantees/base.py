@@ -1,80 +1,61 @@
-"""What a guarantee answers: its Rényi curve, its privacy profile, its cost in a ledger's accounting."""
+"""The interface of a guarantee: Rényi curve, privacy profile, costs, composition, JSON."""
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from fractions import Fraction
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp.accountant.bound import Bound
+from gaugedp.accountant.part import Accounting, Part
+from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.bound import Bound
-from gaugedp.guarantees.losses.base import Pair
-
-Accounting = Literal["pure", "approx", "zcdp", "gaussian", "renyi", "best_order"]
-Cost = tuple[Fraction, ...]
-Method = Literal["basic", "advanced", "rdp", "tight"]
-METHODS = ("basic", "advanced", "rdp", "tight")
 
 
-class Guarantee(ABC):
-    """An upper bound on what a release tells about one unit, whatever the data, the unit and the attacker.
+class Guarantee(Part):
+    """An upper bound on the privacy loss of a release, for all neighbouring tables and all attackers.
 
-    For neighbouring tables with output laws P and Q, in both orders:
-    `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S);
-    `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number returned is rounded towards more privacy loss.
-    `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the earlier.
+    For neighbouring tables with output laws P and Q, in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥
+    sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is an ε with `delta(ε)` ≤ delta. Every number is rounded towards more
+    privacy loss. `g + h` and `k * g` compose releases of the same rows, also when the later is chosen after seeing the
+    earlier.
     """
 
     accounting: ClassVar[Accounting | None] = None
-    pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
+    kind: ClassVar[str]  # the name in JSON
+    _compose: "ClassVar[Callable[[Iterable[tuple[Guarantee, int]]], Guarantee]]"  # set by composed.py
 
-    @abstractmethod
-    def renyi(self, order: float) -> float:
-        """Return an upper bound on the Rényi divergence of `order` in [1, ∞], in nats; infinity where there is none."""
-
-    @abstractmethod
-    def pair(self, remove: bool) -> Pair | None:
-        """Return the pair of laws that dominates the mechanism; None where only the Rényi curve is known.
-
-        `remove`: P is the law with the unit, Q without; else the reverse. Where neighbours are symmetric both are
-        the same pair.
-        """
-
-    @abstractmethod
-    def cost(self, accounting: Accounting) -> Cost | None:
-        """Return what a budget in `accounting` is charged: numbers that add up under composition; None if it cannot be.
-
-        Accounting is "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²). Each sum is valid
-        also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md for the theorems.
-        """
+    def __init_subclass__(cls, kind: str | None = None) -> None:
+        cls.kind = kind or cls.__name__
+        KINDS[cls.kind] = cls
 
     @abstractmethod
     def group(self, size: int) -> "Guarantee":
         """Return the guarantee to a group of `size` units."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the guarantee as JSON can hold it; `gaugedp.guarantees.from_dict` reads it back equal."""
+        """Return {"kind": …, and its numbers by name}; `gaugedp.guarantees.from_dict` reads it back equal."""
+        return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
 
-    def follows_from(self, other: "Guarantee") -> bool:
-        """Whether all that keeps `other` keeps this guarantee too; False where no rule here shows it.
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
+        """Return the guarantee whose `to_dict` holds these numbers."""
+        return cls(*(numbers[field.name.removesuffix("_value")] for field in fields(cls)))  # type: ignore[arg-type]
+
+    def follows_from(self, premise: "Guarantee") -> bool:
+        """Whether all that keeps `premise` keeps this guarantee too; False where no rule here shows it.
 
         A cost is itself a guarantee in its accounting, so the costs of both are compared.
         """
-        if self == other or self.accounting is None:
-            return self == other
-        own, others = self.cost(self.accounting), other.cost(self.accounting)
-        return own is not None and others is not None and all(a <= b for a, b in zip(others, own, strict=True))
-
-    def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
-        """Return the profile of a single release where it has a closed form, rounded up."""
-        return None
-
-    def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
-        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
-        return None
+        if self == premise or self.accounting is None:
+            return self == premise
+        cost, premise_cost = self.cost(self.accounting), premise.cost(self.accounting)
+        return (
+            cost is not None
+            and premise_cost is not None
+            and all(a <= b for a, b in zip(premise_cost, cost, strict=True))
+        )
 
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
         """Return the single guarantees and how often each is made."""
@@ -85,9 +66,7 @@ class Guarantee(ABC):
 
         `method` is "basic", "advanced", "rdp" or "tight"; None takes the least. The answer names the method that won.
         """
-        from gaugedp.guarantees.accountant.rules import least_delta
-
-        check_epsilon(epsilon)
+        non_negative(epsilon=epsilon)
         check_method(method)
         return least_delta(self, float(epsilon), method)
 
@@ -97,36 +76,28 @@ class Guarantee(ABC):
         Infinity where there is none. `method` as for `delta`; "tight" falls back to "rdp" where a part has a Rényi
         curve only, and says so.
         """
-        from gaugedp.guarantees.accountant.rules import least_epsilon
-
         check_delta(delta)
         check_method(method)
         return least_epsilon(self, float(delta), method)
 
-    def __add__(self, other: "Guarantee") -> "Guarantee":
-        from gaugedp.guarantees.composed import compose
-
-        if not isinstance(other, Guarantee):
+    def __add__(self, later: "Guarantee") -> "Guarantee":
+        if not isinstance(later, Guarantee):
             return NotImplemented
-        return compose([(self, 1), (other, 1)])
+        return Guarantee._compose([(self, 1), (later, 1)])
 
-    def __radd__(self, other: object) -> "Guarantee":
-        if other == 0 and not isinstance(other, Guarantee):  # the start of sum()
+    def __radd__(self, start: object) -> "Guarantee":
+        if start == 0 and not isinstance(start, Guarantee):  # the start of sum()
             return self
         return NotImplemented
 
     def __mul__(self, count: int) -> "Guarantee":
-        from gaugedp.guarantees.composed import compose
-
         whole(minimum=0, count=count)
-        return compose([(self, int(count))])
+        return Guarantee._compose([(self, int(count))])
 
     __rmul__ = __mul__
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an ε for which a profile has no meaning."""
-    non_negative(epsilon=epsilon)
+KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts itself in
 
 
 def check_delta(delta: float) -> None:
@@ -145,13 +116,3 @@ def check_method(method: str | None) -> None:
     """Refuse a method that does not exist."""
     if method is not None:
         one_of(METHODS, method=method)
-
-
-def at_order(order: float, first: float, last: float, between_them: float | None = None) -> float:
-    """Return what stands at order 1, at infinity, or in between."""
-    if order == 1:
-        return first
-    if math.isinf(order):
-        return last
-    assert between_them is not None
-    return between_them

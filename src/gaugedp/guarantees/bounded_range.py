@@ -1,17 +1,17 @@
-"""The curves of the exponential mechanism, by its bounded range."""
+"""Bounded range: the guarantee of the exponential mechanism."""
 
 import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from typing import Any
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, positive, whole
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
-from gaugedp.guarantees.losses.bounded_range import BoundedRangeLosses
+from gaugedp.accountant.loss import LARGEST_LOSS, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above, up, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import above, up, up_decimal
 
 _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
 _DIGITS = 30  # that stay, beside those that a small ε and an order near 1 cancel
@@ -21,8 +21,9 @@ _DIGITS = 30  # that stay, beside those that a small ε and an order near 1 canc
 class ExponentialLoss(Guarantee):
     """ε-bounded range, ε = `epsilon_value`: losses of any two outputs differ by at most ε (Dong, Durfee, Rogers 2020).
 
-    The exponential mechanism with weights e^{ε·score/(2Δ)} has it, Δ the sensitivity of the score, and so has the one
-    with e^{ε·score/Δ} where all scores move the same way. It is ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+    With Δ the sensitivity of the score, the exponential mechanism with weights e^{ε·score/(2Δ)} satisfies it. So does
+    that with e^{ε·score/Δ} if all scores move the same way. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma
+    3.2).
     """
 
     epsilon_value: float
@@ -48,9 +49,9 @@ class ExponentialLoss(Guarantee):
             exact = _curve(Decimal(order), Decimal(loss))
         return min(largest, parabola, up(float(exact)))
 
-    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return the pair with the profile of all mechanisms of range ε."""
-        return Pair(BoundedRangeLosses, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
+        return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
@@ -81,10 +82,6 @@ class ExponentialLoss(Guarantee):
         """Return the range at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "ExponentialLoss", "epsilon": ε}."""
-        return {"kind": "ExponentialLoss", "epsilon": self.epsilon_value}
 
     def __repr__(self) -> str:
         return f"ExponentialLoss({exact(self.epsilon_value)})"

@@ -1,4 +1,4 @@
-"""Budget comparison: the one place that says whether a guarantee still fits."""
+"""The comparison of guarantees with a budget."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,14 +6,15 @@ from fractions import Fraction
 
 from gaugedp._numbers import digits_down, digits_up
 from gaugedp._validate import decimal
+from gaugedp.accountant.part import Accounting
+from gaugedp.accountant.rounding import down_decimal, root_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Accounting, Guarantee
-from gaugedp.guarantees.best_order import BestOrder
+from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
-from gaugedp.guarantees.rounding import down_decimal, root_decimal, up_decimal
+from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.zcdp import ZCDP
 
 UNITS = 10**30  # costs are counted in whole units of 1e-30, always rounded against the spender
@@ -30,21 +31,21 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 
 
 class Budget:
-    """A budget and how guarantees are charged to it, in whole units.
+    """A budget and the charges of guarantees to it, in whole units.
 
-    Charges are rounded up and the capacity down, so the sum of the charges never exceeds the guarantee made by the
-    budget, also when each guarantee is chosen after seeing the earlier answers.
+    Charges are rounded up and the capacity down: charges that fit never exceed the budget. This holds also when each
+    guarantee is chosen after seeing the earlier answers.
     """
 
     def __init__(self, total: Guarantee) -> None:
         if not isinstance(total, Guarantee) or total.accounting is None:
             raise InvalidRequest(
                 f"{total!r} is not a budget.",
-                "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or BestOrder, such as gd.PureDP(3).",
+                "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or RenyiBudget, such as gd.PureDP(3).",
             )
         self.total = total
         self.accounting: Accounting = total.accounting
-        self.orders = total.orders if isinstance(total, RenyiDP | BestOrder) else ()
+        self.orders = total.orders if isinstance(total, RenyiDP | RenyiBudget) else ()
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
         if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
@@ -54,7 +55,7 @@ class Budget:
     def _numbers(self) -> tuple[Fraction, ...]:
         if isinstance(self.total, RenyiDP):
             return tuple(decimal(value) for value in self.total.values)
-        if isinstance(self.total, BestOrder):
+        if isinstance(self.total, RenyiBudget):
             return tuple(Fraction(max(number, -1.0)) for number in self.total.capacity)
         return self.total.cost(self.accounting) or ()
 
@@ -70,9 +71,9 @@ class Budget:
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
         """Return the charge of the first of `guarantees` that has a cost under this budget's accounting."""
         for guarantee in guarantees:
-            found = self._charge(guarantee)
-            if found is not None:
-                return found
+            charge = self._charge(guarantee)
+            if charge is not None:
+                return charge
         raise LedgerRefused(
             f"A budget of {self.total!r} cannot be charged for {guarantees[0]!r}.",
             f"{_ASK[self.accounting]}, or use a ledger with a budget of that kind.",
@@ -103,10 +104,12 @@ class Budget:
 
     def room(self, spent: tuple[int, ...]) -> Guarantee:
         """Return what is left, rounded down; of a best order at the orders that still have room, where any has."""
-        left = self.left(spent)
-        if not isinstance(self.total, BestOrder) or not isinstance(left, RenyiDP) or not any(left.values):
-            return left
-        orders, values = zip(*(pair for pair in zip(left.orders, left.values, strict=True) if pair[1]), strict=True)
+        remaining = self.left(spent)
+        if not isinstance(self.total, RenyiBudget) or not isinstance(remaining, RenyiDP) or not any(remaining.values):
+            return remaining
+        orders, values = zip(
+            *(pair for pair in zip(remaining.orders, remaining.values, strict=True) if pair[1]), strict=True
+        )
         return RenyiDP(orders, values)
 
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
@@ -115,20 +118,20 @@ class Budget:
         A best order has spent the ε that its sums convert to at its δ. `PureDP` of the ε that is left still fits,
         as no Rényi divergence of it is larger; several smaller guarantees may fit that add up to more.
         """
-        if not isinstance(self.total, BestOrder):
+        if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
-        most, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
-        used = digits_up(up_decimal(max(most - Fraction(room, UNITS), Fraction(0))))
-        left = digits_down(down_decimal(max(most - Fraction(used), Fraction(0))))
-        return f"epsilon {used if any(spent) else 0}", f"epsilon {left}"
+        total, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
+        used = digits_up(up_decimal(max(total - Fraction(room, UNITS), Fraction(0))))
+        remaining = digits_down(down_decimal(max(total - Fraction(used), Fraction(0))))
+        return f"epsilon {used if any(spent) else 0}", f"epsilon {remaining}"
 
     def _guarantee(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]
         if self.orders:
-            known = [
+            finite = [
                 (order, number) for order, number in zip(self.orders, exact, strict=True) if number < _ENDLESS / UNITS
             ]
-            return RenyiDP([order for order, _ in known], [rounded(number) for _, number in known])
+            return RenyiDP([order for order, _ in finite], [rounded(number) for _, number in finite])
         numbers = [rounded(number) for number in exact]
         match self.accounting:
             case "pure":

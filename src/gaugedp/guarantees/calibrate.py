@@ -1,4 +1,4 @@
-"""The least noise that keeps a guarantee, rounded to the safe side."""
+"""The least noise that satisfies a guarantee, rounded up."""
 
 import math
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from functools import cache
 import scipy
 
 from gaugedp._validate import between, decimal, non_negative, positive, whole
+from gaugedp.accountant.rounding import up, up_decimal
+from gaugedp.accountant.tight import saddle, tight_delta
+from gaugedp.accountant.total import Total
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.accountant.tight import saddle, tight_delta
-from gaugedp.guarantees.accountant.total import Total
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.discrete import LEAST_RATIO, MOST_RATIO, DiscreteGaussianLoss, DiscreteLaplaceLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.laplace import LaplaceLoss
-from gaugedp.guarantees.rounding import up, up_decimal
 from gaugedp.guarantees.subsampled import LEAST_NOISE, MOST_NOISE, SubsampledGaussian
 
 _COARSE = 1e-6
@@ -24,9 +24,9 @@ _PRECISION = 1e-10  # relative: how near to the least noise the search goes
 
 
 class Noise(float):
-    """A noise parameter: a float that also knows the `guarantee` of all releases with it, and its `slack`.
+    """A noise parameter with the `guarantee` of all releases together, and its `slack`.
 
-    `slack` bounds by which fraction less noise might do: at value/(1 + slack) the proof was seen to fail.
+    At value/(1 + slack) the search found no proof of the guarantee.
     """
 
     guarantee: Guarantee
@@ -34,9 +34,9 @@ class Noise(float):
 
     def __new__(cls, value: float, guarantee: Guarantee, slack: float) -> "Noise":
         """Return the noise."""
-        made = super().__new__(cls, value)
-        made.guarantee, made.slack = guarantee, slack
-        return made
+        noise = super().__new__(cls, value)
+        noise.guarantee, noise.slack = guarantee, slack
+        return noise
 
     def __getnewargs__(self) -> tuple[float, Guarantee, float]:  # type: ignore[override]
         return float(self), self.guarantee, self.slack
@@ -65,10 +65,10 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
         positive(epsilon=epsilon)
         whole(minimum=1, count=count)
         scale = up_decimal(count / decimal(epsilon))
-        found = Noise(scale, count * LaplaceLoss(scale), 1e-15)
+        noise = Noise(scale, count * LaplaceLoss(scale), 1e-15)
     else:
-        found = _least(LaplaceLoss, epsilon, delta, count)
-    return found if sensitivity == 1 else Noise(up(found * sensitivity), found.guarantee, found.slack)
+        noise = _least(LaplaceLoss, epsilon, delta, count)
+    return noise if sensitivity == 1 else Noise(up(noise * sensitivity), noise.guarantee, noise.slack)
 
 
 def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int = 1, count: int = 1) -> Noise:
@@ -160,37 +160,37 @@ def _least(
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))
         return _log_ratio(tight_delta(total, epsilon, orders[-1]).high, delta)
 
-    least, most = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
-    low, high = _around(excess, math.log(start), least, most)
+    lowest, highest = math.log(limits[0]) + _COARSE, math.log(limits[1]) - _COARSE
+    low, high = _around(excess, math.log(start), lowest, highest)
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
     while excess(root) > 0 or excess(root, False) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
     slack = max(_PRECISION, 2 * gap)
-    while excess(max(root - slack, least)) <= 0 and slack < 1:
+    while excess(max(root - slack, lowest)) <= 0 and slack < 1:
         slack *= 4
     return Noise(noise, count * make(noise), slack)
 
 
-def _log_ratio(found: float, target: float) -> float:
-    return max(-60.0, min(60.0, math.log(found / target))) if found > 0 else -60.0
+def _log_ratio(delta: float, target: float) -> float:
+    return max(-60.0, min(60.0, math.log(delta / target))) if delta > 0 else -60.0
 
 
-def _around(excess: Callable[[float], float], start: float, least: float, most: float) -> tuple[float, float]:
-    """Return logarithms of noise that is too small and of noise that is enough, both between `least` and `most`."""
-    low = high = min(max(start, least), most)
+def _around(excess: Callable[[float], float], start: float, lowest: float, highest: float) -> tuple[float, float]:
+    """Return logarithms of noise that is too small and of noise that is enough, both between `lowest` and `highest`."""
+    low = high = min(max(start, lowest), highest)
     step = 0.5
     while excess(high) > 0:
-        if high == most:
+        if high == highest:
             raise InvalidRequest(
-                f"No noise up to {math.exp(most):.3g} keeps this guarantee.", "Give a larger epsilon or delta."
+                f"No noise up to {math.exp(highest):.3g} keeps this guarantee.", "Give a larger epsilon or delta."
             )
-        low, high, step = high, min(high + step, most), 2 * step
+        low, high, step = high, min(high + step, highest), 2 * step
     while low == high or excess(low) <= 0:
-        if low == least:
+        if low == lowest:
             raise InvalidRequest(
-                f"Any noise from {math.exp(least):.3g} on keeps this guarantee.", "Give a smaller epsilon or delta."
+                f"Any noise from {math.exp(lowest):.3g} on keeps this guarantee.", "Give a smaller epsilon or delta."
             )
-        high, low, step = low, max(low - step, least), 2 * step
+        high, low, step = low, max(low - step, lowest), 2 * step
     return low, high

@@ -1,18 +1,20 @@
-"""Composition: the one function that puts guarantees together."""
+"""Composition of guarantees."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import whole
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up
+from gaugedp.accountant.total import both_directions
+from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up
 
 Parts = tuple[tuple[Guarantee, int], ...]
 _MANY = 64  # parts, from which on their curves are taken together
@@ -22,7 +24,7 @@ _MANY = 64  # parts, from which on their curves are taken together
 class Composed(Guarantee):
     """Several releases of the same rows: `parts` are pairs (guarantee, how often), in a canonical order.
 
-    `epsilon` and `delta` try the rules in gaugedp.guarantees.accountant and return the least answer.
+    `epsilon` and `delta` try the rules in gaugedp.accountant and return the least answer.
     """
 
     parts: Parts
@@ -37,14 +39,10 @@ class Composed(Guarantee):
         if order == 1 or math.isinf(order) or len(self.parts) < _MANY:
             return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
         shift = np.array([order - 1.0])
-        totals = [Total(self.parts, remove=remove, curves=True) for remove in (True, False)]
+        totals = both_directions(self.parts, curves=True)
         if any(total.impossible > 0 for total in totals):
             return math.inf
         return up(max(float(total.log_moment_up(shift)[0]) for total in totals) / (order - 1), relative=2.0**-40)
-
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the accountant looks at the parts."""
-        return
 
     def components(self) -> Parts:
         """Return the parts."""
@@ -68,28 +66,42 @@ class Composed(Guarantee):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Composed", "parts": [[part, count], …]}."""
-        return {"kind": "Composed", "parts": [[part.to_dict(), count] for part, count in self.parts]}
+        return {"kind": self.kind, "parts": [[part.to_dict(), count] for part, count in self.parts]}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> Guarantee:
+        """Return the composition of the parts."""
+        return compose((from_dict(part), _count(count)) for part, count in numbers["parts"])
 
     def __repr__(self) -> str:
         return " + ".join(f"{count} * {part!r}" if count > 1 else repr(part) for part, count in self.parts)
 
 
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
-    """Return the guarantee of all `parts` (guarantee, how often) together.
+    """Return the guarantee of all `parts` (guarantee, count) together.
 
-    Nested compositions are flattened, equal parts are counted, a single part stays itself and nothing is PureDP(0),
-    so that k * g == g + … + g. Adaptive choice of the later parts' data is covered; of their parameters, only
-    by a ledger or filter.
+    Compositions are flattened and equal parts counted, so that k * g == g + … + g. A single part stays itself, and no
+    parts are PureDP(0). Later mechanisms may look at earlier answers; if their parameters depend on them, use a ledger
+    or a Filter.
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
         whole(minimum=0, count=count)
         for leaf, times in part.components():
             counts[leaf] = counts.get(leaf, 0) + times * int(count)
-    kept = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
-    if not kept:
+    ordered = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
+    if not ordered:
         return PureDP(0.0)
-    return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Composed(tuple(kept))
+    return ordered[0][0] if len(ordered) == 1 and ordered[0][1] == 1 else Composed(tuple(ordered))
+
+
+Guarantee._compose = staticmethod(compose)  # the sum and the multiples of guarantees
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("a count is a whole number of at least 1")
+    return value
 
 
 def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:

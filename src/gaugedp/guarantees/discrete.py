@@ -1,21 +1,21 @@
-"""The exact curves of noise on the integers."""
+"""Noise on the integers: discrete Laplace and discrete Gaussian."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import decimal, positive, whole
+from gaugedp.accountant.loss import LARGEST_LOSS, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import LARGEST, above, up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
-from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
-from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
-from gaugedp.guarantees.losses.response import ResponseLosses
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import LARGEST, above, up, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
+from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianPrivacyLoss
+from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
+from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
@@ -59,7 +59,7 @@ class DiscreteLaplaceLoss(Guarantee):
         z = float(order) - 1
         if (z + 1) * largest > 600:
             row = (Atoms(*self._atoms()),)
-            log_moment = float(FiniteLosses([row], [1]).log_moment(np.array([z]))[0])
+            log_moment = float(FinitePrivacyLoss([row], [1]).log_moment(np.array([z]))[0])
             return min(largest, up(log_moment / z, relative=2.0**-40))
         grown = weights * np.exp(-values / 2) * 4 * np.sinh((z + 1) * values / 2) * np.sinh(z * values / 2)
         return min(largest, up(math.log1p(float(grown.sum())) / z, relative=2.0**-42) or math.ulp(0.0))
@@ -72,35 +72,24 @@ class DiscreteLaplaceLoss(Guarantee):
         inside = [math.exp(-(d - k) * step) * -math.expm1(-step) / (1 + rate) for k in range(1, d)]
         return tuple(values), (math.exp(-d * step) / (1 + rate), *inside, 1 / (1 + rate))
 
-    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return the noise and the noise moved by the sensitivity."""
         if self._pure > LARGEST_LOSS:
             return None
         if self.sensitivity == 1:
-            return Pair(ResponseLosses, (up_decimal(self._pure),))
+            return Pair(ResponsePrivacyLoss, (up_decimal(self._pure),))
         values, weights = self._atoms()
         lattice = (-self._pure, 2 / decimal(self.scale))
-        return Pair(FiniteLosses, (Atoms(values, weights, lattice),))
+        return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (d/scale)-DP costs."""
-        match accounting:
-            case "pure":
-                return (self._pure,)
-            case "approx":
-                return (self._pure, Fraction(0))
-            case "zcdp":
-                return (self._pure**2 / 2,)
-        return PureDP(up_decimal(self._pure)).cost(accounting)
+        return pure_cost(self._pure, up_decimal(self._pure), accounting)
 
     def group(self, size: int) -> "DiscreteLaplaceLoss":
         """Return the guarantee at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "DiscreteLaplaceLoss", "scale": s, "sensitivity": d}."""
-        return {"kind": "DiscreteLaplaceLoss", "scale": self.scale, "sensitivity": self.sensitivity}
 
     def __repr__(self) -> str:
         return f"DiscreteLaplaceLoss({self.scale:.12g}, {self.sensitivity})"
@@ -134,13 +123,13 @@ class DiscreteGaussianLoss(Guarantee):
         gaussian = up_decimal(ratio**2 / 2)
         if order == 1 or order > 1e100:
             return up(gaussian * order)
-        losses = LatticeGaussianLosses([(self.noise_std, self.sensitivity)], [1])
-        found = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
-        return min(up(gaussian * order), up(found, relative=2.0**-44))
+        losses = LatticeGaussianPrivacyLoss([(self.noise_std, self.sensitivity)], [1])
+        divergence = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
+        return min(up(gaussian * order), up(divergence, relative=2.0**-44))
 
-    def pair(self, remove: bool) -> Pair:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair:  # noqa: ARG002
         """Return the noise and the noise moved by the sensitivity."""
-        return Pair(LatticeGaussianLosses, (self.noise_std, self.sensitivity))
+        return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return d²/(2σ²) in "zcdp"; nothing in the others."""
@@ -151,10 +140,6 @@ class DiscreteGaussianLoss(Guarantee):
         """Return the guarantee at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "DiscreteGaussianLoss", "noise_std": σ, "sensitivity": d}."""
-        return {"kind": "DiscreteGaussianLoss", "noise_std": self.noise_std, "sensitivity": self.sensitivity}
 
     def __repr__(self) -> str:
         return f"DiscreteGaussianLoss({self.noise_std:.12g}, {self.sensitivity})"

@@ -20,8 +20,8 @@ from numbers import Real
 
 from gaugedp import _validate
 from gaugedp._validate import decimal
+from gaugedp.accountant.rounding import up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.rounding import up_decimal
 
 Number = float | Fraction
 _WIDTH = Decimal("1e-17")
@@ -38,8 +38,8 @@ def bernoulli(order: Number, p: Number, q: Number) -> float:
     order = _order(order)
     _check_probability("p", p)
     _check_probability("q", q)
-    one, two = decimal(p), decimal(q)
-    return _discrete(order, [(one, two), (1 - one, 1 - two)])
+    exact_p, exact_q = decimal(p), decimal(q)
+    return _discrete(order, [(exact_p, exact_q), (1 - exact_p, 1 - exact_q)])
 
 
 def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
@@ -51,10 +51,12 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
     Source: van Erven and Harremoës 2014, equation 1 and theorems 5 and 6.
     """
     order = _order(order)
-    one, two = law("p", p), law("q", q)
-    if len(one) != len(two):
-        raise InvalidRequest(f"p has {len(one)} entries and q has {len(two)}.", "Give both laws on the same outcomes.")
-    return _discrete(order, zip(one, two, strict=True))
+    law_p, law_q = law("p", p), law("q", q)
+    if len(law_p) != len(law_q):
+        raise InvalidRequest(
+            f"p has {len(law_p)} entries and q has {len(law_q)}.", "Give both laws on the same outcomes."
+        )
+    return _discrete(order, zip(law_p, law_q, strict=True))
 
 
 def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: Number) -> float:
@@ -174,7 +176,7 @@ def _exp(value: Decimal) -> Decimal:
 def _log_sum_exp(exponents: Sequence[Decimal]) -> Decimal:
     """Return log Σ e^exponent, the largest taken out first: no number overflows."""
     largest = max(exponents)
-    return largest + _outward(sum((_exp(each - largest) for each in exponents), Decimal(0)).ln())
+    return largest + _outward(sum((_exp(exponent - largest) for exponent in exponents), Decimal(0)).ln())
 
 
 def _outward(nearest: Decimal) -> Decimal:

@@ -1,4 +1,4 @@
-"""Guarantees from and to the events of dp-accounting (the extra `events`)."""
+"""Conversion of guarantees from and to events of dp-accounting (the extra `events`)."""
 
 import math
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from gaugedp._validate import decimal, positive
+from gaugedp.accountant.rounding import down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, MissingExtra
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.composed import Composed, compose
@@ -16,7 +17,6 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.response import RandomizedResponseLoss
-from gaugedp.guarantees.rounding import down_decimal, up_decimal
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
 
@@ -70,9 +70,9 @@ def _events() -> Any:
 
 def _response(event: Any) -> Guarantee:
     noise, size = Fraction(event.noise_parameter), int(event.num_buckets)
-    told, other = 1 - noise + noise / size, noise / size
-    rest = 1 - told - other
-    return FiniteLoss([told, other, rest], [other, told, rest])
+    truth, lie = 1 - noise + noise / size, noise / size
+    neither = 1 - truth - lie
+    return FiniteLoss([truth, lie, neither], [lie, truth, neither])
 
 
 def _told(events: Any, loss: float) -> Any:

@@ -1,4 +1,4 @@
-"""A budget in memory that is spent guarantee by guarantee."""
+"""A privacy filter in memory."""
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.base import Guarantee
@@ -8,11 +8,10 @@ from gaugedp.guarantees.printed import rounded_left, rounded_up
 
 
 class Filter:
-    """Releases may go on, each guarantee chosen after all earlier answers, while `admits` says so.
+    """A privacy filter: guarantees may be chosen after all earlier answers, and together satisfy the `budget`.
 
-    What was spent then keeps the `budget` (docs/theory/budgets.md): sums of costs for PureDP, ApproxDP,
-    ZCDP and GaussianDP, sums of Rényi curves at every order for RenyiDP and at the best order for BestOrder.
-    Not durable and not shared: a `Ledger` is both.
+    Sums of costs bound PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP adds up Rényi curves at every order, RenyiBudget
+    until the last order is spent (docs/theory/budgets.md). It is neither durable nor shared: a `Ledger` is both.
     """
 
     def __init__(self, budget: Guarantee) -> None:
@@ -52,9 +51,9 @@ class Filter:
         """Charge `guarantee` and return what is left; LedgerRefused, and nothing spent, where it does not fit."""
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
-            left = rounded_left(self._budget.in_words(self._units)[1], self.budget)
+            remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)
             raise LedgerRefused(
-                f"{rounded_up(guarantee)} does not fit: {left} of {rounded_up(self.budget)} is left.",
+                f"{rounded_up(guarantee)} does not fit: {remaining} of {rounded_up(self.budget)} is left.",
                 "Ask for less.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))

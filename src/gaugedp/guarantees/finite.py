@@ -1,20 +1,21 @@
-"""The exact curves of a mechanism with finitely many outputs."""
+"""The exact guarantee of a mechanism with finitely many outputs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from gaugedp._validate import whole
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee
+from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.losses.base import Pair
-from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up
 
 
 @dataclass(frozen=True, eq=True)
@@ -39,30 +40,25 @@ class FiniteLoss(Guarantee):
         """Return the larger of both directions."""
         return max(divergences.finite(order, self.p, self.q), divergences.finite(order, self.q, self.p))
 
-    def pair(self, remove: bool) -> Pair:
+    def dominating_pair(self, remove: bool) -> Pair:
         """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
-        one, other = (self.p, self.q) if remove else (self.q, self.p)
-        impossible = self._impossible(remove)
+        law_p, law_q = (self.p, self.q) if remove else (self.q, self.p)
+        impossible = sum((x for x, y in zip(law_p, law_q, strict=True) if not y), Fraction(0))
         atoms: dict[Fraction, Fraction] = {}
-        for x, y in zip(one, other, strict=True):
+        for x, y in zip(law_p, law_q, strict=True):
             if x and y:
                 atoms[x / y] = atoms.get(x / y, Fraction(0)) + x
-        found = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
-        values, weights = zip(*found, strict=True) if found else ((0.0,), (1.0,))
+        losses = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
+        values, weights = zip(*losses, strict=True) if losses else ((0.0,), (1.0,))
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
-        return Pair(FiniteLosses, (Atoms(values, weights, lattice),), impossible)
-
-    def _impossible(self, remove: bool) -> Fraction:
-        """Return the probability of an infinite loss."""
-        one, other = (self.p, self.q) if remove else (self.q, self.p)
-        return sum((x for x, y in zip(one, other, strict=True) if x and not y), Fraction(0))
+        return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),), impossible)
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
-        pairs = [self.pair(remove) for remove in (True, False)]
+        pairs = [self.dominating_pair(remove) for remove in (True, False)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
         cost = PureDP(up(loss)).cost(accounting)
-        impossible = max(self._impossible(remove) for remove in (True, False))
+        impossible = max(pair.impossible for pair in pairs)
         if accounting == "approx" and cost is not None:
             return (cost[0], impossible)
         return cost if impossible == 0 else None
@@ -74,7 +70,12 @@ class FiniteLoss(Guarantee):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "FiniteLoss", "p": […], "q": […]}, fractions as text."""
-        return {"kind": "FiniteLoss", "p": [str(x) for x in self.p], "q": [str(x) for x in self.q]}
+        return {"kind": self.kind, "p": [str(x) for x in self.p], "q": [str(x) for x in self.q]}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "FiniteLoss":
+        """Return the guarantee."""
+        return cls([Fraction(x) for x in numbers["p"]], [Fraction(x) for x in numbers["q"]])
 
     def __repr__(self) -> str:
         shown = [f"[{', '.join(f'{float(x):g}' for x in law)}]" for law in (self.p, self.q)]

@@ -3,15 +3,16 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
+from gaugedp.accountant.loss import LARGEST_LOSS, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above_either, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
-from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
-from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.rounding import above_either, up_decimal
+from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 
 
 @dataclass(frozen=True, eq=True)
@@ -37,9 +38,9 @@ class GaussianDP(Guarantee):
         exact = [read(order) * read(self.mu) ** 2 / 2 for read in (decimal, Fraction)]
         return above_either(exact[0], exact[1])
 
-    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return N(μ, 1) against N(0, 1)."""
-        return Pair(GaussianLosses, (self.mu,)) if self.mu <= LARGEST_LOSS else None
+        return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), ε = `epsilon`, rounded up."""
@@ -67,10 +68,6 @@ class GaussianDP(Guarantee):
         """Return (size·μ)-GDP (Dong, Roth and Su 2022, theorem 2.14)."""
         whole(minimum=1, size=size)
         return GaussianDP(up_decimal(size * decimal(self.mu)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "GaussianDP", "mu": μ}."""
-        return {"kind": "GaussianDP", "mu": self.mu}
 
     def __repr__(self) -> str:
         return f"GaussianDP({exact(self.mu)})"

@@ -1,4 +1,4 @@
-"""The profile of Gaussian noise, to full relative accuracy far into the tail."""
+"""The privacy profile of Gaussian noise, with full relative accuracy far into the tail."""
 
 import math
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import between, non_negative
-from gaugedp.guarantees.rounding import up
+from gaugedp.accountant.rounding import up
 
 _NARROW = 0.5  # below this width the difference of Mills' ratio is an integral
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)

@@ -1,14 +1,17 @@
-"""Groups and stable maps: how a Rényi curve weakens along a chain of neighbours."""
+"""Group privacy: the guarantee along a chain of neighbours."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from gaugedp._validate import one_of, whole
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.rounding import up, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.json import from_dict
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
 _ROUNDS = 60  # steps to the ε of a chain that is looked for
@@ -43,7 +46,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """What `guarantee` says to groups of `size` units, by the sharp factor at each order."""
+    """The guarantee to groups of `size` units, by the sharp factor of `group_factor` at each order."""
 
     guarantee: Guarantee
     size: int
@@ -61,42 +64,38 @@ class Grouped(Guarantee):
             return last
         return min(last, up(group_factor(raised, steps) * self.guarantee.renyi(raised)))
 
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the curve alone names no pair."""
-        return
-
     def chain_delta(self, epsilon: float) -> float:
         """Return δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1), the least over some ε′ ≤ ε: docs/theory/composition.md."""
-        most = epsilon / self.size
+        largest = epsilon / self.size
         cost = self.guarantee.cost("approx")
-        own = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
-        tried = [0.0, most, *(each for each in (*own, *_TRIED) if each < most)]
-        return min(1.0, *(up(float(self.guarantee.delta(each)) * self._factor(each)) for each in tried))
+        plain = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
+        steps = [0.0, largest, *(step for step in (*plain, *_TRIED) if step < largest)]
+        return min(1.0, *(up(float(self.guarantee.delta(step)) * self._factor(step)) for step in steps))
 
     def chain_epsilon(self, delta: float) -> float:
         """Return an ε with `chain_delta` at most `delta`, infinity where none is found."""
-        each, last = 0.0, -1.0
+        step, previous = 0.0, -1.0
         for _ in range(_ROUNDS):
-            if not math.isfinite(each) or each <= last * (1 + 1e-9):
+            if not math.isfinite(step) or step <= previous * (1 + 1e-9):
                 break
-            last, each = each, float(self.guarantee.epsilon(delta / self._factor(each)))
-        each *= 1 + 1e-6
+            previous, step = step, float(self.guarantee.epsilon(delta / self._factor(step)))
+        step *= 1 + 1e-6
         for _ in range(_ROUNDS):
-            if not each * self.size < _LARGEST:
+            if not step * self.size < _LARGEST:
                 return math.inf
-            if up(float(self.guarantee.delta(each)) * self._factor(each)) <= delta:
-                return up(each * self.size)
-            each = max(each * (1 + 1e-3), 1e-9)
+            if up(float(self.guarantee.delta(step)) * self._factor(step)) <= delta:
+                return up(step * self.size)
+            step = max(step * (1 + 1e-3), 1e-9)
         return math.inf
 
-    def _factor(self, each: float) -> float:
-        """Return 1 + e^ε + … + e^{(k − 1)ε}, ε = `each`, rounded up."""
-        total = self.size * each
+    def _factor(self, epsilon: float) -> float:
+        """Return 1 + e^ε + … + e^{(k − 1)ε}, ε = `epsilon`, rounded up."""
+        total = self.size * epsilon
         if total > _LARGEST:
             return math.inf
-        if each < _SMALL:
+        if epsilon < _SMALL:
             return up(self.size * math.exp(total))
-        return up(math.expm1(total) / math.expm1(each), relative=2.0**-40)
+        return up(math.expm1(total) / math.expm1(epsilon), relative=2.0**-40)
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return k·ε, (k·ε, 0), k²·ρ or k²·μ² where the guarantee has such a cost; None for δ > 0."""
@@ -113,7 +112,12 @@ class Grouped(Guarantee):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "Grouped", "guarantee": …, "size": k}."""
-        return {"kind": "Grouped", "guarantee": self.guarantee.to_dict(), "size": self.size}
+        return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "size": self.size}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Grouped":
+        """Return the guarantee; ledgers of 0.1 name the single one "promise"."""
+        return cls(from_dict(numbers.get("guarantee") or numbers["promise"]), numbers["size"])
 
     def __repr__(self) -> str:
         shown = repr(self.guarantee)

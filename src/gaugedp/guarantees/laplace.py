@@ -1,19 +1,18 @@
-"""The exact curve of Laplace noise."""
+"""The exact guarantee of Laplace noise."""
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import decimal, positive, whole
+from gaugedp.accountant.loss import LARGEST_LOSS, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import LARGEST, above, down_decimal, up
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
-from gaugedp.guarantees.losses.laplace import LaplaceLosses
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import LARGEST, above, down_decimal, up
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
+from gaugedp.guarantees.pure import pure_cost
 
 _ENDLESS = 1e300  # from here on the value at infinity is given: it is never less
 
@@ -46,13 +45,13 @@ class LaplaceLoss(Guarantee):
             return shift
         if order == 1:
             return min(shift, up(_first(shift), relative=2.0**-46))
-        log_moment = float(LaplaceLosses([(shift,)], [1]).log_moment(np.array([order - 1.0]))[0])
+        log_moment = float(LaplacePrivacyLoss([(shift,)], [1]).log_moment(np.array([order - 1.0]))[0])
         return min(shift, up(log_moment / (order - 1), relative=2.0**-44) or math.ulp(0.0))
 
-    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return two Laplace laws."""
         raised = math.nextafter(math.nextafter(1 / self.scale, math.inf), math.inf)
-        return Pair(LaplaceLosses, (raised,)) if raised <= LARGEST_LOSS else None
+        return Pair(LaplacePrivacyLoss, (raised,)) if raised <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return 1 − e^{(ε − t)/2}, or 0."""
@@ -68,24 +67,12 @@ class LaplaceLoss(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (1/λ)-DP costs."""
-        exact = 1 / decimal(self.scale)
-        match accounting:
-            case "pure":
-                return (exact,)
-            case "approx":
-                return (exact, Fraction(0))
-            case "zcdp":
-                return (exact**2 / 2,)
-        return PureDP(self.shift).cost(accounting)
+        return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
     def group(self, size: int) -> "LaplaceLoss":
         """Return the guarantee at `size` times the sensitivity: the scale divided by `size`."""
         whole(minimum=1, size=size)
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "LaplaceLoss", "scale": λ}."""
-        return {"kind": "LaplaceLoss", "scale": self.scale}
 
     def __repr__(self) -> str:
         return f"LaplaceLoss({self.scale:.12g})"

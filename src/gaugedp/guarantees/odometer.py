@@ -1,23 +1,23 @@
-"""A running total that stays tight at little cost."""
+"""A tight running total."""
 
 import math
 
 from gaugedp._validate import whole
-from gaugedp.guarantees.accountant.contour import Contour
-from gaugedp.guarantees.accountant.tight import contour_for, solved
-from gaugedp.guarantees.accountant.total import Total
+from gaugedp.accountant.bound import Bound
+from gaugedp.accountant.contour import Contour
+from gaugedp.accountant.tight import contour_for, solved
+from gaugedp.accountant.total import Total, both_directions
 from gaugedp.guarantees.base import Guarantee, check_delta
-from gaugedp.guarantees.bound import Bound
 from gaugedp.guarantees.composed import compose
 
 _WIDE = 1e-9  # relative width of a bracket from which on the contour is drawn anew
 
 
 class Odometer:
-    """All releases so far, for a display after each: `epsilon` updates one contour by the new releases alone.
+    """The guarantee of all releases so far: `epsilon` updates one contour by the new releases alone.
 
-    The contour keeps its order while releases are added; when its bracket widens it is drawn anew from all of them.
-    The numbers are those of the composed guarantee, certified as those are; they hold for guarantees fixed in advance.
+    A contour whose bracket widens is computed again from all releases. The numbers are certified as those of the
+    composed guarantee are, for guarantees fixed in advance.
     """
 
     def __init__(self) -> None:
@@ -40,8 +40,8 @@ class Odometer:
     def epsilon(self, delta: float) -> Bound:
         """Return the least provable ε of the total at `delta`."""
         check_delta(delta)
-        found = self._updated(delta)
-        return self._afresh(delta) if found is None else found
+        updated = self._updated(delta)
+        return self._afresh(delta) if updated is None else updated
 
     def _updated(self, delta: float) -> Bound | None:
         """Return ε by the contours there are, with the new releases added; None where they do not do."""
@@ -54,18 +54,17 @@ class Odometer:
                 return None
             contours.append(old.plus(more) if more.families else old)
         self._contours, self._new = (delta, contours), {}
-        found = [solved(contour, math.log(delta), 1.0) for contour in contours]
-        high, low = max(each.high for each in found), max(each.low for each in found)
+        brackets = [solved(contour, math.log(delta), 1.0) for contour in contours]
+        high, low = max(bracket.high for bracket in brackets), max(bracket.low for bracket in brackets)
         return Bound(high, "tight", low) if high - low <= _WIDE * high else None
 
     def _afresh(self, delta: float) -> Bound:
         """Return ε of the total, and keep its contours where it has any."""
-        found = self.total.epsilon(delta)
+        bound = self.total.epsilon(delta)
         self._contours, self._new = None, {}
-        totals = [Total(self._parts.items(), remove=remove) for remove in (True, False)]
-        totals = totals[:1] if totals[0].symmetric else totals
-        if found.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
+        totals = both_directions(self._parts.items())
+        if bound.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
             contours = [contour_for(total, delta) for total in totals]
             if all(contour is not None for contour in contours):
                 self._contours = delta, [contour for contour in contours if contour is not None]
-        return found
+        return bound

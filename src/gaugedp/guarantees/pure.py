@@ -3,16 +3,17 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import scipy
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.losses.base import LARGEST_LOSS, Pair
-from gaugedp.guarantees.losses.response import ResponseLosses
-from gaugedp.guarantees.rounding import above, up, up_decimal
+from gaugedp.accountant.loss import LARGEST_LOSS, Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above, up, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
 
 _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
@@ -48,9 +49,9 @@ class PureDP(Guarantee):
         total = math.log1p(math.exp(excess)) if excess < 30 else excess + math.exp(-excess)
         return min(largest, up(order * loss * loss / 2), up(total / (order - 1), relative=2.0**-41))
 
-    def pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
         """Return randomized response."""
-        return Pair(ResponseLosses, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
+        return Pair(ResponsePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
         """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
@@ -63,8 +64,8 @@ class PureDP(Guarantee):
         """Return the least ε at `delta`: log(e^ε − delta·(1 + e^ε)), or 0."""
         if delta == 0:
             return self.epsilon_value
-        taken = delta * math.exp(-self.epsilon_value)
-        ratio = (1 - delta) - taken + 2.0**-50 * taken  # 1 − δ·(1 + e^−ε), rounded up
+        lost = delta * math.exp(-self.epsilon_value)
+        ratio = (1 - delta) - lost + 2.0**-50 * lost  # 1 − δ·(1 + e^−ε), rounded up
         return (
             0.0
             if ratio <= 0
@@ -73,29 +74,29 @@ class PureDP(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))²; the proofs are in docs/theory/budgets.md."""
-        exact = decimal(self.epsilon_value)
-        match accounting:
-            case "pure":
-                return (exact,)
-            case "approx":
-                return (exact, Fraction(0))
-            case "zcdp":
-                return (exact**2 / 2,)
-            case "gaussian":
-                return (_gaussian_square(self.epsilon_value),)
-        return None
+        return pure_cost(decimal(self.epsilon_value), self.epsilon_value, accounting)
 
     def group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""
         whole(minimum=1, size=size)
         return PureDP(up_decimal(size * decimal(self.epsilon_value)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "PureDP", "epsilon": ε}."""
-        return {"kind": "PureDP", "epsilon": self.epsilon_value}
-
     def __repr__(self) -> str:
         return f"PureDP({exact(self.epsilon_value)})"
+
+
+def pure_cost(exact: Fraction, epsilon: float, accounting: Accounting) -> Cost | None:
+    """Return what ε-DP costs: ε is `exact`, and at most `epsilon`."""
+    match accounting:
+        case "pure":
+            return (exact,)
+        case "approx":
+            return (exact, Fraction(0))
+        case "zcdp":
+            return (exact**2 / 2,)
+        case "gaussian":
+            return (_gaussian_square(epsilon),)
+    return None
 
 
 def _gaussian_square(epsilon: float) -> Fraction:

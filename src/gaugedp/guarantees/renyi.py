@@ -1,18 +1,19 @@
 """Rényi differential privacy: a curve known at some orders."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
+from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import doublings, group_factor
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up, up_decimal
 
 
 @dataclass(frozen=True, eq=True)
@@ -43,7 +44,7 @@ class RenyiDP(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the least that the known orders say at `order`; infinity beyond the largest."""
         check_order(order)
-        above = [value for known, value in zip(self.orders, self.values, strict=True) if known >= order]
+        above = [value for at, value in zip(self.orders, self.values, strict=True) if at >= order]
         if order in self.orders:
             return min(above)
         below = len(self.orders) - len(above)
@@ -51,18 +52,18 @@ class RenyiDP(Guarantee):
             return min(above, default=math.inf)
         return min(*above, self._chord(order, below - 1, below)) if above else math.inf
 
-    def _chord(self, order: float, left: int, right: int) -> float:
-        (a, b), (low, high) = ((row[left], row[right]) for row in (self.orders, self.values))
+    def _chord(self, order: float, below: int, above: int) -> float:
+        (a, b), (low, high) = ((row[below], row[above]) for row in (self.orders, self.values))
         line = ((b - order) * (a - 1) * low + (order - a) * (b - 1) * high) / (b - a)
         return up(line / (order - 1))
 
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the curve alone names no pair."""
-        return
+    def knots(self) -> tuple[float, ...]:
+        """Return the orders."""
+        return self.orders
 
-    def follows_from(self, other: Guarantee) -> bool:
-        """Whether the curve of `other` is nowhere above this one, at the orders known."""
-        return all(other.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
+    def follows_from(self, premise: Guarantee) -> bool:
+        """Whether the curve of `premise` is nowhere above this one, at the orders known."""
+        return all(premise.renyi(order) <= value for order, value in zip(self.orders, self.values, strict=True))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the cost of the pure guarantee at order ∞; None without one."""
@@ -74,17 +75,22 @@ class RenyiDP(Guarantee):
         if size == 1:
             return self
         steps = doublings(size)
-        kept = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]
-        if not kept:
+        usable = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]
+        if not usable:
             raise InvalidRequest(f"No order of {self!r} exceeds {2**steps}.", "Give larger orders, or a smaller group.")
-        factors = [size if math.isinf(a) else group_factor(a, steps) for a, _ in kept]
-        values = [up_decimal(decimal(value) * Fraction(f)) for f, (_, value) in zip(factors, kept, strict=True)]
-        return RenyiDP([a / 2**steps for a, _ in kept], values)
+        factors = [size if math.isinf(a) else group_factor(a, steps) for a, _ in usable]
+        values = [up_decimal(decimal(value) * Fraction(f)) for f, (_, value) in zip(factors, usable, strict=True)]
+        return RenyiDP([a / 2**steps for a, _ in usable], values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return {"kind": "RenyiDP", "orders": […], "values": […]}; an infinite order is written as "inf"."""
         orders = ["inf" if math.isinf(order) else order for order in self.orders]
-        return {"kind": "RenyiDP", "orders": orders, "values": list(self.values)}
+        return {"kind": self.kind, "orders": orders, "values": list(self.values)}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "RenyiDP":
+        """Return the guarantee; "inf" is read as the infinite order."""
+        return cls([math.inf if order == "inf" else order for order in numbers["orders"]], numbers["values"])
 
     def __repr__(self) -> str:
         first = next((at for at, value in enumerate(self.values) if value > 0), 0)  # before it, all are 0

@@ -1,25 +1,25 @@
-"""The exact curves of Gaussian noise on a Poisson sample."""
+"""The exact guarantee of Gaussian noise on a Poisson sample."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy
 
 from gaugedp._validate import positive, whole
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
+from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.losses.base import Pair
-from gaugedp.guarantees.losses.faint import FaintLosses
-from gaugedp.guarantees.losses.finite import Atoms, FiniteLosses
-from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.losses.subsampled import SubsampledLosses
-from gaugedp.guarantees.rounding import up
+from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
+from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
+from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 
 LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
 _FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
@@ -73,30 +73,30 @@ class SubsampledGaussian(Guarantee):
         shift = np.array([max(order - 1.0, 1e-13)])
         if self._is_faint:
             return min(self._whole.renyi(order), self._convex(float(shift[0])))
-        found = []
+        curves = []
         for remove in (True, False):
-            losses = SubsampledLosses([(self.rate, self.noise_multiplier, remove)], [1])
-            found.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
-        return min(self._whole.renyi(order), up(max(found)))
+            losses = SubsampledPrivacyLoss([(self.rate, self.noise_multiplier, remove)], [1])
+            curves.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
+        return min(self._whole.renyi(order), up(max(curves)))
 
     def _convex(self, shift: float) -> float:
         grown = shift * (shift + 1) / 2 / self.noise_multiplier**2
         if grown < 30:
-            found = math.log1p(self.rate * math.expm1(grown))
+            log_moment = math.log1p(self.rate * math.expm1(grown))
         else:
-            found = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + grown))
-        return up(max(found / shift, -math.log1p(-self.rate)), relative=2.0**-40)
+            log_moment = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + grown))
+        return up(max(log_moment / shift, -math.log1p(-self.rate)), relative=2.0**-40)
 
-    def pair(self, remove: bool) -> Pair:
+    def dominating_pair(self, remove: bool) -> Pair:
         """Return the mixture against the noise alone, or the reverse; of faint noise, pairs that dominate these."""
         if self.rate == 1:
-            return Pair(GaussianLosses, (self._whole.mu,))
+            return Pair(GaussianPrivacyLoss, (self._whole.mu,))
         if self._is_faint and remove:
             mistaken = max(2 * float(scipy.special.ndtr(-0.5 / self.noise_multiplier)), math.ulp(0.0))
-            return Pair(FaintLosses, (self.rate, self.noise_multiplier), Fraction(up(mistaken)))
+            return Pair(FaintPrivacyLoss, (self.rate, self.noise_multiplier), Fraction(up(mistaken)))
         if self._is_faint:
-            return Pair(FiniteLosses, (Atoms((up(-math.log1p(-self.rate)),), (1.0,)),))
-        return Pair(SubsampledLosses, (self.rate, self.noise_multiplier, remove))
+            return Pair(FinitePrivacyLoss, (Atoms((up(-math.log1p(-self.rate)),), (1.0,)),))
+        return Pair(SubsampledPrivacyLoss, (self.rate, self.noise_multiplier, remove))
 
     def exact_delta(self, epsilon: float) -> float:
         """Return the larger of q·G(ε₁), e^{ε₁} = 1 + (e^ε − 1)/q, and D·G(ε₂), e^{ε₂} = q·e^ε/D, D = 1 − (1 − q)·e^ε.
@@ -137,10 +137,6 @@ class SubsampledGaussian(Guarantee):
         """Return what the Rényi curve says to a group."""
         whole(minimum=1, size=size)
         return self if size == 1 else Grouped(self, int(size))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "SubsampledGaussian", "rate": q, "noise_multiplier": σ}."""
-        return {"kind": "SubsampledGaussian", "rate": self.rate, "noise_multiplier": self.noise_multiplier}
 
     def __repr__(self) -> str:
         return f"SubsampledGaussian({self.rate:.12g}, {self.noise_multiplier:.12g})"

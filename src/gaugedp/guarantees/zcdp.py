@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
-from gaugedp.guarantees.base import Accounting, Cost, Guarantee, check_order
-from gaugedp.guarantees.rounding import above_either, up_decimal
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above_either, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
 
 
 @dataclass(frozen=True, eq=True)
@@ -28,10 +29,6 @@ class ZCDP(Guarantee):
         if math.isinf(order):
             return math.inf if self.rho else 0.0
         return above_either(decimal(self.rho) * decimal(order), Fraction(self.rho) * Fraction(order))
-
-    def pair(self, remove: bool) -> None:  # noqa: ARG002
-        """Return nothing: the curve alone names no pair."""
-        return
 
     def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
         """Return 0 at ρ = 0."""
@@ -53,10 +50,6 @@ class ZCDP(Guarantee):
         """Return (size²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9)."""
         whole(minimum=1, size=size)
         return ZCDP(up_decimal(size * size * decimal(self.rho)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "ZCDP", "rho": ρ}."""
-        return {"kind": "ZCDP", "rho": self.rho}
 
     def __repr__(self) -> str:
         return f"ZCDP({exact(self.rho)})"

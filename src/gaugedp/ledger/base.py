@@ -10,12 +10,12 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, compose
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.ledger.account import Account, check_names, check_text, opening_act
-from gaugedp.ledger.books import Books
-from gaugedp.ledger.chain import Act, canonical, request_text, units_text
+from gaugedp.ledger.chain import LedgerEvent, canonical, request_text, units_text
 from gaugedp.ledger.entries import Entry, Reservation, Stored
+from gaugedp.ledger.header import LedgerHeader, check_names, check_text, opening_event
 from gaugedp.ledger.memory import MEMORY, MemoryStore
 from gaugedp.ledger.store import Store
+from gaugedp.ledger.transaction import LedgerTransaction
 from gaugedp.ledger.verify import Report, verify
 
 T = TypeVar("T")
@@ -25,10 +25,10 @@ MAX_RELEASED_BYTES = 900_000_000
 class Ledger:
     """The durable account of one table and one privacy unit, shared by threads and processes.
 
-    Guaranteed, whoever races and whenever a process is killed: the charges of all reservations together
-    never exceed the budget; a reservation that was returned is on the disk; what was reserved stays spent,
-    settled or not; a settled release is on the disk before `settle` returns. Entries are never changed or
-    taken back, and a hash chain shows where other hands did so. The clock decides nothing.
+    Whatever races and whenever a process is killed: the charges of all reservations together never exceed the budget. A
+    reservation that was returned is on the disk and stays spent, settled or not. A settled release is on the disk
+    before `settle` returns. Entries are never changed or removed, and a hash chain shows changes by other hands. The
+    clock decides nothing.
 
     `is_new`: whether the call of `open` that returned it made the ledger.
     """
@@ -37,7 +37,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._total = Budget(self._read(Books.account).budget)
+        self._total = Budget(self._read(LedgerTransaction.header).budget)
 
     @classmethod
     def open(
@@ -60,7 +60,7 @@ class Ledger:
         """
         check_names(table, unit)
         non_negative(timeout=timeout)
-        opening = None if budget is None else opening_act(budget)
+        opening = None if budget is None else opening_event(budget)
         ledger = cls(_open_store(fspath(path), timeout, opening))
         ledger.is_new = opening is not None and ledger._begins_with(opening)
         ledger._agree(budget, table, unit)
@@ -84,23 +84,23 @@ class Ledger:
     @property
     def budget(self) -> Guarantee:
         """The guarantee that all releases together keep."""
-        return self._read(Books.account).budget
+        return self._read(LedgerTransaction.header).budget
 
     @property
     def spent(self) -> Guarantee:
         """What was reserved so far, in the budget's own kind."""
-        return self._total.guarantee(self._read(lambda books: books.spent(self._total)))
+        return self._total.guarantee(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def remaining(self) -> Guarantee:
         """What is left, in the budget's own kind; of a best order at the orders that still have room."""
-        return self._total.room(self._read(lambda books: books.spent(self._total)))
+        return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def balance(self) -> dict[str, str]:
         """`budget`, `spent` and `remaining` as text: exact guarantees, or of a best order its ε in few digits."""
-        spent, left = self._total.in_words(self._read(lambda books: books.spent(self._total)))
-        return {"budget": repr(self.budget), "spent": spent, "remaining": left}
+        spent, remaining = self._total.in_words(self._read(lambda ledger: ledger.spent(self._total)))
+        return {"budget": repr(self.budget), "spent": spent, "remaining": remaining}
 
     @property
     def total(self) -> Guarantee:
@@ -114,24 +114,24 @@ class Ledger:
     @property
     def table(self) -> str | None:
         """The name of the table, None until bound."""
-        return self._read(Books.account).table
+        return self._read(LedgerTransaction.header).table
 
     @property
     def unit(self) -> PrivacyUnit | None:
         """Who is protected, None until bound."""
-        return self._read(Books.account).unit
+        return self._read(LedgerTransaction.header).unit
 
     @property
     def tip(self) -> str:
         """The hash that stands for all entries so far: print it with a release, and `verify(tip)` later."""
-        return self._read(lambda books: books.transaction.head().tip)
+        return self._read(lambda ledger: ledger.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
         """Whether a reservation of the first of `guarantees` that has a cost here would fit now."""
         _check_guarantees(guarantees)
         if self._total.first_chargeable(guarantees) is None:
             return False
-        return self._total.admits(self._read(lambda books: books.spent(self._total)), self._total.charge(*guarantees))
+        return self._total.admits(self._read(lambda ledger: ledger.spent(self._total)), self._total.charge(*guarantees))
 
     def reserve(
         self,
@@ -155,9 +155,9 @@ class Ledger:
         if table is None or unit is None:
             raise InvalidRequest("The table or the unit is missing.", "Give both: a ledger accounts for one of each.")
         check_names(table, unit)
-        act = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
-        asked = Account(self._total.total, table, unit)
-        return self._write(lambda books: books.reserve(act, asked, resume))
+        event = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
+        requested = LedgerHeader(self._total.total, table, unit)
+        return self._write(lambda ledger: ledger.reserve(event, requested, resume))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store what will be shown for `reservation`, durably, and return the tip of the chain. Once only."""
@@ -170,13 +170,13 @@ class Ledger:
                 STAYS_SPENT,
             )
         try:
-            return self._write(lambda books: books.settle(reservation, released))
+            return self._write(lambda ledger: ledger.settle(reservation, released))
         except LedgerRefused as refused:
             raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
 
     def entries(self) -> list[Entry]:
         """Return all entries, oldest first; the stored releases stay in the ledger."""
-        return self._read(Books.entries)
+        return self._read(LedgerTransaction.entries)
 
     def verify(self, tip: str | None = None) -> Report:
         """Recompute chain, sums, budget and head from the entries; `tip` is one exported before.
@@ -184,32 +184,32 @@ class Ledger:
         Edits of entries, head and releases are found without a tip; a restored older copy and a history that
         was rewritten to its end are found with one.
         """
-        return self._read(lambda books: verify(books.transaction, tip))
+        return self._read(lambda ledger: verify(ledger.transaction, tip))
 
-    def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> Act:
+    def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> LedgerEvent:
         check_text("The key", key)
         charge = units_text(self._total.charge(*guarantees))
         chargeable = self._total.first_chargeable(guarantees) or guarantees[0]
-        return Act("reserve", key, canonical(chargeable.to_dict()), charge, request_text(request))
+        return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, request_text(request))
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
         """Refuse another budget, table or unit than the ledger's; bind what is not yet bound."""
-        account = self._read(Books.account)
-        account.check_budget(self._store.name, budget)
-        account.check(self._store.name, table, unit)
-        if account.bind(table, unit) != account:
-            self._write(lambda books: books.bind(Account(account.budget, table, unit)))
+        header = self._read(LedgerTransaction.header)
+        header.check_budget(self._store.name, budget)
+        header.check(self._store.name, table, unit)
+        if header.bind(table, unit) != header:
+            self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
-    def _begins_with(self, opening: Act) -> bool:
+    def _begins_with(self, opening: LedgerEvent) -> bool:
         """Whether the first entry is `opening`: no two ledgers begin alike."""
-        first = self._read(lambda books: books.transaction.row(1))
-        return first is not None and first.act.request == opening.request
+        first = self._read(lambda ledger: ledger.transaction.row(1))
+        return first is not None and first.event.request == opening.request
 
-    def _read(self, act: Callable[[Books], T]) -> T:
-        return self._store.run(lambda transaction: act(Books(transaction, self._store.name)), write=False)
+    def _read(self, act: Callable[[LedgerTransaction], T]) -> T:
+        return self._store.run(lambda transaction: act(LedgerTransaction(transaction, self._store.name)), write=False)
 
-    def _write(self, act: Callable[[Books], T]) -> T:
-        return self._store.run(lambda transaction: act(Books(transaction, self._store.name)))
+    def _write(self, act: Callable[[LedgerTransaction], T]) -> T:
+        return self._store.run(lambda transaction: act(LedgerTransaction(transaction, self._store.name)))
 
     def __copy__(self) -> "Ledger":
         return self
@@ -228,7 +228,7 @@ class Ledger:
         return rounded_up(f"Ledger({self._store.name}, budget={self._total.total!r}, spent={spent})")
 
 
-def _open_store(path: str, timeout: float, opening: Act | None) -> Store:
+def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store:
     """Return the store at `path`, created with the entry `opening` where there is none."""
     if path == MEMORY:
         return MemoryStore(opening)

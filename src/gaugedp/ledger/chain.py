@@ -15,7 +15,7 @@ ORIGIN = "0" * 64  # what stands before the first entry
 
 
 @dataclass(frozen=True)
-class Act:
+class LedgerEvent:
     """What an entry says, as text: `kind` is "open", "bind", "reserve" or "settle"."""
 
     kind: str
@@ -31,7 +31,7 @@ class Row:
     """An entry in its place: the sum `spent` after it, its `time`, and the `tip` of the chain."""
 
     number: int
-    act: Act
+    event: LedgerEvent
     spent: str
     time: str
     tip: str
@@ -85,25 +85,25 @@ def units(text: str) -> Units:
     return tuple(map(int, text.split()))
 
 
-def add(left: Units, right: Units) -> Units:
+def add(first: Units, second: Units) -> Units:
     """Return the sum, number by number."""
-    return tuple(a + b for a, b in zip(left, right, strict=True))
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def link(previous: str, row: Row) -> str:
     """Return the tip of `row` after the tip `previous`: SHA-256 of all it says (a release by its SHA-256)."""
-    act = row.act
-    released = None if act.released is None else sha256(act.released).hexdigest()
-    said = [act.kind, act.key, act.guarantee, act.charge, act.request, released]
+    event = row.event
+    released = None if event.released is None else sha256(event.released).hexdigest()
+    said = [event.kind, event.key, event.guarantee, event.charge, event.request, released]
     return sha256(canonical([previous, row.number, *said, row.spent, row.time]).encode()).hexdigest()
 
 
-def extend(head: Head, act: Act) -> tuple[Row, Head]:
-    """Return the entry that puts `act` after `head`, and the head after it. The time is noted only."""
+def extend(head: Head, event: LedgerEvent) -> tuple[Row, Head]:
+    """Return the entry that puts `event` after `head`, and the head after it. The time is noted only."""
     spent = head.spent
-    if act.charge:
-        spent = units_text(add(units(head.spent), units(act.charge))) if head.spent else act.charge
+    if event.charge:
+        spent = units_text(add(units(head.spent), units(event.charge))) if head.spent else event.charge
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    bare = Row(head.entries + 1, act, spent, time, "")
+    bare = Row(head.entries + 1, event, spent, time, "")
     row = replace(bare, tip=link(head.tip, bare))
     return row, Head(row.number, spent, row.tip)

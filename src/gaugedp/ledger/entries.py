@@ -1,4 +1,4 @@
-"""What a ledger hands out."""
+"""Entries, reservations and stored releases of a ledger."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from gaugedp.ledger.chain import Row, Units, units
 
 @dataclass(frozen=True)
 class Reservation:
-    """Paid: entry `number` of the ledger charges `guarantee` under `key`, for ever. To be settled once."""
+    """A payment: entry `number` of the ledger charges `guarantee` under `key`, for ever. It can be settled once."""
 
     key: str
     guarantee: Guarantee
@@ -21,7 +21,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Stored:
-    """What an earlier reservation of the same `key` and request was settled with, at no cost."""
+    """The release stored for an earlier reservation with the same `key` and request; it costs nothing."""
 
     key: str
     released: bytes = field(repr=False)
@@ -46,7 +46,7 @@ class Entry:
 
 def entry(row: Row) -> Entry:
     """Return the line of a stored `row`, without its release."""
-    act = row.act
-    guarantee = None if act.guarantee is None else from_dict(json.loads(act.guarantee))
-    request = None if act.request is None else json.loads(act.request)
-    return Entry(row.number, act.kind, act.key, guarantee, units(act.charge), request, row.time, row.tip)
+    event = row.event
+    guarantee = None if event.guarantee is None else from_dict(json.loads(event.guarantee))
+    request = None if event.request is None else json.loads(event.request)
+    return Entry(row.number, event.kind, event.key, guarantee, units(event.charge), request, row.time, row.tip)

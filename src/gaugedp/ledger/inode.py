@@ -1,4 +1,4 @@
-"""The lock of a ledger's file itself, by whatever name it is reached."""
+"""The lock of the ledger file itself, whatever name it has."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

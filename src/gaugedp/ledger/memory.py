@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.ledger.chain import NOTHING, Act, Head, Row, extend
+from gaugedp.ledger.chain import NOTHING, Head, LedgerEvent, Row, extend
 from gaugedp.ledger.store import T, no_ledger
 
 MEMORY = ":memory:"
@@ -18,7 +18,7 @@ class MemoryStore:
     durable = shared = False
     name = repr(MEMORY)
 
-    def __init__(self, opening: Act | None) -> None:
+    def __init__(self, opening: LedgerEvent | None) -> None:
         if opening is None:
             raise no_ledger(self.name)
         row, self._head = extend(NOTHING, opening)
@@ -68,11 +68,11 @@ class MemoryTransaction:
 
     def find(self, kind: str, key: str) -> Row | None:
         """Return the entry of this `kind` and `key`."""
-        return next((row for row in self.rows() if (row.act.kind, row.act.key) == (kind, key)), None)
+        return next((row for row in self.rows() if (row.event.kind, row.event.key) == (kind, key)), None)
 
     def opening(self) -> list[Row]:
         """Return the entries that say whose budget it is."""
-        return [row for row in self.rows() if row.act.kind in ("open", "bind")]
+        return [row for row in self.rows() if row.event.kind in ("open", "bind")]
 
     def rows(self) -> Iterator[Row]:
         """Return all entries by number."""

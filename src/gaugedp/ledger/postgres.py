@@ -1,8 +1,8 @@
-"""A ledger in a PostgreSQL database: a schema of its own, one connection for each transaction, durable when it returns.
+"""A ledger in a schema of a PostgreSQL database, durable when a transaction returns.
 
-Writers lock the head with SELECT … FOR UPDATE before they read anything, so that each sees what the one before it
-committed. A commit waits for the server's disk, whatever the settings of the user. Nothing of a message of the server,
-and no user or password, is ever shown.
+Writers lock the head with SELECT … FOR UPDATE before they read, so that each sees what the one before it committed. A
+commit waits for the disk of the server, whatever the settings of the user. Messages show nothing that the server said,
+and no user or password.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ from typing import Any
 from gaugedp._postgres import Address, driver
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import postgres_schema as schema
-from gaugedp.ledger.chain import NOTHING, Act, extend
-from gaugedp.ledger.postgres_line import Line
+from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
+from gaugedp.ledger.lock import process_lock, retry_while_locked
+from gaugedp.ledger.postgres_connection import Connection
 from gaugedp.ledger.sql import SqlTransaction, gone
 from gaugedp.ledger.store import T, no_ledger
-from gaugedp.ledger.turn import patiently, turn
 
 
 class PostgresStore:
@@ -26,23 +26,25 @@ class PostgresStore:
 
     def __init__(self, address: Address, schema_name: str, timeout: float) -> None:
         self._address, self._schema, self._timeout = address, schema_name, timeout
-        self._is_durable, self._line = False, Line(address, timeout)
+        self._is_durable, self._connection = False, Connection(address, timeout)
         self._shown = f"{address.shown}?ledger={schema_name}"
 
     @classmethod
-    def open(cls, url: str, timeout: float, opening: Act | None) -> "PostgresStore":
+    def open(cls, url: str, timeout: float, opening: LedgerEvent | None) -> "PostgresStore":
         """Return the store at postgresql://…/database?ledger=name; an absent one appears, complete, with `opening`."""
         address, said = Address.parse(url, "ledger")
         return cls.at(address, schema.schema_name(said), timeout, opening)
 
     @classmethod
-    def at(cls, address: Address, schema_name: str, timeout: float, opening: Act | None = None) -> "PostgresStore":
+    def at(
+        cls, address: Address, schema_name: str, timeout: float, opening: LedgerEvent | None = None
+    ) -> "PostgresStore":
         """Return the store in the schema of the database at `address`, as `open`."""
         store = cls(address, schema_name, timeout)
-        if not store._patiently(store._is_there):
+        if not store._retry_while_locked(store._is_there):
             if opening is None:
                 raise no_ledger(store.name)
-            store._patiently(lambda: store._create(opening))
+            store._retry_while_locked(lambda: store._create(opening))
         return store
 
     @property
@@ -57,11 +59,11 @@ class PostgresStore:
 
     def run(self, act: Callable[["PostgresTransaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)` as `Store.run` guarantees."""
-        return self._patiently(lambda: self._attempt(act, write))
+        return self._retry_while_locked(lambda: self._attempt(act, write))
 
     def _attempt(self, act: Callable[["PostgresTransaction"], T], write: bool) -> T:
-        """Commit once. Whatever is raised before the commit, the line keeps nothing of it."""
-        with turn, self._transaction(write) as (connection, self._is_durable):
+        """Commit once. Whatever is raised before the commit, the connection keeps nothing of it."""
+        with process_lock, self._transaction(write) as (connection, self._is_durable):
             if not schema.is_there(connection, self.name):
                 raise gone(self.name)
             if write:
@@ -71,14 +73,14 @@ class PostgresStore:
         return outcome
 
     def _is_there(self) -> bool:
-        with turn, self._transaction(write=False) as (connection, self._is_durable):
+        with process_lock, self._transaction(write=False) as (connection, self._is_durable):
             is_there = schema.is_there(connection, self.name)
             self._commit(connection, write=False)
         return is_there
 
-    def _create(self, opening: Act) -> None:
+    def _create(self, opening: LedgerEvent) -> None:
         """Make the ledger appear with `opening`, complete or not at all; where one is there now, it stays."""
-        with turn, self._transaction(write=True) as (connection, self._is_durable):
+        with process_lock, self._transaction(write=True) as (connection, self._is_durable):
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])
             if not schema.is_there(connection, self.name):
                 schema.create(connection, self._schema)
@@ -86,7 +88,7 @@ class PostgresStore:
             self._commit(connection, write=True)
 
     def _transaction(self, write: bool) -> AbstractContextManager[tuple[Any, bool]]:
-        return self._line.transaction(lambda connection: schema.begin(connection, self._schema, write))
+        return self._connection.transaction(lambda connection: schema.begin(connection, self._schema, write))
 
     def _commit(self, connection: Any, write: bool) -> None:
         """Commit; where the answer to a writing commit does not come, nobody knows whether it was kept."""
@@ -98,8 +100,8 @@ class PostgresStore:
         if not is_kept:
             raise schema.unsure(self.name)
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
-        return patiently(attempt, self._timeout, driver().Error, self._judge)
+    def _retry_while_locked(self, attempt: Callable[[], T]) -> T:
+        return retry_while_locked(attempt, self._timeout, driver().Error, self._judge)
 
     def _judge(self, error: Any) -> tuple[bool, LedgerRefused]:
         return error.sqlstate in schema.BUSY, schema.refusal(error.sqlstate, self.name)

@@ -140,12 +140,12 @@ def is_there(connection: Any, name: str) -> bool:
     began: a connection that was used before may know them by heart.
     """
     query = "SELECT obj_description(oid, 'pg_class') FROM pg_class WHERE oid = to_regclass('head')"
-    found = connection.execute(query).fetchone()
-    mark = found[0] if found else None
-    if found and mark != MARK:
+    comments = connection.execute(query).fetchone()
+    mark = comments[0] if comments else None
+    if comments and mark != MARK:
         what = "was written by another version of gaugedp" if str(mark).startswith("gaugedp ") else "is no ledger"
         raise LedgerRefused(f"The table head in {name} {what}.", "Name another schema: …?ledger=people.")
-    return found is not None
+    return comments is not None
 
 
 def create(connection: Any, schema: str) -> None:
@@ -164,10 +164,10 @@ def create(connection: Any, schema: str) -> None:
 
 def damage(connection: Any) -> list[str]:
     """Return a sentence where guards are not the original, and where an index that keeps entries apart is gone."""
-    found = []
+    faults = []
     if connection.execute(_KEPT_INDEXES).fetchone() != (2,):
-        found.append("An index that keeps entries apart is gone.")
+        faults.append("An index that keeps entries apart is gone.")
     guards = [(name, kind, "O", _FUNCTIONS[function]) for name, (_, kind, function) in _GUARDS.items()]
     if connection.execute(_KEPT_GUARDS).fetchall() != guards:
-        found.append(GUARDS_CHANGED)
-    return found
+        faults.append(GUARDS_CHANGED)
+    return faults

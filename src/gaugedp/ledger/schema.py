@@ -134,10 +134,10 @@ def _check_mark(version: int, application_id: int, name: str) -> None:
 
 def damage(connection: sqlite3.Connection) -> list[str]:
     """Return a sentence where pages are damaged, and where tables or guards are not the original."""
-    found = []
+    faults = []
     if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-        found.append("The file is damaged.")
-    kept = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    if sorted(text for (text,) in kept) != sorted((*_TABLES, *_GUARDS)):
-        found.append(GUARDS_CHANGED)
-    return found
+        faults.append("The file is damaged.")
+    statements = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(text for (text,) in statements) != sorted((*_TABLES, *_GUARDS)):
+        faults.append(GUARDS_CHANGED)
+    return faults

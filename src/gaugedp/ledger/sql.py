@@ -1,11 +1,11 @@
-"""What the ledgers in SQL databases share: two tables, `entry` and `head`, and how entries are read and written."""
+"""The SQL that all ledgers in databases share: the tables `entry` and `head`, and their rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
 from gaugedp.errors import LedgerRefused
-from gaugedp.ledger.chain import Act, Head, Row
+from gaugedp.ledger.chain import Head, LedgerEvent, Row
 
 _COLUMNS = "number, kind, key, promise, charge, request, released, spent, time, tip"
 _SELECT = f"SELECT {_COLUMNS} FROM entry"
@@ -15,7 +15,7 @@ RESTORE = "Restore it from a copy, and verify the copy with the last exported ti
 
 
 class SqlTransaction(ABC):
-    """One transaction on the tables: see `Transaction`. A store says how a statement is run, and what is damaged."""
+    """A `Transaction` on the SQL tables; a store adds how statements run and how damage shows."""
 
     @abstractmethod
     def _ask(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
@@ -69,8 +69,8 @@ def altered(name: str) -> LedgerRefused:
 
 def _cells(row: Row) -> tuple[object, ...]:
     """Return the cells of `row` in the order of _INSERT and _SELECT."""
-    act = row.act
-    said = (act.kind, act.key, act.guarantee, act.charge, act.request, act.released)
+    event = row.event
+    said = (event.kind, event.key, event.guarantee, event.charge, event.request, event.released)
     return (row.number, *said, row.spent, row.time, row.tip)
 
 
@@ -80,7 +80,7 @@ def _row(stored: tuple[Any, ...]) -> Row:
     *words, released = said
     blob = released if released is None or isinstance(released, bytes) else repr(released).encode()
     kind, key, guarantee, charge, request = map(_word, words)
-    return Row(number, Act(kind, key, guarantee, str(charge), request, blob), *map(str, (spent, time, tip)))
+    return Row(number, LedgerEvent(kind, key, guarantee, str(charge), request, blob), *map(str, (spent, time, tip)))
 
 
 def _word(cell: object) -> Any:

@@ -1,8 +1,8 @@
 """A ledger in a SQLite file: one connection for each transaction, durable when it returns.
 
-The file is in WAL mode, written with synchronous = FULL. A transaction of this process waits for the one
-before it, and so does `fork`, so that no child inherits an open one. It holds the file itself beside what SQLite locks
-by the file's name.
+The file is in WAL mode with synchronous = FULL. Transactions and forks of this process wait for each other, so that no
+child inherits an open transaction. Beside the locks of SQLite, which go by the name of the file, the file itself is
+locked.
 """
 
 import os
@@ -14,12 +14,12 @@ from typing import Any
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger import schema
-from gaugedp.ledger.chain import NOTHING, Act, extend
+from gaugedp.ledger.chain import NOTHING, LedgerEvent, extend
+from gaugedp.ledger.file_checks import check_path, check_place, check_single, is_gone
 from gaugedp.ledger.inode import held
-from gaugedp.ledger.place import check_path, check_place, check_single, is_gone
+from gaugedp.ledger.lock import process_lock, retry_while_locked
 from gaugedp.ledger.sql import SqlTransaction
 from gaugedp.ledger.store import T, no_ledger
-from gaugedp.ledger.turn import patiently, turn
 
 _ATTEMPT = 0.1  # seconds SQLite itself waits for a lock; beyond that we wait, with jitter
 _FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second where damage makes SQLite's message unreadable
@@ -36,7 +36,7 @@ class SqliteStore:
         self._path, self._shown, self._timeout = path, shown, timeout
 
     @classmethod
-    def open(cls, shown: str, timeout: float, opening: Act | None) -> "SqliteStore":
+    def open(cls, shown: str, timeout: float, opening: LedgerEvent | None) -> "SqliteStore":
         """Return the store at the path `shown`; an absent file appears, complete, with `opening`."""
         store = cls(check_path(shown), shown, timeout)
         if not check_place(store._path, store.name):
@@ -53,12 +53,12 @@ class SqliteStore:
 
     def run(self, act: Callable[["SqliteTransaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)` as `Store.run` guarantees."""
-        return self._patiently(lambda: self._attempt(self._uri("rw"), act, write))
+        return self._retry_while_locked(lambda: self._attempt(self._uri("rw"), act, write))
 
     def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
         """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
         check_single(self._path, self.name)
-        with turn, held(self._path, write), closing(_connect(uri)) as connection:
+        with process_lock, held(self._path, write), closing(_connect(uri)) as connection:
             schema.check_mark(connection, self.name)
             schema.make_durable(connection, self.name)
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -66,15 +66,15 @@ class SqliteStore:
             connection.execute("COMMIT")
             return outcome
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _retry_while_locked(self, attempt: Callable[[], T]) -> T:
         """Return `attempt()`; try again while another holds the lock, and put failures into words."""
-        return patiently(attempt, self._timeout, _FAILURES, self._judge)
+        return retry_while_locked(attempt, self._timeout, _FAILURES, self._judge)
 
     def _judge(self, error: Exception) -> tuple[bool, LedgerRefused]:
         code = schema.primary_code(error)
         return code in _BUSY, schema.refusal(code, self.name, is_gone(self._path))
 
-    def _create(self, opening: Act) -> None:
+    def _create(self, opening: LedgerEvent) -> None:
         """Make the file appear with `opening`, complete or not at all; where one is there now, it stays."""
         for suffix in ("-wal", "-journal"):
             if os.path.lexists(f"{self._path}{suffix}"):
@@ -87,7 +87,7 @@ class SqliteStore:
         draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ALONE))
-            self._patiently(lambda: _write_new(draft, opening, self.name))
+            self._retry_while_locked(lambda: _write_new(draft, opening, self.name))
             _publish(draft, self._path)
         except FileExistsError:
             pass
@@ -107,7 +107,7 @@ class SqliteStore:
         process on it, so it happens in turn, when there are none.
         """
         try:
-            with turn, self._path.open("rb") as file:
+            with process_lock, self._path.open("rb") as file:
                 header = file.read(schema.HEADER_BYTES)
         except OSError as error:
             raise LedgerRefused(
@@ -150,9 +150,9 @@ def _text(stored: bytes) -> Any:
     return stored.decode("utf-8", "replace")
 
 
-def _write_new(draft: Path, opening: Act, name: str) -> None:
+def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
     """Write a complete ledger, durably, under a name that nobody else knows."""
-    with turn, closing(_connect(f"{draft.as_uri()}?mode=rw")) as connection:
+    with process_lock, closing(_connect(f"{draft.as_uri()}?mode=rw")) as connection:
         schema.make_durable(connection, name)
         connection.execute("BEGIN IMMEDIATE")
         schema.create(connection)

@@ -1,4 +1,4 @@
-"""What a place that keeps a ledger must do, and nothing about budgets."""
+"""The interface of a store: it keeps entries and knows no budgets."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar

@@ -1,10 +1,10 @@
-"""Recomputing a ledger from its entries."""
+"""Verification of a ledger from its entries."""
 
 from dataclasses import dataclass
 
 from gaugedp.guarantees import Budget
-from gaugedp.ledger.account import Account, opened_by
 from gaugedp.ledger.chain import ORIGIN, Head, Row, add, link, units
+from gaugedp.ledger.header import LedgerHeader, opened_by
 from gaugedp.ledger.store import Transaction
 
 
@@ -39,14 +39,14 @@ def verify(transaction: Transaction, tip: str | None) -> Report:
 
 
 class _Replay:
-    """The entries read so far, and what is wrong with them. A fault is reported once, where it is."""
+    """The state after the entries read so far, and their `problems`; each fault is reported once."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
         self.entries = self.number = 0
         self.tip, self.tips = ORIGIN, {ORIGIN}
         self.spent = ""
-        self.account: Account | None = None
+        self.header: LedgerHeader | None = None
         self.unsettled: dict[str, None] = {}
         self.settled: set[str] = set()
 
@@ -79,32 +79,32 @@ class _Replay:
             self._note(row, "was altered, or does not follow the entry before it")
 
     def _check_kind(self, row: Row) -> None:
-        act = row.act
-        if (act.kind == "open") != (row.number == 1):
+        event = row.event
+        if (event.kind == "open") != (row.number == 1):
             self._note(
                 row,
-                "opens the ledger at the wrong place" if act.kind == "open" else "does not open the ledger",
+                "opens the ledger at the wrong place" if event.kind == "open" else "does not open the ledger",
             )
-        elif act.kind == "open":
-            self.account = opened_by(act.request or "")
-        elif act.kind == "bind" and self.account is not None:
-            self.account = self.account.bound_by(act.request or "")
-        elif act.kind == "reserve" and self._is_new(act.key):
-            self.unsettled[str(act.key)] = None
-        elif act.kind == "settle" and act.key in self.unsettled and act.released is not None:
-            del self.unsettled[act.key]
-            self.settled.add(act.key)
+        elif event.kind == "open":
+            self.header = opened_by(event.request or "")
+        elif event.kind == "bind" and self.header is not None:
+            self.header = self.header.bound_by(event.request or "")
+        elif event.kind == "reserve" and self._is_new(event.key):
+            self.unsettled[str(event.key)] = None
+        elif event.kind == "settle" and event.key in self.unsettled and event.released is not None:
+            del self.unsettled[event.key]
+            self.settled.add(event.key)
         else:
-            self._note(row, f"is out of order: {act.kind}")
+            self._note(row, f"is out of order: {event.kind}")
 
     def _is_new(self, key: str | None) -> bool:
         return key is not None and key not in self.unsettled and key not in self.settled
 
     def _check_sum(self, row: Row) -> None:
-        if self.account is None:
+        if self.header is None:
             return
-        budget = Budget(self.account.budget)
-        before, charge = (units(text) or budget.nothing for text in (self.spent, row.act.charge))
+        budget = Budget(self.header.budget)
+        before, charge = (units(text) or budget.nothing for text in (self.spent, row.event.charge))
         if min(charge) < 0 or add(before, charge) != units(row.spent):
             self._note(row, "does not add up")
         if not budget.admits(units(row.spent), budget.nothing):

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import between, decimal, one_of, whole
+from gaugedp.accountant.rounding import up
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -19,7 +20,6 @@ from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.composed import compose
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.rounding import up
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import is_integer, lattice_radius
 from gaugedp.mechanisms.selection import Selection, is_monotone, score_lattice, tail

@@ -11,9 +11,9 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, ExponentialLoss, Guarantee, PureDP, compose
-from gaugedp.guarantees.asked import of_kind
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
 

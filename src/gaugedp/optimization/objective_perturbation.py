@@ -7,12 +7,12 @@ import numpy as np
 import scipy
 
 from gaugedp._validate import between, positive
+from gaugedp.accountant.rounding import up
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
-from gaugedp.guarantees.rounding import up
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import with_noise

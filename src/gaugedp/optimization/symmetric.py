@@ -9,7 +9,7 @@ from gaugedp._validate import positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
-from gaugedp.guarantees.asked import of_kind
+from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
 from gaugedp.optimization.lattice import released
 

@@ -1,38 +1,27 @@
 """Losses of mechanisms of bounded range, such as the exponential mechanism."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import Array, Line, Losses, blocks, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, line_of
 from gaugedp.guarantees.losses.laplace import sinhc_difference
 
 
-class BoundedRangeLosses(Losses):
+class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
     """Rows (ε,): the loss has the density ½·e^{(x−ε)/2}/(1 − e^{−ε}) on [−ε, ε]; M(z) = S((z + ½)ε)/S(ε/2).
 
     S(x) = sinh(x)/x. The pair has the largest profile over all mechanisms of range ε
     (docs/theory/accountant.md), so it dominates each of them.
     """
 
-    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
-        super().__init__(rows, counts)
-        self.range = np.array([row[0] for row in rows], dtype=float)
+    def block_moment(self, orders: Array, numbers: Array) -> Array:
+        """Return log M: by M − 1 where (z + ½)ε is small."""
+        return _log_moment(orders, numbers)
 
-    def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M: by M − 1 where (z + ½)ε is small."""
-        total = np.zeros_like(orders)
-        for block in blocks(len(self.range), len(orders)):
-            total += self.counts[block] @ _log_moment(orders, self.range[block, None])
-        return total
-
-    def line(self, order: float, heights: Array) -> Line:
+    def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
         """Return the line of sinh(aε)/a, a = c + ½ + it."""
-        total = Line(*np.zeros((3, len(heights))))
-        for block in blocks(len(self.range), len(heights)):
-            total = total + _block(order + 0.5, heights, self.range[block, None], self.counts[block])
-        return total
+        return _block(order + 0.5, heights, numbers, counts)
 
     @property
     def largest(self) -> float:
@@ -42,7 +31,7 @@ class BoundedRangeLosses(Losses):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Bound |sinh(aε)/a| by cosh((c + ½)ε)/|a|."""
         y = order + 0.5
-        ratio = y / (np.hypot(y, height) * np.tanh(y * self.range))
+        ratio = y / (np.hypot(y, height) * np.tanh(y * self.numbers))
         return float(self.counts @ np.minimum(np.log(ratio), 0.0))
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, line_of
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, line_of
 
 
 class Atoms(NamedTuple):
@@ -20,40 +20,45 @@ class Atoms(NamedTuple):
     lattice: tuple[Fraction, Fraction] | None = None
 
 
-class FiniteLosses(Losses):
+class FinitePrivacyLoss(PrivacyLoss):
     """Rows (atoms,) with M(z) = Σ_j w_j·e^{z·x_j}."""
 
     symmetric: ClassVar[bool] = False
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         super().__init__(rows, counts)
-        self.atoms = [(np.array(row[0].values), np.array(row[0].weights)) for row in rows]
+        self._atoms = [(np.array(row[0].values), np.array(row[0].weights)) for row in rows]
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, by M − 1 where every z·x is small."""
-        total = np.zeros_like(orders)
-        for (values, weights), count in zip(self.atoms, self.counts, strict=True):
-            total += count * _log_moment(orders, values, weights)
-        return total
+        moments = [n * _log_moment(orders, *atoms) for atoms, n in zip(self._atoms, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted atoms."""
-        total = Line(*np.zeros((3, len(heights))))
-        for (values, weights), count in zip(self.atoms, self.counts, strict=True):
-            tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
-            lost = 8 + 2 * order * float(np.abs(values).max())
-            total = total + tilted_line(values, tilted, heights, lost).times(count)
-        return total
+        lines = (_line(order, heights, *atoms).times(n) for atoms, n in zip(self._atoms, self.counts, strict=True))
+        return Line.sum(lines, heights)
 
     def rounding(self, order: float) -> float:
         """Return a bound that holds also where the moments of first order cancel."""
-        sizes = [order * float(np.abs(values).max()) for values, _ in self.atoms]
+        sizes = [order * float(np.abs(values).max()) for values, _ in self._atoms]
         return 16 * UNIT * float(self.counts @ np.array(sizes))
+
+    def atoms(self) -> list[tuple[Array, Array, int]]:
+        """Return the atoms of each row."""
+        return [(values, weights, n) for (values, weights), n in zip(self._atoms, self.times, strict=True)]
+
+    def lattices(self) -> list[Lattice] | None:
+        """Return the lattices that the rows state, where all do."""
+        places = [row[0].lattice for row in self.rows]
+        if None in places:
+            return None
+        return [Lattice(offset, span, n) for (offset, span), n in zip(places, self.times, strict=True)]
 
     @property
     def largest(self) -> float:
         """Return the sum of the largest values."""
-        largest = [max(float(values.max()), 0.0) for values, _ in self.atoms]
+        largest = [max(float(values.max()), 0.0) for values, _ in self._atoms]
         return float(self.counts @ np.array(largest)) * (1 + 1e-12)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
@@ -63,7 +68,7 @@ class FiniteLosses(Losses):
     @property
     def work(self) -> int:
         """One number an atom."""
-        return sum(len(values) for values, _ in self.atoms)
+        return sum(len(values) for values, _ in self._atoms)
 
 
 def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
@@ -73,6 +78,11 @@ def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
     small = np.abs(exponents).max(axis=1) < 1
     near = np.expm1(np.where(small[:, None], exponents, 0.0)) @ weights
     return np.where(small, np.log1p(near), large)
+
+
+def _line(order: float, heights: Array, values: Array, weights: Array) -> Line:
+    tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
+    return tilted_line(values, tilted, heights, 8 + 2 * order * float(np.abs(values).max()))
 
 
 def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:

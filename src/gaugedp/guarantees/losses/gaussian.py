@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-import numpy as np
+from gaugedp.accountant.loss import Array, Line, PrivacyLoss, gaussian_line, gaussian_moment
+from gaugedp.accountant.rounding import up
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses
 
-
-class GaussianLosses(Losses):
+class GaussianPrivacyLoss(PrivacyLoss):
     """Rows (μ,): N(μ, 1) against N(0, 1). All together are one such pair with the sum of the squares."""
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
@@ -20,17 +20,23 @@ class GaussianLosses(Losses):
 
     def log_moment(self, orders: Array) -> Array:
         """Return z(z + 1)·Σμ²/2."""
-        return orders * (orders + 1) * (self.square / 2)
+        return gaussian_moment(self.square, orders)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return −t²·Σμ²/2 and (2c + 1)·t·Σμ²/2."""
-        real = -(heights**2) * (self.square / 2)
-        imaginary = (2 * order + 1) * heights * (self.square / 2)
-        return Line(real, imaginary, 8 * UNIT * (np.abs(real) + imaginary))
+        return gaussian_line(self.square, order, heights)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return −height²·Σμ²/2."""
         return -height * height * self.square / 2
+
+    def exact_delta(self, epsilon: float) -> float:
+        """Return the profile of √Σμ²."""
+        return gaussian_delta(up(self.root), epsilon)
+
+    def exact_epsilon(self, delta: float) -> float:
+        """Return its inverse."""
+        return gaussian_epsilon(up(self.root), delta)
 
     @property
     def work(self) -> int:

@@ -1,47 +1,40 @@
 """Losses of Laplace noise."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import Array, Line, Losses, blocks, line_of
+from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, line_of
 
 
-class LaplaceLosses(Losses):
+class LaplacePrivacyLoss(PrivacyLossOfNumbers):
     """Rows (t,): two Laplace laws of scale 1 whose centres are t apart.
 
     M(z) = e^{−t/2}·(cosh(at) + sinh(at)/(2a)) with a = z + ½: an atom at t, one at −t, and a density between.
     """
 
-    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
-        super().__init__(rows, counts)
-        self.shift = np.array([row[0] for row in rows], dtype=float)
+    def block_moment(self, orders: Array, numbers: Array) -> Array:
+        """Return log M: by M − 1 where at is small, else by the larger exponential."""
+        return _log_moment(orders, numbers)
 
-    def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M: by M − 1 where at is small, else by the larger exponential."""
-        total = np.zeros_like(orders)
-        for block in blocks(len(self.shift), len(orders)):
-            total += self.counts[block] @ _log_moment(orders, self.shift[block, None])
-        return total
-
-    def line(self, order: float, heights: Array) -> Line:
+    def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
         """Return the line from real sines and cosines; what cancels is put together beforehand."""
-        total = Line(*np.zeros((3, len(heights))))
-        for block in blocks(len(self.shift), len(heights)):
-            total = total + _block(order + 0.5, heights, self.shift[block, None], self.counts[block])
-        return total
+        return _block(order + 0.5, heights, numbers, counts)
+
+    def shifts(self) -> list[tuple[float, int]]:
+        """Return the rows."""
+        return list(zip(self.numbers.tolist(), self.times, strict=True))
 
     @property
     def largest(self) -> float:
         """Return Σt."""
-        return float(self.counts @ self.shift) * (1 + 1e-12)
+        return float(self.counts @ self.numbers) * (1 + 1e-12)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Bound |M| by e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}: both quotients are monotone in Im z."""
         upper = np.hypot(order + 1, height) / np.hypot(2 * order + 1, 2 * height)
-        largest = self.shift * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.shift))
-        at_axis = _log_moment(np.array([order]), self.shift[:, None])[:, 0]
+        largest = self.numbers * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.numbers))
+        at_axis = _log_moment(np.array([order]), self.numbers[:, None])[:, 0]
         return float(self.counts @ np.minimum(largest - at_axis, 0.0))
 
 

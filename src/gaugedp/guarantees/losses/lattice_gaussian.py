@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, line_of
+from gaugedp._validate import decimal
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _FAINT = 0.1  # below this deviation only the next points count, and sums of large terms would overflow
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
 
 
-class LatticeGaussianLosses(Losses):
+class LatticeGaussianPrivacyLoss(PrivacyLoss):
     """Rows (σ, d): weights ∝ e^{−k²/2σ²} on the integers, against the same moved by the integer d.
 
     log M(z) = z(z + 1)·d²/(2σ²) + log θ(zd)/θ(0), θ(u) = Σ_k e^{−(k+u)²/2σ²}. The losses d²/(2σ²) − k·d/σ² are a
@@ -20,26 +21,34 @@ class LatticeGaussianLosses(Losses):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, the theta quotient by its difference from 1."""
-        total = np.zeros_like(orders)
-        for (std, shift), count in zip(self.rows, self.counts, strict=True):
-            total += count * (orders * (orders + 1) * (shift / std) ** 2 / 2 + _log_theta_ratio(orders * shift, std))
-        return total
+        moments = [n * _log_moment(orders, *row) for row, n in zip(self.rows, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line, folded into the period around the axis."""
-        total = Line(*np.zeros((3, len(heights))))
-        for (std, shift), count in zip(self.rows, self.counts, strict=True):
-            total = total + _line(order, heights, std, shift).times(count)
-        return total
+        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        return Line.sum(lines, heights)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return 0: the modulus is periodic."""
         return 0.0
 
+    def lattices(self) -> list[Lattice]:
+        """Return d²/2σ² and d/σ² of each row."""
+        squares = [decimal(std) ** 2 for std, _ in self.rows]
+        return [
+            Lattice(shift**2 / (2 * square), shift / square, count)
+            for (_, shift), square, count in zip(self.rows, squares, self.times, strict=True)
+        ]
+
     @property
     def work(self) -> int:
         """A few numbers a row."""
         return 4 * len(self.rows)
+
+
+def _log_moment(orders: Array, std: float, shift: int) -> Array:
+    return orders * (orders + 1) * (shift / std) ** 2 / 2 + _log_theta_ratio(orders * shift, std)
 
 
 def _log_theta_ratio(u: Array, std: float) -> Array:

@@ -1,49 +1,48 @@
 """Losses of randomized response, which dominates every ε-DP mechanism."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks
+from gaugedp._validate import decimal
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLossOfNumbers, blocks
 
 _SCAN = 10**6  # sines and cosines in a scan of the modulus
 _FEW = 200  # releases, of which no scan can say enough
 
 
-class ResponseLosses(Losses):
+class ResponsePrivacyLoss(PrivacyLossOfNumbers):
     """Rows (ε,): the loss is ε with probability e^ε/(1 + e^ε), else −ε; M(z) = cosh((z + ½)ε)/cosh(ε/2)."""
 
-    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
-        super().__init__(rows, counts)
-        self.epsilon = np.array([row[0] for row in rows], dtype=float)
+    def block_moment(self, orders: Array, numbers: Array) -> Array:
+        """Return log1p of 2·sinh((z + 1)ε/2)·sinh(zε/2)/cosh(ε/2), in which nothing cancels."""
+        growth = orders * numbers
+        log_excess = _log_sinh(growth / 2) + _log_sinh((growth + numbers) / 2) - _log_cosh(numbers / 2) + np.log(2)
+        return np.logaddexp(0.0, log_excess)
 
-    def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log1p of 2·sinh((z + 1)ε/2)·sinh(zε/2)/cosh(ε/2), in which nothing cancels."""
-        total = np.zeros_like(orders)
-        for block in blocks(len(self.epsilon), len(orders)):
-            loss = self.epsilon[block, None]
-            growth = orders * loss
-            log_excess = _log_sinh(growth / 2) + _log_sinh((growth + loss) / 2) - _log_cosh(loss / 2) + np.log(2)
-            total += self.counts[block] @ np.logaddexp(0.0, log_excess)
-        return total
-
-    def line(self, order: float, heights: Array) -> Line:
-        """With A = cosh((c + ½)ε): |M/M(c)|² = 1 − sin²(tε)/A² and the angle has tan((c + ½)ε-th) sinh/cosh·tan(tε)."""
-        total = Line(*np.zeros((3, len(heights))))
-        for block in blocks(len(self.epsilon), len(heights)):
-            total = total + self._block(order, heights, self.epsilon[block, None], self.counts[block])
-        return total
-
-    def _block(self, order: float, heights: Array, loss: Array, counts: Array) -> Line:
-        phase = heights * loss
+    def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
+        """Return the line by |M/M(c)|² = 1 − sin²(tε)/A², A = cosh((c + ½)ε), and tan φ = tanh((c + ½)ε)·tan(tε)."""
+        phase = heights * numbers
         sine = np.sin(phase)
-        lost = (sine / np.cosh(np.minimum((order + 0.5) * loss, 350.0))) ** 2
-        left = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
-        angle = np.arctan2(np.tanh((order + 0.5) * loss) * sine, np.cos(phase))
-        rounding = np.minimum(6 * UNIT * (phase + lost) / left, 2.0)
-        logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(left))
+        lost = (sine / np.cosh(np.minimum((order + 0.5) * numbers, 350.0))) ** 2
+        square = np.maximum(1 - lost, 64 * UNIT * (1 + phase))
+        angle = np.arctan2(np.tanh((order + 0.5) * numbers) * sine, np.cos(phase))
+        rounding = np.minimum(6 * UNIT * (phase + lost) / square, 2.0)
+        logs = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(square))
         return Line(counts @ (logs / 2), counts @ angle, counts @ rounding)
+
+    def atoms(self) -> list[tuple[Array, Array, int]]:
+        """Return ±ε of each row."""
+        falls = [math.exp(-loss) for loss in self.numbers]
+        return [
+            (np.array([loss, -loss]), np.array([1.0, fall]) / (1 + fall), count)
+            for loss, fall, count in zip(self.numbers, falls, self.times, strict=True)
+        ]
+
+    def lattices(self) -> list[Lattice]:
+        """Return −ε and 2ε of each row."""
+        exact = [decimal(row[0]) for row in self.rows]
+        return [Lattice(-loss, 2 * loss, count) for loss, count in zip(exact, self.times, strict=True)]
 
     @property
     def largest(self) -> float:
@@ -55,11 +54,11 @@ class ResponseLosses(Losses):
 
         The maximum over [2·height, 2·until] is taken on a grid, with what the sum can change by between two points.
         """
-        weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.epsilon, 350.0)) ** 2
+        weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
         whole = float(weights.sum())
         if math.isinf(until) or whole < _FEW:
             return 0.0
-        centred = self.epsilon - float(weights @ self.epsilon) / whole
+        centred = self.numbers - float(weights @ self.numbers) / whole
         n_points = max(16, min(4096, _SCAN // len(centred)))
         grid = np.linspace(2 * height, 2 * until, n_points)
         slack = float(weights @ np.abs(centred)) * (grid[1] - grid[0]) / 2

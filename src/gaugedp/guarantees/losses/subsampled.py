@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.guarantees.losses.base import UNIT, Array, Line, Losses, blocks, line_of
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
@@ -14,7 +14,7 @@ _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the 
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
 
 
-class SubsampledLosses(Losses):
+class SubsampledPrivacyLoss(PrivacyLoss):
     """Rows (q, σ, remove): with r(x) = 1 − q + q·e^{(2x−1)/2σ²}, the loss is log r under (1−q)N(0,σ²) + qN(1,σ²).
 
     That is `remove`; the other way, add, it is −log r under N(0, σ²). With Q = N(0, σ²) both have
@@ -25,23 +25,16 @@ class SubsampledLosses(Losses):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, an upper bound where an order exceeds `_largest_order`."""
-        found = [
+        moments = [
             count * np.array([_log_moment(float(order), *row) for order in orders])
             for row, count in zip(self.rows, self.counts, strict=True)
         ]
-        return np.sum(found, axis=0)
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted nodes of the quadrature."""
-        total = Line(*np.zeros((3, len(heights))))
-        for row, count in zip(self.rows, self.counts, strict=True):
-            high = heights > _FLAT / _turn(row[1])
-            flat = heights[~high]
-            loss, tilted = _tilted(order, float(flat.max(initial=0.0)), *row)
-            near, far = tilted_line(loss, tilted, flat, 1e3), _moved_line(order, heights[high], *row)
-            joined = Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
-            total = total + joined.times(count)
-        return total
+        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        return Line.sum(lines, heights)
 
     def rounding(self, order: float) -> float:
         """Return a bound: sums of positive terms, each correct to some hundred units, and the quadrature."""
@@ -71,6 +64,14 @@ class SubsampledLosses(Losses):
         return 300 * len(self.rows)
 
 
+def _line(order: float, heights: Array, rate: float, std: float, remove: bool) -> Line:
+    high = heights > _FLAT / _turn(std)
+    flat = heights[~high]
+    loss, tilted = _tilted(order, float(flat.max(initial=0.0)), rate, std, remove)
+    near, far = tilted_line(loss, tilted, flat, 1e3), _moved_line(order, heights[high], rate, std, remove)
+    return Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
+
+
 def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
     if order > _largest_order(std):
         return _log_bound(order, rate, std, remove)
@@ -97,15 +98,15 @@ def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Arra
     for k in range(3, 18):
         term = term * (power - k + 1) / k * x
         series = series + term
-    rest = log_ratio[~small]
-    falling = np.expm1(-rest)
-    scaled = np.expm1(order * rest) + order * falling if remove else _added(order, rest) - order * falling
-    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + rest) @ scaled)
+    large = log_ratio[~small]
+    falling = np.expm1(-large)
+    scaled = np.expm1(order * large) + order * falling if remove else _added(order, large) - order * falling
+    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + large) @ scaled)
 
 
-def _added(order: float, rest: Array) -> Array:
+def _added(order: float, log_ratio: Array) -> Array:
     """Return e^{−x}·(e^{−order·x} − 1)."""
-    return np.exp(-rest) * np.expm1(-order * rest)
+    return np.exp(-log_ratio) * np.expm1(-order * log_ratio)
 
 
 def _largest_order(std: float) -> float:
@@ -165,8 +166,8 @@ def _tilted(order: float, height: float, rate: float, std: float, remove: bool) 
     log_ratio = _log_ratio(x, rate, std)
     logs = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
     tilted = np.exp(logs - logs.max())
-    kept = tilted > UNIT**2
-    return (log_ratio if remove else -log_ratio)[kept], tilted[kept] / tilted[kept].sum()
+    counts = tilted > UNIT**2
+    return (log_ratio if remove else -log_ratio)[counts], tilted[counts] / tilted[counts].sum()
 
 
 def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:

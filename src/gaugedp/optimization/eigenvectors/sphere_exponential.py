@@ -9,7 +9,7 @@ from gaugedp._validate import one_of
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ExponentialLoss, Guarantee, PureDP, compose
-from gaugedp.guarantees.asked import of_kind
+from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Laplace
 from gaugedp.optimization.eigenvectors.noisy_moments import (
     NEIGHBOURS,

@@ -1,13 +1,13 @@
-"""From a Rényi curve to (ε, δ). The one place where this conversion stands."""
+"""Conversion of a Rényi curve to (ε, δ) (Canonne, Kamath and Steinke 2020, proposition 12)."""
 
 import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.contour import log_chernoff
-from gaugedp.guarantees.losses.base import Array
-from gaugedp.guarantees.rounding import up
+from gaugedp.accountant.contour import log_chernoff
+from gaugedp.accountant.loss import Array
+from gaugedp.accountant.rounding import up
 
 LogMoment = Callable[[Array], Array]  # at c = order − 1: c·D_order
 _RANGE = (-25.0, 45.0)  # of log c

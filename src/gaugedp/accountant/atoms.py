@@ -1,4 +1,4 @@
-"""The profile of finitely many losses, by writing all of them out."""
+"""The exact profile of finitely many losses: all sums of losses are listed."""
 
 import itertools
 import math
@@ -6,21 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.contour import Bracket
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT, Array
-from gaugedp.guarantees.losses.finite import FiniteLosses
-from gaugedp.guarantees.losses.response import ResponseLosses
+from gaugedp.accountant.contour import Bracket, log_of
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.total import Total
 
 _MOST = 2**20  # losses written out
 _LONGEST = 200  # releases of one kind: more lose too many digits
 
 
 @dataclass(frozen=True)
-class WrittenOut:
-    """All `losses`, descending and rounded up, and their `weights`; `lost` bounds relative errors in units.
+class ExplicitDistribution:
+    """The distribution of a sum of finitely many losses.
 
-    No loss is more than `raised` above the true one.
+    `losses` descend and are rounded up, each by at most `raised`. `weights` are their probabilities; `lost` bounds the
+    relative errors in units of rounding.
     """
 
     losses: Array
@@ -33,9 +32,9 @@ class WrittenOut:
         above = int(np.searchsorted(-self.losses, -epsilon))
         weights, losses = self.weights[:above], self.losses[:above]
         delta = float(weights @ -np.expm1(epsilon - losses))
-        moved = (self.largest + epsilon) * float(weights.sum())
-        rounding = UNIT * self.lost * (delta + moved)
-        return Bracket(_log(delta - rounding - self.raised * float(weights.sum())), _log(delta + rounding))
+        shifted = (self.largest + epsilon) * float(weights.sum())
+        rounding = UNIT * self.lost * (delta + shifted)
+        return Bracket(log_of(delta - rounding - self.raised * float(weights.sum())), log_of(delta + rounding))
 
     @property
     def largest(self) -> float:
@@ -43,16 +42,10 @@ class WrittenOut:
         return float(self.losses[0])
 
 
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
-
-
-def written_out(total: Total) -> WrittenOut | None:
+def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     """Return all losses of the total; None where one is not finite, or they are too many."""
-    if not all(isinstance(family, ResponseLosses | FiniteLosses) for family in total.families):
-        return None
-    rows = list(_rows(total))
-    if any(count > _LONGEST for _, _, count in rows):
+    rows = total.atoms()
+    if rows is None or any(count > _LONGEST for _, _, count in rows):
         return None
     sizes = [math.comb(count + len(values) - 1, count) for values, _, count in rows]
     if math.prod(sizes) > _MOST or max(sizes, default=1) > _MOST // 32:
@@ -65,20 +58,8 @@ def written_out(total: Total) -> WrittenOut | None:
     order = np.argsort(-losses, kind="stable")
     releases = sum(count for _, _, count in rows)
     lost = 3.0 * (releases + 2)
-    moved = UNIT * lost / 4 * float(np.abs(losses).max())
-    return WrittenOut(losses[order] + moved, weights[order], lost, 2 * moved)
-
-
-def _rows(total: Total) -> list[tuple[Array, Array, int]]:
-    found: list[tuple[Array, Array, int]] = []
-    for family in total.families:
-        if isinstance(family, ResponseLosses):
-            for loss, count in zip(family.epsilon, family.counts, strict=True):
-                weights = np.array([1.0, math.exp(-loss)]) / (1 + math.exp(-loss))
-                found.append((np.array([loss, -loss]), weights, int(count)))
-        elif isinstance(family, FiniteLosses):
-            found += [(*atoms, int(count)) for atoms, count in zip(family.atoms, family.counts, strict=True)]
-    return found
+    shift = UNIT * lost / 4 * float(np.abs(losses).max())
+    return ExplicitDistribution(losses[order] + shift, weights[order], lost, 2 * shift)
 
 
 def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
@@ -88,14 +69,14 @@ def _repeated(values: Array, weights: Array, count: int) -> tuple[Array, Array]:
     times = np.array(list(_compositions(count, len(values))))
     logs = np.array([_log_ways(row) for row in times.tolist()]) + times @ np.log(np.maximum(weights, 1e-320))
     ways = np.array([_ways(row) for row in times.tolist()])
-    found = ways * np.prod(weights**times, axis=1)
-    return times @ values, np.where(found > 1e-280, found, np.exp(logs) * (1 + 1e-11))
+    probabilities = ways * np.prod(weights**times, axis=1)
+    return times @ values, np.where(probabilities > 1e-280, probabilities, np.exp(logs) * (1 + 1e-11))
 
 
 def _compositions(count: int, n_values: int) -> list[tuple[int, ...]]:
     """Return all ways to write `count` as an ordered sum of `n_values` whole numbers."""
     bars = itertools.combinations(range(count + n_values - 1), n_values - 1)
-    ends = ((-1, *chosen, count + n_values - 1) for chosen in bars)
+    ends = ((-1, *places, count + n_values - 1) for places in bars)
     return [tuple(high - low - 1 for low, high in itertools.pairwise(row)) for row in ends]
 
 
@@ -104,8 +85,8 @@ def _log_ways(times: list[int]) -> float:
 
 
 def _ways(times: list[int]) -> float:
-    ways, left = 1, sum(times)
+    ways, remaining = 1, sum(times)
     for number in times:
-        ways *= math.comb(left, number)
-        left -= number
+        ways *= math.comb(remaining, number)
+        remaining -= number
     return float(ways)

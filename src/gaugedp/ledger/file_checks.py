@@ -1,4 +1,4 @@
-"""Where a ledger file may lie: on a local disk, in a folder and file that this user may write."""
+"""Checks of the path of a ledger file: a local disk, a folder and file that this user may write."""
 
 import os
 import re
@@ -83,11 +83,11 @@ def _points(mounts: str) -> Iterator[tuple[str, str]]:
 
 def _file_system(path: Path, mounts: str) -> str | None:
     """Return the kind of file system of `path`, None where no line of `mounts` holds it."""
-    found, length = None, -1
+    nearest, length = None, -1
     for point, kind in _points(mounts):
         if len(point) >= length and path.is_relative_to(point):
-            found, length = kind, len(point)
-    return found
+            nearest, length = kind, len(point)
+    return nearest
 
 
 def _kind(path: Path) -> int | None:

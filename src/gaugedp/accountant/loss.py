@@ -1,16 +1,17 @@
-"""What the accountant asks of privacy losses: their moments on the real axis and on a vertical line."""
+"""The interface of a privacy loss: moments, values on a vertical line, and exact forms where it has some."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gaugedp._validate import decimal
-from gaugedp.guarantees.rounding import up_decimal
+from gaugedp.accountant.rounding import up_decimal
 
 Array = NDArray[Any]
 UNIT = 2.0**-53
@@ -24,7 +25,7 @@ class Pair(NamedTuple):
     The family speaks of the law of the loss under P given that it is finite.
     """
 
-    family: "type[Losses]"
+    family: "type[PrivacyLoss]"
     row: tuple[Any, ...]
     impossible: Fraction = Fraction(0)
 
@@ -36,15 +37,28 @@ class Line(NamedTuple):
     imaginary: Array
     rounding: Array
 
-    def __add__(self, other: "Line") -> "Line":  # type: ignore[override]
-        return Line(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def __add__(self, line: "Line") -> "Line":  # type: ignore[override]
+        return Line(*(mine + theirs for mine, theirs in zip(self, line, strict=True)))
+
+    @classmethod
+    def sum(cls, lines: "Iterable[Line]", heights: Array) -> "Line":
+        """Return the sum of the lines at `heights`."""
+        return reduce(Line.__add__, lines, cls(*np.zeros((3, len(heights)))))
 
     def times(self, count: Array | float) -> "Line":
         """Return the line of as many independent copies."""
         return Line(self.real * count, self.imaginary * count, self.rounding * count)
 
 
-class Losses(ABC):
+class Lattice(NamedTuple):
+    """Losses of a row: each is `offset` plus a whole number of spans; the row occurs so many `times`."""
+
+    offset: Fraction
+    span: Fraction
+    times: int
+
+
+class PrivacyLoss(ABC):
     """Independent privacy losses of one kind: one row of parameters each, and how often it occurs.
 
     M(z) = E_P[e^{zL}] = exp(z·D_{z+1}(P‖Q)); every sum runs over the rows, each as often as its count.
@@ -81,6 +95,30 @@ class Losses(ABC):
         """Return a bound on the sum of the losses, infinity where there is none."""
         return math.inf
 
+    def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
+        """Return the profile of all rows together where it has a closed form, rounded up."""
+        return None
+
+    def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
+        """Return the inverse of `exact_delta` where it has a closed form, rounded up."""
+        return None
+
+    def atoms(self) -> list[tuple[Array, Array, int]] | None:
+        """Return (values, weights, count) of each row where all losses have finitely many values."""
+        return None
+
+    def lattices(self) -> list[Lattice] | None:
+        """Return the lattice of decimals that each row lies on, where all are known."""
+        return None
+
+    def shifts(self) -> list[tuple[float, int]]:
+        """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
+        return []
+
+    def sampled_normals(self) -> list[tuple[float, float, int]]:
+        """Return (q, σ, count) where losses are log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²)."""
+        return []
+
     def plain_sum(self) -> float:
         """Return the sum of the rows' first numbers in the decimals that they print as, rounded up."""
         return up_decimal(sum((n * decimal(row[0]) for row, n in zip(self.rows, self.times, strict=True)), Fraction(0)))
@@ -89,6 +127,34 @@ class Losses(ABC):
     def work(self) -> int:
         """How many numbers a point of a line needs."""
         return len(self.rows)
+
+
+class PrivacyLossOfNumbers(PrivacyLoss):
+    """Losses whose rows are one number each: sums run over columns of `numbers`, a block of rows at a time."""
+
+    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
+        super().__init__(rows, counts)
+        self.numbers = np.array([row[0] for row in rows], dtype=float)
+
+    @abstractmethod
+    def block_moment(self, orders: Array, numbers: Array) -> Array:
+        """Return log M, of shape (rows, orders)."""
+
+    @abstractmethod
+    def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
+        """Return the line of the rows, each as often as its count."""
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M."""
+        parts = blocks(len(self.numbers), len(orders))
+        moments = [self.counts[part] @ self.block_moment(orders, self.numbers[part, None]) for part in parts]
+        return np.sum(moments, axis=0)
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the sum of the lines."""
+        parts = blocks(len(self.numbers), len(heights))
+        lines = (self.block_line(order, heights, self.numbers[part, None], self.counts[part]) for part in parts)
+        return Line.sum(lines, heights)
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
@@ -110,3 +176,15 @@ def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Li
     angles = np.arctan2(imaginary, 1 + real)
     lost = np.minimum(floor / modulus, 2.0) + 4 * UNIT * np.abs(angles)
     return Line(counts @ logs, counts @ angles, counts @ lost)
+
+
+def gaussian_moment(square: float, orders: Array) -> Array:
+    """Return log M of a Gaussian with μ² = `square`: z(z + 1)·μ²/2."""
+    return orders * (orders + 1) * (square / 2)
+
+
+def gaussian_line(square: float, order: float, heights: Array) -> Line:
+    """Return the line of a Gaussian with μ² = `square`: −t²·μ²/2 and (2c + 1)·t·μ²/2."""
+    real = -(heights**2) * (square / 2)
+    imaginary = (2 * order + 1) * heights * (square / 2)
+    return Line(real, imaginary, 8 * UNIT * (np.abs(real) + imaginary))

@@ -1,4 +1,4 @@
-"""The profile of a few releases of faint noise on samples, with or without finitely many other losses: written out."""
+"""The exact profile of a few releases of faint noise on samples, also beside finitely many other losses."""
 
 import math
 from dataclasses import dataclass
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from gaugedp.guarantees.accountant.atoms import written_out
-from gaugedp.guarantees.accountant.contour import Bracket
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT, Array
-from gaugedp.guarantees.losses.faint import FaintLosses
+from gaugedp.accountant.atoms import explicit_distribution
+from gaugedp.accountant.contour import Bracket
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.total import Total
 
 _MOST = 2**16  # losses written out
 _LONGEST = 200  # releases of one kind
@@ -19,7 +18,10 @@ _FAR, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than th
 
 @dataclass(frozen=True)
 class Blurred:
-    """Losses that are normal with `means` and `variances`, 0 or at least 400; `lost` bounds rounding in units."""
+    """A mixture of normal losses with `means`, `variances` and `log_weights`.
+
+    Each variance is 0 or at least 400; `lost` bounds the rounding in units.
+    """
 
     means: Array
     variances: Array
@@ -29,11 +31,11 @@ class Blurred:
     def log_delta(self, epsilon: float) -> Bracket:
         """Return log δ at `epsilon`: roundings of means move it, others change it by a share."""
         size = abs(epsilon) + float(np.abs(self.means).max())
-        moved = UNIT * self.lost * size
-        if epsilon - moved > self.largest:
+        shift = UNIT * self.lost * size
+        if epsilon - shift > self.largest:
             return Bracket(-math.inf, _NOTHING)
         share = UNIT * (self.lost + 32 * (size + float(self.variances.max())))
-        return Bracket(self._value(epsilon + moved) - share, self._value(epsilon - moved) + share)
+        return Bracket(self._value(epsilon + shift) - share, self._value(epsilon - shift) + share)
 
     @property
     def largest(self) -> float:
@@ -57,11 +59,10 @@ class Blurred:
 
 def blurred(total: Total) -> Blurred | None:
     """Return all losses of the total; None without faint noise, with other kinds, or with too many."""
-    rest = Total([])
-    rest.families = [family for family in total.families if not isinstance(family, FaintLosses)]
-    faint = [family for family in total.families if isinstance(family, FaintLosses)]
-    rows = [(*row, n) for family in faint for row, n in zip(family.rows, family.times, strict=True)]
-    finite = written_out(rest) if rows and all(n <= _LONGEST for *_, n in rows) else None
+    rows = [row for family in total.families for row in family.sampled_normals()]
+    if not rows or any(n > _LONGEST for *_, n in rows):
+        return None
+    finite = explicit_distribution(total.of([family for family in total.families if not family.sampled_normals()]))
     if finite is None or len(finite.losses) * math.prod(n + 1 for *_, n in rows) > _MOST:
         return None
     means, log_weights = finite.losses, np.log(np.maximum(finite.weights, 1e-320))

@@ -1,4 +1,4 @@
-"""What happens to a ledger inside one transaction."""
+"""One transaction of a ledger: reading, binding, reserving and settling."""
 
 import json
 from dataclasses import dataclass
@@ -6,31 +6,31 @@ from dataclasses import dataclass
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
 from gaugedp.guarantees.printed import rounded_left, rounded_up
-from gaugedp.ledger.account import Account, opened_by
-from gaugedp.ledger.chain import ORIGIN, Act, Head, Row, Units, extend, link, units
+from gaugedp.ledger.chain import ORIGIN, Head, LedgerEvent, Row, Units, extend, link, units
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
+from gaugedp.ledger.header import LedgerHeader, opened_by
 from gaugedp.ledger.store import Transaction
 
 _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
 
 @dataclass(frozen=True)
-class Books:
-    """The entries as one transaction sees them; `name` is the ledger's in messages."""
+class LedgerTransaction:
+    """A ledger within one `transaction` of its store; messages call it `name`."""
 
     transaction: Transaction
     name: str
 
-    def account(self) -> Account:
+    def header(self) -> LedgerHeader:
         """Return whose budget it is, as the first entries say."""
         try:
-            opening, *binding = (row.act.request or "" for row in self.transaction.opening())
-            account = opened_by(opening)
+            opening, *binding = (row.event.request or "" for row in self.transaction.opening())
+            header = opened_by(opening)
             for bindings in binding:
-                account = account.bound_by(bindings)
+                header = header.bound_by(bindings)
         except _UNREADABLE:
             raise self._altered() from None
-        return account
+        return header
 
     def spent(self, budget: Budget) -> Units:
         """Return the sum of all charges, as the head says."""
@@ -43,19 +43,19 @@ class Books:
         except _UNREADABLE:
             raise self._altered() from None
 
-    def bind(self, asked: Account) -> None:
-        """Bind what is not bound yet to the table and unit `asked` for; refuse others than the bound ones."""
-        self._bind(self._checked(asked), asked)
+    def bind(self, requested: LedgerHeader) -> None:
+        """Bind what is not bound yet to the table and unit of `requested`; refuse others than the bound ones."""
+        self._bind(self._checked(requested), requested)
 
-    def reserve(self, act: Act, asked: Account, resume: bool) -> Reservation | Stored:
-        """Charge `act`, or return what its key was reserved or settled with; refuse as `Ledger.reserve` says."""
-        account = self._checked(asked)
-        earlier = self.transaction.find("reserve", str(act.key))
+    def reserve(self, event: LedgerEvent, requested: LedgerHeader, resume: bool) -> Reservation | Stored:
+        """Charge `event`, or return what its key was reserved or settled with; refuse as `Ledger.reserve` says."""
+        header = self._checked(requested)
+        earlier = self.transaction.find("reserve", str(event.key))
         if earlier is not None:
-            return self._replay(earlier, act, resume)
-        self._check_fits(Budget(account.budget), act)
-        self._bind(account, asked)
-        return _reservation(self._append(act))
+            return self._replay(earlier, event, resume)
+        self._check_fits(Budget(header.budget), event)
+        self._bind(header, requested)
+        return _reservation(self._append(event))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store `released`; refuse a reservation that is not here, or was settled before."""
@@ -71,57 +71,57 @@ class Books:
                 f"The reservation {reservation.key!r} in {self.name} was settled before.",
                 "Reserve again for another release.",
             )
-        return self._append(Act("settle", reservation.key, released=released)).tip
+        return self._append(LedgerEvent("settle", reservation.key, released=released)).tip
 
-    def _checked(self, asked: Account) -> Account:
-        """Return the account, where it is intact and the one `asked` for."""
+    def _checked(self, requested: LedgerHeader) -> LedgerHeader:
+        """Return the header; refuse an altered ledger, and another budget, table or unit than the `requested` one."""
         self._check_intact()
-        account = self.account()
-        account.check_budget(self.name, asked.budget)
-        account.check(self.name, asked.table, asked.unit)
-        return account
+        header = self.header()
+        header.check_budget(self.name, requested.budget)
+        header.check(self.name, requested.table, requested.unit)
+        return header
 
-    def _replay(self, earlier: Row, act: Act, resume: bool) -> Reservation | Stored:
-        """Return what the `earlier` reservation was settled with, where `act` asks the same again.
+    def _replay(self, earlier: Row, event: LedgerEvent, resume: bool) -> Reservation | Stored:
+        """Return what the `earlier` reservation was settled with, where `event` asks the same again.
 
         Without a settlement, return the reservation itself, to `resume` it: paid once, it can be settled once.
         """
-        if (earlier.act.request, earlier.act.guarantee) != (act.request, act.guarantee):
+        if (earlier.event.request, earlier.event.guarantee) != (event.request, event.guarantee):
             self._check_link(earlier)
-            raise _other_request(earlier.act, self.name)
-        settled = self.transaction.find("settle", str(act.key))
+            raise _other_request(earlier.event, self.name)
+        settled = self.transaction.find("settle", str(event.key))
         if settled is None and resume:
             self._check_link(earlier)
             return _reservation(earlier)
-        if settled is None or settled.act.released is None:
+        if settled is None or settled.event.released is None:
             raise LedgerRefused(
-                f"The key {act.key!r} was reserved in {self.name} at {earlier.time} and has no answer yet.",
+                f"The key {event.key!r} was reserved in {self.name} at {earlier.time} and has no answer yet.",
                 "If that run is still going, wait and ask again under the same key: it will be free. "
                 "If it was killed, the budget is lost: use a new key.",
             )
         self._check_link(earlier)
         self._check_link(settled)
-        return Stored(str(act.key), settled.act.released)
+        return Stored(str(event.key), settled.event.released)
 
-    def _check_fits(self, budget: Budget, act: Act) -> None:
-        spent, charge = self.spent(budget), units(act.charge)
+    def _check_fits(self, budget: Budget, event: LedgerEvent) -> None:
+        spent, charge = self.spent(budget), units(event.charge)
         if not budget.admits(spent, charge):
-            left = rounded_left(budget.in_words(spent)[1], budget.total)
+            remaining = rounded_left(budget.in_words(spent)[1], budget.total)
             raise LedgerRefused(
-                f"This release costs {rounded_up(_words(budget, charge, act))}; "
-                f"{left} of {rounded_up(budget.total)} is left in {self.name}.",
+                f"This release costs {rounded_up(_words(budget, charge, event))}; "
+                f"{remaining} of {rounded_up(budget.total)} is left in {self.name}.",
                 "Ask for a smaller delta, or for none: the epsilon would fit."
                 if budget.accounting == "approx" and budget.admits(spent, (charge[0], 0))
                 else "Ask for less, or use the answers already released.",
             )
 
-    def _bind(self, account: Account, asked: Account) -> None:
-        bound = account.bind(asked.table, asked.unit)
-        if bound != account:
-            self._append(Act("bind", request=bound.bindings()))
+    def _bind(self, header: LedgerHeader, requested: LedgerHeader) -> None:
+        bound = header.bind(requested.table, requested.unit)
+        if bound != header:
+            self._append(LedgerEvent("bind", request=bound.bindings()))
 
-    def _append(self, act: Act) -> Row:
-        row, head = extend(self.transaction.head(), act)
+    def _append(self, event: LedgerEvent) -> Row:
+        row, head = extend(self.transaction.head(), event)
         self.transaction.append(row, head)
         return row
 
@@ -154,18 +154,18 @@ class Books:
 
 
 def _reservation(row: Row) -> Reservation:
-    return Reservation(str(row.act.key), from_dict(json.loads(str(row.act.guarantee))), row.number, row.tip)
+    return Reservation(str(row.event.key), from_dict(json.loads(str(row.event.guarantee))), row.number, row.tip)
 
 
-def _words(budget: Budget, charge: Units, act: Act) -> str:
+def _words(budget: Budget, charge: Units, event: LedgerEvent) -> str:
     """Return the charge in the budget's own kind, or the guarantee where no such number exists (δ ≥ 1)."""
     try:
         return repr(budget.guarantee(charge))
     except (InvalidRequest, OverflowError):
-        return repr(from_dict(json.loads(str(act.guarantee))))
+        return repr(from_dict(json.loads(str(event.guarantee))))
 
 
-def _other_request(earlier: Act, name: str) -> LedgerRefused:
+def _other_request(earlier: LedgerEvent, name: str) -> LedgerRefused:
     """Return the refusal of a key under which something else was asked; questions are public."""
     question = json.loads(earlier.request or "{}").get("query")
     again = f" Or ask for {question!r} as it was asked, at no cost." if question else ""

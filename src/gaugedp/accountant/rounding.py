@@ -1,4 +1,4 @@
-"""Floats that err on a known side."""
+"""Rounding of floats to a stated side."""
 
 import math
 from fractions import Fraction

@@ -9,16 +9,16 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import (
     ZCDP,
     ApproxDP,
-    BestOrder,
     ExponentialLoss,
     FiniteLoss,
     GaussianDP,
     Guarantee,
     PureDP,
+    RenyiBudget,
     RenyiDP,
     SubsampledGaussian,
 )
-from gaugedp.guarantees.asked import chargeable, guarantee_asked
+from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from tests.guarantees.examples import ORDINARY
 
 
@@ -89,7 +89,7 @@ def _keeps(own: Guarantee, asked: Guarantee) -> bool:
             return all(own.renyi(order) <= value for order, value in zip(asked.orders, asked.values, strict=True))
         case ZCDP():
             return all(own.renyi(order) <= asked.renyi(order) * (1 + 1e-9) for order in (1.01, 2.0, 8.0, 64.0))
-        case ApproxDP() | BestOrder():
+        case ApproxDP() | RenyiBudget():
             return own.delta(asked.epsilon_value) <= asked.delta_value * (1 + 1e-9)
     return all(own.delta(point) <= asked.delta(point) * (1 + 1e-9) + 1e-15 for point in POINTS)
 
@@ -118,7 +118,7 @@ FOLLOWS = [
     (GaussianDP(1), PureDP(0.8)),
     (GaussianDP(1), SubsampledGaussian(0.1, 1.01)),
     (RenyiDP([2], [0.5]), PureDP(0.5)),
-    (BestOrder(1, 1e-6), GaussianDP(0.2)),
+    (RenyiBudget(1, 1e-6), GaussianDP(0.2)),
 ]
 NOT = [
     (PureDP(1), ApproxDP(1, 1e-12)),
@@ -136,7 +136,7 @@ NOT = [
     (GaussianDP(9), ApproxDP(0.1, 1e-12)),
     (RenyiDP([2, 8], [1, 1]), ApproxDP(0.1, 1e-12)),
     (RenyiDP([2, 8], [1, 0.1]), PureDP(0.9)),
-    (BestOrder(1, 1e-6), GaussianDP(0.3)),
+    (RenyiBudget(1, 1e-6), GaussianDP(0.3)),
     (PureDP(1) + ZCDP(1), PureDP(0.1)),
 ]
 

@@ -1,4 +1,4 @@
-"""One transaction of this process at a time, and patience while another process holds the ledger."""
+"""The lock that lets this process have one transaction at a time, and waiting for other processes."""
 
 import os
 import threading
@@ -9,12 +9,14 @@ from typing import Any
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger.store import T
 
-turn = threading.RLock()  # `fork` waits for it too, so that no child inherits an open transaction
+process_lock = threading.RLock()  # `fork` waits for it too, so that no child inherits an open transaction
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=turn.acquire, after_in_parent=turn.release, after_in_child=turn.release)
+    os.register_at_fork(
+        before=process_lock.acquire, after_in_parent=process_lock.release, after_in_child=process_lock.release
+    )
 
 
-def patiently(
+def retry_while_locked(
     attempt: Callable[[], T],
     seconds: float,
     failures: type[Exception] | tuple[type[Exception], ...],

@@ -1,4 +1,4 @@
-"""The tight accountant: which of the exact sums, and when the contour."""
+"""The tight accountant: a closed form or exact sum where there is one, else a contour integral."""
 
 import math
 from collections.abc import Callable
@@ -8,26 +8,21 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy
 
-from gaugedp._validate import decimal
-from gaugedp.guarantees.accountant.atoms import written_out
-from gaugedp.guarantees.accountant.blurred import blurred
-from gaugedp.guarantees.accountant.contour import (
+from gaugedp.accountant.atoms import explicit_distribution
+from gaugedp.accountant.blurred import blurred
+from gaugedp.accountant.contour import (
     Bracket,
     Contour,
     Probes,
     log_chernoff,
+    log_of,
     on_a_lattice,
     on_the_line,
 )
-from gaugedp.guarantees.accountant.residues import residues
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
-from gaugedp.guarantees.losses.base import Array, Losses
-from gaugedp.guarantees.losses.finite import FiniteLosses
-from gaugedp.guarantees.losses.gaussian import GaussianLosses
-from gaugedp.guarantees.losses.lattice_gaussian import LatticeGaussianLosses
-from gaugedp.guarantees.losses.response import ResponseLosses
-from gaugedp.guarantees.rounding import LEAST_SURE, up
+from gaugedp.accountant.loss import Array
+from gaugedp.accountant.residues import residues
+from gaugedp.accountant.rounding import LEAST_SURE, up
+from gaugedp.accountant.total import Total
 
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
@@ -36,61 +31,59 @@ _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has lef
 
 
 class Profile(Protocol):
-    """Anything that brackets log δ at an ε."""
+    """A function ε ↦ bounds on log δ."""
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket."""
 
 
-class Found(NamedTuple):
+class Certified(NamedTuple):
     """A certified upper bound and a lower bound on the same number."""
 
     high: float
     low: float
 
 
-def tight_epsilon(total: Total, delta: float) -> Found:
+def tight_epsilon(total: Total, delta: float) -> Certified:
     """Return the bracket of the least ε at `delta` > 0 given that no loss of `total` is infinite."""
-    mu = _gaussian_only(total)
-    if mu is not None:
-        epsilon = gaussian_epsilon(up(mu), delta)
-        return Found(epsilon, max(0.0, epsilon * (1 - 1e-11) - 1e-12))
-    exact = written_out(total) or residues(total) or blurred(total)
+    closed = total.exact_epsilon(delta)
+    if closed is not None:
+        return Certified(closed, max(0.0, closed * (1 - 1e-11) - 1e-12))
+    exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
-    best = Found(start, 0.0)
+    best = Certified(start, 0.0)
     for _ in range(_TRIES):
         contour = _contour(total, order, start, math.log(delta))
-        found = solved(contour, math.log(delta), start)
-        best = Found(min(best.high, found.high), max(best.low, found.low))
-        if contour.padding and found.low > _NARROW * found.high:
+        bracket = solved(contour, math.log(delta), start)
+        best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
+        if contour.padding and bracket.low > _NARROW * bracket.high:
             break
         if contour.padding:  # just beyond the best order moments may explode, and steps must be tiny: stay away
             order /= 2
-        elif found.high - found.low <= 1e-11 * found.high:
+        elif bracket.high - bracket.low <= 1e-11 * bracket.high:
             break
         else:
-            order, start = saddle(total, found.high, order), found.high * (1 + 1e-9)
-    return Found(best.high, min(best.low, best.high))
+            order, start = saddle(total, bracket.high, order), bracket.high * (1 + 1e-9)
+    return Certified(best.high, min(best.low, best.high))
 
 
 def contour_for(total: Total, delta: float) -> Contour | None:
     """Return the contour that `tight_epsilon` would use, None where it uses none, a lattice or padding."""
-    if _gaussian_only(total) is not None or not total.families:
+    if total.exact_epsilon(delta) is not None or not total.families:
         return None
     order, start = _rdp_order(total, math.log(delta))
     contour = _contour(total, order, start, math.log(delta))
     return contour if contour.span is None and not contour.padding else None
 
 
-def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Found:
+def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Certified:
     """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite; `order` spares the search."""
-    mu = _gaussian_only(total)
-    if mu is not None:
-        delta = gaussian_delta(up(mu), epsilon)
-        return Found(delta, delta * (1 - 1e-6))
-    exact = written_out(total) or residues(total) or blurred(total)
+    closed = total.exact_delta(epsilon)
+    if closed is not None:
+        return Certified(closed, closed * (1 - 1e-6))
+    exact = explicit_distribution(total) or residues(total) or blurred(total)
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
     order = saddle(total, epsilon) if order is None else order
@@ -104,24 +97,18 @@ def _refined(total: Total, order: float, epsilon: float, log_delta: float) -> Br
     """Return the bracket after as many tries as a better guess of δ itself needs."""
     for _ in range(3):
         contour = _contour(total, order, epsilon, log_delta)
-        found = contour.log_delta(epsilon)
-        if found.high - found.low < 1e-10 or contour.padding:
+        bracket = contour.log_delta(epsilon)
+        if bracket.high - bracket.low < 1e-10 or contour.padding:
             break
-        log_delta = min(log_delta, found.high) - 5
-    return _without_padding(contour, epsilon, found)
+        log_delta = min(log_delta, bracket.high) - 5
+    return _without_padding(contour, epsilon, bracket)
 
 
-def _exponentials(bracket: Bracket) -> Found:
+def _exponentials(bracket: Bracket) -> Certified:
     high = up(math.exp(min(bracket.high, 0.0)), relative=2.0**-46) if bracket.high > -math.inf else 0.0
     low = math.exp(bracket.low)
     high = max(high, math.ulp(0.0) if bracket.high > -math.inf else 0.0)
-    return Found(min(1.0, high), low if low > LEAST_SURE else 0.0)
-
-
-def _gaussian_only(total: Total) -> float | None:
-    """Return μ where every release is Gaussian."""
-    roots = [family.root for family in total.families if isinstance(family, GaussianLosses)]
-    return math.hypot(*roots) if len(roots) == len(total.families) else None
+    return Certified(min(1.0, high), low if low > LEAST_SURE else 0.0)
 
 
 # -- which contour ---------------------------------------------------------------------------------
@@ -183,40 +170,40 @@ def _argmin(objective: Callable[[Array], Array], largest: float, near: float | N
 def _golden(objective: Callable[[float], float], low: float, high: float) -> float:
     """Return the better of the last points of six golden sections of [low, high]."""
     share = (math.sqrt(5) - 1) / 2
-    left, right = high - share * (high - low), low + share * (high - low)
-    at_left, at_right = objective(left), objective(right)
+    lower, upper = high - share * (high - low), low + share * (high - low)
+    at_lower, at_upper = objective(lower), objective(upper)
     for _ in range(4):
-        if at_left < at_right:
-            high, right, at_right = right, left, at_left
-            left = high - share * (high - low)
-            at_left = objective(left)
+        if at_lower < at_upper:
+            high, upper, at_upper = upper, lower, at_lower
+            lower = high - share * (high - low)
+            at_lower = objective(lower)
         else:
-            low, left, at_left = left, right, at_right
-            right = low + share * (high - low)
-            at_right = objective(right)
-    return left if at_left < at_right else right
+            low, lower, at_lower = lower, upper, at_upper
+            upper = low + share * (high - low)
+            at_upper = objective(upper)
+    return lower if at_lower < at_upper else upper
 
 
 # -- solving for ε ---------------------------------------------------------------------------------
 
 
-def solved(profile: Profile, log_delta: float, start: float) -> Found:
+def solved(profile: Profile, log_delta: float, start: float) -> Certified:
     """Return the bracket of the ε at which the profile meets `log_delta`; `start` is a guess from above."""
 
     def above(epsilon: float) -> float:
         return float(np.clip(profile.log_delta(epsilon).high - log_delta, -50.0, 50.0))
 
     if above(0.0) <= 0:
-        return Found(0.0, 0.0)
+        return Certified(0.0, 0.0)
     gap = 1e-9
     while above(start) > 0:
         start, gap = start * (1 + gap) + 1e-300, 4 * gap
     root = float(scipy.optimize.brentq(above, 0.0, start, xtol=1e-300, rtol=2.0**-50))
     high = _moved(root, 1.0, lambda epsilon: above(epsilon) <= 0)
     if isinstance(profile, Contour) and profile.padding:
-        return Found(high, _low_of_padded(profile, high, log_delta))
+        return Certified(high, _low_of_padded(profile, high, log_delta))
     low = _moved(root, -1.0, lambda epsilon: profile.log_delta(epsilon).low >= log_delta)
-    return Found(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
+    return Certified(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
 
 
 def _moved(root: float, direction: float, holds: Callable[[float], bool], first: float = 2.0**-52) -> float:
@@ -243,13 +230,13 @@ def _low_of_padded(contour: Contour, high: float, log_delta: float) -> float:
     return max(0.0, raised - _spread(contour, log_delta))
 
 
-def _without_padding(contour: Contour, epsilon: float, found: Bracket) -> Bracket:
+def _without_padding(contour: Contour, epsilon: float, bracket: Bracket) -> Bracket:
     if not contour.padding:
-        return found
-    high = min(found.high, 0.0)
+        return bracket
+    high = min(bracket.high, 0.0)
     low = contour.log_delta(epsilon + _spread(contour, high)).low
-    left = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
-    return Bracket(math.log(left) if left > 0 else -math.inf, found.high)
+    delta = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
+    return Bracket(log_of(delta), bracket.high)
 
 
 # -- lattices --------------------------------------------------------------------------------------
@@ -257,30 +244,14 @@ def _without_padding(contour: Contour, epsilon: float, found: Bracket) -> Bracke
 
 def _lattice(total: Total) -> tuple[float, float] | None:
     """Return offset and span of a lattice of decimals on which every sum of losses lies; None without one."""
-    points = [point for family in total.families for point in _lattices(family)]
-    if not points or any(point is None for point in points):
+    lattices = total.lattices()
+    if not lattices:
         return None
-    known = [point for point in points if point is not None]
-    span = known[0][1]
-    for _, other, _ in known[1:]:
-        top = math.gcd(span.numerator * other.denominator, other.numerator * span.denominator)
-        span = Fraction(top, span.denominator * other.denominator)
+    span = lattices[0].span
+    for lattice in lattices[1:]:
+        top = math.gcd(span.numerator * lattice.span.denominator, lattice.span.numerator * span.denominator)
+        span = Fraction(top, span.denominator * lattice.span.denominator)
     if span < Fraction(1, 10**12):
         return None
-    offset = sum((count * place for place, _, count in known), Fraction(0))
+    offset = sum((lattice.times * lattice.offset for lattice in lattices), Fraction(0))
     return float(offset % span), float(span)
-
-
-def _lattices(family: Losses) -> list[tuple[Fraction, Fraction, int] | None]:
-    """Return (offset, span, how often) of each row, None for a row that is on no known lattice."""
-    counts = [int(count) for count in family.counts]
-    if isinstance(family, ResponseLosses):
-        exact = [decimal(row[0]) for row in family.rows]
-        return [(-loss, 2 * loss, count) for loss, count in zip(exact, counts, strict=True)]
-    if isinstance(family, LatticeGaussianLosses):
-        pairs = [(decimal(std), shift) for std, shift in family.rows]
-        return [(shift**2 / (2 * s * s), shift / (s * s), n) for (s, shift), n in zip(pairs, counts, strict=True)]
-    if isinstance(family, FiniteLosses):
-        lattices = [row[0].lattice for row in family.rows]
-        return [None if place is None else (*place, n) for place, n in zip(lattices, counts, strict=True)]
-    return [None]

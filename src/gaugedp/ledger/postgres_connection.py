@@ -1,7 +1,7 @@
-"""The line of a process to a server: one connection, kept between transactions, and made anew where it broke.
+"""The connection of a process to a server, kept between transactions and made again where it broke.
 
-It is used in turn (gaugedp.ledger.turn), so never by two threads, and no fork falls into a transaction. A forked
-process has a line of its own: the socket that it inherits is put out of its reach; the parent's connection goes on.
+The lock of the process (gaugedp.ledger.lock) keeps it to one thread, and forks out of transactions. A forked process
+connects by itself: it cannot reach the socket that it inherits, and the parent's connection goes on.
 """
 
 import os
@@ -15,8 +15,8 @@ from gaugedp._postgres import Address, driver
 T = TypeVar("T")
 
 
-class Line:
-    """A line to the server at `address`; a connection is made in at most about `seconds`."""
+class Connection:
+    """A connection to the server at `address`, made in at most about `seconds` when it is first used."""
 
     def __init__(self, address: Address, seconds: float) -> None:
         self._address, self._seconds = address, seconds

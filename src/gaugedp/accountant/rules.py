@@ -1,23 +1,25 @@
-"""The four rules of composition, and the least of them. The one place where (ε, δ) is read off a guarantee."""
+"""The four rules of composition and their least answer."""
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Literal
 
 from gaugedp._validate import decimal
-from gaugedp.guarantees.accountant.tight import Found, tight_delta, tight_epsilon
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.base import METHODS, Cost, Guarantee, Method
-from gaugedp.guarantees.bound import Bound
-from gaugedp.guarantees.convert import renyi_to_delta, renyi_to_epsilon
-from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
+from gaugedp.accountant.bound import Bound
+from gaugedp.accountant.convert import renyi_to_delta, renyi_to_epsilon
+from gaugedp.accountant.part import Cost, Part
+from gaugedp.accountant.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
+from gaugedp.accountant.tight import Certified, tight_delta, tight_epsilon
+from gaugedp.accountant.total import Total, both_directions
 
+Method = Literal["basic", "advanced", "rdp", "tight"]
+METHODS = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
 _FEW = 32  # different guarantees, up to which each may be asked by itself
 
 
-def least_epsilon(guarantee: Guarantee, delta: float, method: Method | None) -> Bound:
+def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound:
     """Return the ε of the `method`, or the least of all."""
     if delta == 1:
         return Bound(0.0, method or "basic")
@@ -30,7 +32,7 @@ def least_epsilon(guarantee: Guarantee, delta: float, method: Method | None) -> 
     return _least(guarantee, lambda rule: _EPSILONS[rule](guarantee, delta))
 
 
-def least_delta(guarantee: Guarantee, epsilon: float, method: Method | None) -> Bound:
+def least_delta(guarantee: Part, epsilon: float, method: Method | None) -> Bound:
     """Return the δ of the `method`, or the least of all."""
     if _uncountable(guarantee):
         return _basic_delta(guarantee, epsilon)
@@ -41,12 +43,12 @@ def least_delta(guarantee: Guarantee, epsilon: float, method: Method | None) -> 
     return _least(guarantee, lambda rule: _DELTAS[rule](guarantee, epsilon))
 
 
-def _uncountable(guarantee: Guarantee) -> bool:
+def _uncountable(guarantee: Part) -> bool:
     """Whether there are more releases than floats can count: the plain sum is all there is."""
     return any(count > _MOST for _, count in guarantee.components())
 
 
-def _least(guarantee: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
+def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
     exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may say less
@@ -61,35 +63,29 @@ def _least(guarantee: Guarantee, rule: Callable[[Method], Bound]) -> Bound:
 # -- tight -----------------------------------------------------------------------------------------
 
 
-def _totals(guarantee: Guarantee) -> list[Total]:
-    """Return the total in both directions, once where they are the same."""
-    removed = Total(guarantee.components(), remove=True)
-    return [removed] if removed.symmetric else [removed, Total(guarantee.components(), remove=False)]
-
-
-def _tight_epsilon(guarantee: Guarantee, delta: float) -> Bound:
+def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     closed = guarantee.exact_epsilon(delta)
     if closed is not None:
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
-    totals = _totals(guarantee)
+    totals = both_directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
     if delta == 0:
-        most = max(math.inf if total.impossible > 0 else total.largest for total in totals)
-        return Bound(min(guarantee.renyi(math.inf), most), "tight")
-    found = _conditional_epsilon(totals[0], delta)
+        largest = max(math.inf if total.impossible > 0 else total.largest for total in totals)
+        return Bound(min(guarantee.renyi(math.inf), largest), "tight")
+    bracket = _conditional_epsilon(totals[0], delta)
     for total in totals[1:]:
-        if total.impossible > 0 or total.largest > found.high:  # else this direction never needs more
-            found = Found(*map(max, found, _conditional_epsilon(total, delta)))
-    return Bound(found.high, "tight", found.low)
+        if total.impossible > 0 or total.largest > bracket.high:  # else this direction never needs more
+            bracket = Certified(*map(max, bracket, _conditional_epsilon(total, delta)))
+    return Bound(bracket.high, "tight", bracket.low)
 
 
-def _conditional_epsilon(total: Total, delta: float) -> Found:
-    left = _left(total, delta)
-    if left <= 0:
-        return Found(total.largest if left == 0 else math.inf, 0.0)
-    found = tight_epsilon(total, left)
-    return Found(min(found.high, total.largest), found.low)
+def _conditional_epsilon(total: Total, delta: float) -> Certified:
+    spare = _left(total, delta)
+    if spare <= 0:
+        return Certified(total.largest if spare == 0 else math.inf, 0.0)
+    bracket = tight_epsilon(total, spare)
+    return Certified(min(bracket.high, total.largest), bracket.low)
 
 
 def _left(total: Total, delta: float) -> float:
@@ -100,59 +96,53 @@ def _left(total: Total, delta: float) -> float:
     return down(spare / (1 - total.impossible)) if spare >= 0 and total.impossible < 1 else -1.0
 
 
-def _tight_delta(guarantee: Guarantee, epsilon: float) -> Bound:
+def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     closed = guarantee.exact_delta(epsilon)
     if closed is not None:
         largest = guarantee.renyi(math.inf)
         lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
-    totals = _totals(guarantee)
+    totals = both_directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)
-    found = [
-        _with_impossible(total, tight_delta(total, epsilon) if epsilon < total.largest else Found(0.0, 0.0))
+    brackets = [
+        _with_impossible(total, tight_delta(total, epsilon) if epsilon < total.largest else Certified(0.0, 0.0))
         for total in totals
     ]
-    return Bound(max(each.high for each in found), "tight", max(each.low for each in found))
+    return Bound(max(bracket.high for bracket in brackets), "tight", max(bracket.low for bracket in brackets))
 
 
-def _with_impossible(total: Total, found: Found) -> Found:
+def _with_impossible(total: Total, finite: Certified) -> Certified:
     if total.impossible == 0:
-        return found
+        return finite
     chance = above(total.impossible)
-    high, low = (chance + (1 - chance) * number for number in found)
-    return Found(min(1.0, up(high) if found.high > 0 else chance), low * (1 - 1e-12))
+    high, low = (chance + (1 - chance) * number for number in finite)
+    return Certified(min(1.0, up(high) if finite.high > 0 else chance), low * (1 - 1e-12))
 
 
 # -- Rényi -----------------------------------------------------------------------------------------
 
 
-def _curves(guarantee: Guarantee) -> list[Total]:
-    parts = list(guarantee.components())
-    removed = Total(parts, remove=True, curves=True)
-    return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=True)]
+def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
+    bounds = []
+    for total in both_directions(guarantee.components(), curves=True):
+        spare = _left(total, delta)
+        bounds.append(renyi_to_epsilon(total.log_moment_up, spare, total.knots) if spare > 0 else math.inf)
+    return Bound(max(bounds), "rdp")
 
 
-def _rdp_epsilon(guarantee: Guarantee, delta: float) -> Bound:
-    found = []
-    for total in _curves(guarantee):
-        left = _left(total, delta)
-        found.append(renyi_to_epsilon(total.log_moment_up, left, total.knots) if left > 0 else math.inf)
-    return Bound(max(found), "rdp")
-
-
-def _rdp_delta(guarantee: Guarantee, epsilon: float) -> Bound:
-    found = []
-    for total in _curves(guarantee):
+def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
+    bounds = []
+    for total in both_directions(guarantee.components(), curves=True):
         high = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
-        found.append(_with_impossible(total, Found(high, 0.0)).high)
-    return Bound(max(found), "rdp")
+        bounds.append(_with_impossible(total, Certified(high, 0.0)).high)
+    return Bound(max(bounds), "rdp")
 
 
 # -- basic and advanced ----------------------------------------------------------------------------
 
 
-def _split(guarantee: Guarantee) -> tuple[list[tuple[Cost, int]], list[tuple[Guarantee, int]]]:
+def _split(guarantee: Part) -> tuple[list[tuple[Cost, int]], list[tuple[Part, int]]]:
     """Return the parts that are (ε, δ) by themselves, and the others."""
     charged, others = [], []
     for part, count in guarantee.components():
@@ -170,36 +160,38 @@ def _sums(charged: list[tuple[Cost, int]]) -> tuple[Fraction, Fraction]:
     return sum((loss for loss, _ in pairs), Fraction(0)), sum((spent for _, spent in pairs), Fraction(0))
 
 
-def _basic_epsilon(guarantee: Guarantee, delta: float) -> Bound:
+def _basic_epsilon(guarantee: Part, delta: float) -> Bound:
     """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly. Groups: along a chain."""
-    if isinstance(guarantee, Grouped):
-        return Bound(guarantee.chain_epsilon(delta), "basic")
+    chained = guarantee.chain_epsilon(delta)
+    if chained is not None:
+        return Bound(chained, "basic")
     charged, others = _split(guarantee)
     epsilon, spent = _sums(charged)
-    left = down(decimal(delta) - spent)
-    if left < 0 or epsilon > LARGEST or (others and (left == 0 or _uncountable(guarantee))):
+    spare = down(decimal(delta) - spent)
+    if spare < 0 or epsilon > LARGEST or (others and (spare == 0 or _uncountable(guarantee))):
         return Bound(math.inf, "basic")
     if not others:
         return Bound(up_decimal(epsilon), "basic")
-    share = left / sum(count for _, count in others) * (1 - 2.0**-50)
-    rest = math.fsum(count * part.epsilon(share, "tight") for part, count in others)
-    return Bound(up(up_decimal(epsilon) + rest), "basic")
+    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
+    others_epsilon = math.fsum(count * least_epsilon(part, share, "tight") for part, count in others)
+    return Bound(up(up_decimal(epsilon) + others_epsilon), "basic")
 
 
-def _basic_delta(guarantee: Guarantee, epsilon: float) -> Bound:
+def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
     """Σδ where Σε is at most ε; parts that are no (ε, δ) by themselves share the rest evenly. Groups: along a chain."""
-    if isinstance(guarantee, Grouped):
-        return Bound(guarantee.chain_delta(epsilon), "basic")
+    chained = guarantee.chain_delta(epsilon)
+    if chained is not None:
+        return Bound(chained, "basic")
     charged, others = _split(guarantee)
     loss, delta = _sums(charged)
-    left = down(decimal(epsilon) - min(loss, LARGEST))
-    if left < 0 or delta >= 1 or (others and _uncountable(guarantee)):
+    spare = down(decimal(epsilon) - min(loss, LARGEST))
+    if spare < 0 or delta >= 1 or (others and _uncountable(guarantee)):
         return Bound(1.0, "basic")
     if not others:
         return Bound(above(delta), "basic")
-    share = left / sum(count for _, count in others) * (1 - 2.0**-50)
-    rest = math.fsum(count * part.delta(share, "tight") for part, count in others)
-    return Bound(min(1.0, up(up_decimal(delta) + rest)), "basic")
+    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
+    others_delta = math.fsum(count * least_delta(part, share, "tight") for part, count in others)
+    return Bound(min(1.0, up(up_decimal(delta) + others_delta)), "basic")
 
 
 def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
@@ -211,20 +203,20 @@ def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
     return max(drift, least), max(square, least), _sums(charged)[1]
 
 
-def _advanced_epsilon(guarantee: Guarantee, delta: float) -> Bound:
+def _advanced_epsilon(guarantee: Part, delta: float) -> Bound:
     """Σε·tanh(ε/2) + √(2·log(1/δ′)·Σε²) at δ′ = δ − Σδ (docs/theory/composition.md); infinity without such parts."""
     charged, others = _split(guarantee)
     if others:
         return Bound(math.inf, "advanced")
     drift, square, spent = _moments(charged)
-    left = down(decimal(delta) - spent)
-    if left <= 0:
-        return Bound(0.0 if square == 0 and left == 0 else math.inf, "advanced")
-    slack = -math.log(left)
+    spare = down(decimal(delta) - spent)
+    if spare <= 0:
+        return Bound(0.0 if square == 0 and spare == 0 else math.inf, "advanced")
+    slack = -math.log(spare)
     return Bound(up(drift + math.sqrt(2 * slack) * math.sqrt(square)), "advanced")
 
 
-def _advanced_delta(guarantee: Guarantee, epsilon: float) -> Bound:
+def _advanced_delta(guarantee: Part, epsilon: float) -> Bound:
     """exp(−(ε − Σε·tanh(ε/2))²/(2Σε²)) + Σδ."""
     charged, others = _split(guarantee)
     if others:
@@ -240,13 +232,13 @@ def _advanced_delta(guarantee: Guarantee, epsilon: float) -> Bound:
     return Bound(min(1.0, up(max(math.exp(-exponent * (1 - 1e-13)), math.ulp(0.0)) + spent)), "advanced")
 
 
-_EPSILONS: dict[Method, Callable[[Guarantee, float], Bound]] = {
+_EPSILONS: dict[Method, Callable[[Part, float], Bound]] = {
     "basic": _basic_epsilon,
     "advanced": _advanced_epsilon,
     "rdp": _rdp_epsilon,
     "tight": _tight_epsilon,
 }
-_DELTAS: dict[Method, Callable[[Guarantee, float], Bound]] = {
+_DELTAS: dict[Method, Callable[[Part, float], Bound]] = {
     "basic": _basic_delta,
     "advanced": _advanced_delta,
     "rdp": _rdp_delta,

@@ -1,7 +1,7 @@
-"""The profile of a few Laplace losses, with or without finitely many others: a sum of residues in exact decimals.
+"""The exact profile of a few Laplace losses, also beside finitely many others, by residues in exact decimals.
 
-With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n, so for
-x = location − ε > 0 each contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. The proof is in
+With n Laplace losses the moment is a sum of exponentials times (z + 1)^j·z^{n−j}/(2z + 1)^n. Let x = location − ε. For
+x > 0 each term contributes its residues at 0, −1 and, of order n, −½; for x ≤ 0 nothing. The proof is in
 docs/theory/accountant.md.
 """
 
@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.atoms import WrittenOut, written_out
-from gaugedp.guarantees.accountant.contour import Bracket
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT
-from gaugedp.guarantees.losses.laplace import LaplaceLosses
+from gaugedp.accountant.atoms import ExplicitDistribution, explicit_distribution
+from gaugedp.accountant.contour import Bracket
+from gaugedp.accountant.loss import UNIT
+from gaugedp.accountant.total import Total
 
 _MOST = 45_000  # terms times the order of the pole
 _SPARE = 22  # digits that the answer keeps
@@ -25,10 +24,10 @@ _SPARE = 22  # digits that the answer keeps
 
 @dataclass
 class Residues:
-    """Laplace losses `shifts` (distance, how often) beside the `finite` ones."""
+    """The sum of Laplace losses, `shifts` = [(distance, count), …], and a `finite` distribution."""
 
     shifts: list[tuple[float, int]]
-    finite: WrittenOut
+    finite: ExplicitDistribution
     digits: int = 0
     _terms: dict[int, list[tuple[Decimal, Decimal, int]]] = field(default_factory=dict)
     _series: dict[int, list[list[Decimal]]] = field(default_factory=dict)
@@ -45,8 +44,8 @@ class Residues:
 
     def log_delta(self, epsilon: float) -> Bracket:
         """Return log δ at `epsilon`; its low end further on, by what roundings may have moved the losses upwards."""
-        moved = UNIT * (16 * self.largest + self.finite.lost * float(np.abs(self.finite.losses).max()))
-        high, low = self._value(epsilon), self._value(epsilon + moved, uncertain=-math.inf)
+        shift = UNIT * (16 * self.largest + self.finite.lost * float(np.abs(self.finite.losses).max()))
+        high, low = self._value(epsilon), self._value(epsilon + shift, uncertain=-math.inf)
         lost = UNIT * (8 + 2 * self.finite.lost) * (1 + abs(low) if low > -math.inf else 1.0)
         return Bracket(low - lost, high + lost)
 
@@ -94,11 +93,11 @@ class Residues:
             n, half = self.n_laplace, Decimal("0.5")
             scales = [1 / Decimal(math.factorial(n - 1 - m)) / 2**n for m in range(n)]
             series = _product(_powers(half, -1, n), _powers(-half, n - 1, n))
-            found = []
+            coefficients = []
             for _ in range(n + 1):
-                found.append([a * scale for a, scale in zip(series, scales, strict=True)])
+                coefficients.append([a * scale for a, scale in zip(series, scales, strict=True)])
                 series = _turned(series)
-            self._series[digits] = found
+            self._series[digits] = coefficients
         return self._series[digits]
 
     def _located(self, digits: int) -> list[tuple[Decimal, Decimal, int]]:
@@ -117,47 +116,46 @@ class Residues:
 def _joined(
     terms: dict[tuple[Decimal, int], Decimal], shift: Decimal, count: int
 ) -> dict[tuple[Decimal, int], Decimal]:
-    found: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
+    joined: dict[tuple[Decimal, int], Decimal] = defaultdict(Decimal)
     for (place, j), weight in terms.items():
         for ups in range(count + 1):
             down = count - ups
             share = math.comb(count, ups) * (-down * shift).exp()
-            found[place + (ups - down) * shift, j + ups] += weight * share
-    return found
+            joined[place + (ups - down) * shift, j + ups] += weight * share
+    return joined
 
 
 def _powers(base: Decimal, exponent: int, n: int) -> list[Decimal]:
     """Return the first n coefficients of (w + base)^exponent, the exponent being −1 or more."""
-    found = [base**exponent]
+    coefficients = [base**exponent]
     for m in range(1, n):
-        found.append(found[-1] * (exponent - m + 1) / (m * base))
-    return found
+        coefficients.append(coefficients[-1] * (exponent - m + 1) / (m * base))
+    return coefficients
 
 
-def _product(one: list[Decimal], other: list[Decimal]) -> list[Decimal]:
-    return [sum((one[i] * other[m - i] for i in range(m + 1)), Decimal(0)) for m in range(len(one))]
+def _product(left_series: list[Decimal], right_series: list[Decimal]) -> list[Decimal]:
+    return [
+        sum((left_series[i] * right_series[m - i] for i in range(m + 1)), Decimal(0)) for m in range(len(left_series))
+    ]
 
 
 def _turned(series: list[Decimal]) -> list[Decimal]:
     """Return the series times (w + ½)/(w − ½) = −(1 + 2w)/(1 − 2w)."""
-    found: list[Decimal] = []
+    turned: list[Decimal] = []
     for m, a in enumerate(series):
-        before = 2 * (series[m - 1] + found[m - 1] * -1) if m else Decimal(0)
-        found.append(-a - before)
-    return found
+        before = 2 * (series[m - 1] + turned[m - 1] * -1) if m else Decimal(0)
+        turned.append(-a - before)
+    return turned
 
 
 def residues(total: Total) -> Residues | None:
     """Return the residues of a few Laplace and finite losses; None for other kinds, or too many."""
-    laplace = [family for family in total.families if isinstance(family, LaplaceLosses)]
-    rest = Total([])
-    rest.families = [family for family in total.families if not isinstance(family, LaplaceLosses)]
-    n_laplace = sum(float(family.counts.sum()) for family in laplace)
-    kinds = [int(count) for family in laplace for count in family.counts]
-    if not laplace or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
+    shifts = [shift for family in total.families for shift in family.shifts()]
+    kinds = [count for _, count in shifts]
+    n_laplace = sum(kinds)
+    if not shifts or math.prod(count + 1 for count in kinds[:40]) * (n_laplace + 1) > _MOST:
         return None
-    finite = written_out(rest)
+    finite = explicit_distribution(total.of([family for family in total.families if not family.shifts()]))
     if finite is None or len(finite.losses) * math.prod(count + 1 for count in kinds) * (n_laplace + 1) > _MOST:
         return None
-    shifts = [(float(s), int(n)) for family in laplace for s, n in zip(family.shift, family.counts, strict=True)]
     return Residues(shifts, finite)

@@ -7,7 +7,7 @@ import pytest
 
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import PureDP
-from gaugedp.ledger import Ledger, place
+from gaugedp.ledger import Ledger, file_checks
 from tests.ledger.kit import refused
 
 MOUNTS = r"""sysfs /sys sysfs rw 0 0
@@ -38,34 +38,34 @@ short
     ],
 )
 def test_the_nearest_and_latest_mount_counts(path: str, kind: str | None) -> None:
-    assert place.network_kind(Path(path), MOUNTS) == kind
+    assert file_checks.network_kind(Path(path), MOUNTS) == kind
 
 
 @pytest.mark.parametrize(
     "kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "sshfs", "fuse.s3fs", "ceph", "fuse.ceph-fuse"]
 )
 def test_network_kinds(kind: str) -> None:
-    assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") == kind.removeprefix("fuse.")
+    assert file_checks.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") == kind.removeprefix("fuse.")
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs", "apfs", "fuseblk", "fuse.ntfs"])
 def test_local_kinds(kind: str) -> None:
-    assert place.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") is None
+    assert file_checks.network_kind(Path("/x/y"), f"a / {kind} rw 0 0") is None
 
 
 def test_nothing_is_mounted() -> None:
-    assert place.network_kind(Path("/x/y"), "") is None
+    assert file_checks.network_kind(Path("/x/y"), "") is None
 
 
 def test_a_network_folder_is_refused(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Ledger.open(path, PureDP(1))
     mounts = tmp_path / "mounts"
     mounts.write_text(f"server:/x {path.parent} nfs4 rw 0 0\n")
-    monkeypatch.setattr(place, "_MOUNTS", mounts)
+    monkeypatch.setattr(file_checks, "_MOUNTS", mounts)
     for at in (path, path.with_name("new.ledger")):
         with refused("network file system (nfs4)", "local disk", path=path):
             Ledger.open(at, PureDP(1))
-    monkeypatch.setattr(place, "_MOUNTS", tmp_path / "absent")
+    monkeypatch.setattr(file_checks, "_MOUNTS", tmp_path / "absent")
     assert Ledger.open(path).budget == PureDP(1)
 
 

@@ -1,9 +1,9 @@
-"""From the numbers a person gives to the guarantee they ask for."""
+"""The guarantee that ε, δ, ρ or μ name, and what a ledger may charge for it."""
 
 from functools import lru_cache
 from typing import TypeVar
 
-from gaugedp._validate import is_finite, positive
+from gaugedp._validate import decimal, is_finite, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -18,13 +18,13 @@ def guarantee_asked(
     epsilon: float | None = None, delta: float | None = None, rho: float | None = None, mu: float | None = None
 ) -> Guarantee:
     """Return PureDP for `epsilon` (`delta` 0 or none), ApproxDP for both, ZCDP for `rho`, GaussianDP for `mu`."""
-    given = {"epsilon": epsilon, "rho": rho, "mu": mu}
-    named = [name for name, value in given.items() if value is not None]
+    numbers = {"epsilon": epsilon, "rho": rho, "mu": mu}
+    named = [name for name, value in numbers.items() if value is not None]
     if len(named) != 1 or (delta is not None and epsilon is None):
         raise InvalidRequest(
             "The guarantee is not clear.", "Give epsilon, or epsilon and delta, or rho, or mu; one of them."
         )
-    positive(**{named[0]: given[named[0]]})
+    positive(**{named[0]: numbers[named[0]]})
     if rho is not None:
         return ZCDP(rho)
     if mu is not None:
@@ -44,19 +44,19 @@ def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
     raise InvalidRequest(f"{purpose} cannot guarantee {guarantee!r}.", f"Give {names}.")
 
 
-def chargeable(own: Guarantee, asked: Guarantee) -> list[Guarantee]:
-    """Return what a ledger may charge for a mechanism of guarantee `own` that keeps `asked`, in order of preference.
+def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:
+    """Return what a ledger may charge for a mechanism that has `guarantee` and keeps `target`, in order of preference.
 
-    Its own guarantee comes first; last where its plain sum exceeds the (ε, δ) asked for. Refused where `asked` does not
-    follow from `own`: whatever is charged bounds what the mechanism tells.
+    The mechanism's guarantee comes first; last where its plain sum exceeds the (ε, δ) of `target`. InvalidRequest where
+    `target` does not follow from it: whatever is charged bounds the loss of the mechanism.
     """
-    if not _follows(asked, own):
-        raise InvalidRequest(f"{own!r} does not imply {asked!r}.", "Take the plan as it was made.")
-    plain, wanted = own.cost("approx"), asked.cost("approx")
-    is_dearer = isinstance(asked, ApproxDP) and plain is not None and wanted is not None and plain[0] > wanted[0]
-    return [asked, own] if is_dearer else [own, asked]
+    if not _follows(target, guarantee):
+        raise InvalidRequest(f"{guarantee!r} does not imply {target!r}.", "Take the plan as it was made.")
+    cost = guarantee.cost("approx")
+    is_dearer = isinstance(target, ApproxDP) and cost is not None and cost[0] > decimal(target.epsilon_value)
+    return [target, guarantee] if is_dearer else [guarantee, target]
 
 
 @lru_cache(maxsize=64)  # the tight profile of many parts takes a second, and a plan is charged after it was looked at
-def _follows(asked: Guarantee, own: Guarantee) -> bool:
-    return asked.follows_from(own)
+def _follows(target: Guarantee, premise: Guarantee) -> bool:
+    return target.follows_from(premise)

@@ -1,4 +1,4 @@
-"""Whose budget it is: the total, the table and the unit a ledger speaks of."""
+"""The header of a ledger: its budget, table and unit."""
 
 import json
 from dataclasses import dataclass, replace
@@ -7,19 +7,19 @@ from os import urandom
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, from_dict
-from gaugedp.ledger.chain import Act, canonical, units_text
+from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 
 @dataclass(frozen=True)
-class Account:
-    """A `budget` for what is told about one `unit` of one `table`; table and unit are None until bound."""
+class LedgerHeader:
+    """The `budget` of a ledger, and the `table` and `unit` that it accounts for; both are None until bound."""
 
     budget: Guarantee
     table: str | None = None
     unit: PrivacyUnit | None = None
 
-    def bind(self, table: str | None, unit: PrivacyUnit | None) -> "Account":
-        """Return the account with what is not yet bound taken from `table` and `unit`."""
+    def bind(self, table: str | None, unit: PrivacyUnit | None) -> "LedgerHeader":
+        """Return the header with what is not yet bound taken from `table` and `unit`."""
         return replace(self, table=self.table or table, unit=self.unit or unit)
 
     def check(self, name: str, table: str | None, unit: PrivacyUnit | None) -> None:
@@ -46,34 +46,38 @@ class Account:
         """Return the table and the unit as the text of a "bind" entry."""
         return canonical({"table": self.table, "unit": None if self.unit is None else self.unit.to_dict()})
 
-    def bound_by(self, bindings: str) -> "Account":
-        """Return the account after a "bind" entry with this text."""
+    def bound_by(self, bindings: str) -> "LedgerHeader":
+        """Return the header after a "bind" entry with this text."""
         facts = json.loads(bindings)
         return replace(
             self, table=facts["table"], unit=None if facts["unit"] is None else PrivacyUnit.of(facts["unit"])
         )
 
 
-def _other_unit(own: PrivacyUnit | None, asked: PrivacyUnit | None) -> str:
+def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
     """Return what to do about a request for another unit; that for other rows of the same one is often meant."""
-    if own is None or asked is None or (own.column, own.neighbours) != (asked.column, asked.neighbours):
+    if (
+        bound is None
+        or requested is None
+        or (bound.column, bound.neighbours) != (requested.column, requested.neighbours)
+    ):
         return "Ask with the ledger's own unit."
     return (
-        f"Ask with the ledger's own unit: max_rows is fixed with the ledger, here at {own.max_rows}. To count persons "
-        "too, ask for a column that marks one row of each person, or open another ledger: two budgets add up."
+        f"Ask with the ledger's own unit: max_rows is fixed with the ledger, here at {bound.max_rows}. To count "
+        "persons too, ask for a column that marks one row of each person, or open another ledger: two budgets add up."
     )
 
 
-def opened_by(opening: str) -> Account:
-    """Return the account after an "open" entry with this text."""
-    return Account(from_dict(json.loads(opening)["budget"]))
+def opened_by(opening: str) -> LedgerHeader:
+    """Return the header after an "open" entry with this text."""
+    return LedgerHeader(from_dict(json.loads(opening)["budget"]))
 
 
-def opening_act(budget: Guarantee) -> Act:
+def opening_event(budget: Guarantee) -> LedgerEvent:
     """Return the first entry of a new ledger; no two ledgers begin alike. Refuse what is not a budget."""
     nothing = Budget(budget).nothing
     facts = {"budget": budget.to_dict(), "format": 1, "id": urandom(16).hex()}
-    return Act("open", charge=units_text(nothing), request=canonical(facts))
+    return LedgerEvent("open", charge=units_text(nothing), request=canonical(facts))
 
 
 def check_names(table: object, unit: object) -> None:

@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from gaugedp.guarantees.accountant.total import Total
-from gaugedp.guarantees.losses.base import UNIT, Array
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.total import Total
 
 _PROBES = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)  # orders beyond c, for the Chernoff bounds
 _PRECISION = 37.0  # what is cut off or folded in is below e^−37 of the answer
@@ -21,7 +21,7 @@ _PRECISION = 37.0  # what is cut off or folded in is below e^−37 of the answer
 
 @dataclass(frozen=True)
 class Bracket:
-    """log δ at one ε: the truth lies between `low` (−∞ where nothing is known) and `high`."""
+    """Bounds on log δ at one ε: low ≤ log δ ≤ high. `low` is −∞ where nothing is certified."""
 
     low: float
     high: float
@@ -29,10 +29,10 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Contour:
-    """Nodes c + ijh and all that the sums over them need, for any ε.
+    """Nodes c + ijh of the integral and the integrand at them, for any ε.
 
-    `span` is None on the whole line, where the values hold 1/(z(z + 1)) too; else the losses lie on `offset` + integers
-    times `span`, the line is one period, and nothing is cut off.
+    On the whole line `span` is None, and the values include 1/(z(z + 1)). Otherwise the losses are `offset` plus
+    integers times `span`, and the line is one period, without a cut.
     """
 
     order: float
@@ -51,8 +51,8 @@ class Contour:
         """Return the bracket of log δ at `epsilon`; its high end is never above the Chernoff bound at the axis."""
         if self.span is None:
             return self._bracket(epsilon)
-        moved = 4 * UNIT * (epsilon + abs(self.offset) + self.span)  # δ may vanish at a point of the lattice
-        return Bracket(self._bracket(epsilon + moved).low, self._bracket(max(0.0, epsilon - moved)).high)
+        shift = 4 * UNIT * (epsilon + abs(self.offset) + self.span)  # δ may vanish at a point of the lattice
+        return Bracket(self._bracket(epsilon + shift).low, self._bracket(max(0.0, epsilon - shift)).high)
 
     def _bracket(self, epsilon: float) -> Bracket:
         log_size, ratio, lost = self._sum(epsilon)
@@ -60,7 +60,7 @@ class Contour:
         high = ratio + lost + cut
         low = ratio - lost - cut - math.exp(min(700.0, self._log_folded(epsilon) - log_size))
         chernoff = self.probes.at_axis + float(self.rounding[0]) - self.order * epsilon
-        return Bracket(_log(low) + log_size, min(math.log(high) + log_size if high > 0 else math.inf, chernoff))
+        return Bracket(log_of(low) + log_size, min(math.log(high) + log_size if high > 0 else math.inf, chernoff))
 
     def plus(self, more: Total) -> "Contour":
         """Return the contour with the losses of `more` added at the nodes there are; not on a lattice."""
@@ -95,9 +95,9 @@ class Contour:
         """Return log and angle of span·Σ (1 − e^{−x})·e^{−zx} over the distances x from ε to the lattice beyond it."""
         first = span * (math.floor((epsilon - self.offset) / span) + 1) + self.offset - epsilon
         z = self.order + 1j * self.heights
-        found = np.exp(-z * first) / -np.expm1(-z * span)
-        found -= np.exp(-(1 + z) * first) / -np.expm1(-(1 + z) * span)
-        return np.log(np.maximum(np.abs(found) * span, 1e-300)), np.angle(found)
+        kernel = np.exp(-z * first) / -np.expm1(-z * span)
+        kernel -= np.exp(-(1 + z) * first) / -np.expm1(-(1 + z) * span)
+        return np.log(np.maximum(np.abs(kernel) * span, 1e-300)), np.angle(kernel)
 
     def _log_folded(self, epsilon: float) -> float:
         """Return log of a bound on what the trapezoid rule adds: replicas from below, at most 1, and from above."""
@@ -120,10 +120,10 @@ class Probes:
 
     def plus(self, more: Total, order: float) -> "Probes":
         """Return the bounds with the losses of `more` added."""
-        found = copy(self)
-        found.at_axis = self.at_axis + float(more.log_moment(np.array([order]))[0])
-        found._bounds = self._bounds + more.log_moment(self.orders)
-        return found
+        probes = copy(self)
+        probes.at_axis = self.at_axis + float(more.log_moment(np.array([order]))[0])
+        probes._bounds = self._bounds + more.log_moment(self.orders)
+        return probes
 
     def log_chernoff(self, epsilon: float) -> Array:
         """Return the bound at each order."""
@@ -140,7 +140,8 @@ def log_chernoff(orders: Array) -> Array:
     return -np.log1p(orders) - orders * np.log1p(1 / orders)
 
 
-def _log(value: float) -> float:
+def log_of(value: float) -> float:
+    """Return log of `value`, −∞ where it is not above 0."""
     return math.log(value) if value > 0 else -math.inf
 
 

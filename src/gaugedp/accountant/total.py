@@ -1,0 +1,157 @@
+"""The sum of all privacy losses of a composition."""
+
+import math
+from collections.abc import Iterable, Sequence
+from copy import copy
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from gaugedp._validate import decimal
+from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, gaussian_line, gaussian_moment
+from gaugedp.accountant.part import Part
+from gaugedp.accountant.rounding import up_decimal
+
+T = TypeVar("T")
+_MOST_BITS = 2**12  # of a probability that is kept exactly
+
+
+class Total:
+    """The sum of the privacy losses of `parts`, for removals of a unit (`remove`) or additions.
+
+    `families` hold the dominating pairs, `others` the guarantees with a Rényi curve only. `impossible` is the
+    probability of an infinite loss, exact or rounded up; all other members are conditional on finite losses. `padding`
+    is μ² of a fictitious Gaussian release, which can only raise δ. With `curves`, families hold only pairs whose Rényi
+    curve is that of their guarantee.
+    """
+
+    def __init__(self, parts: Iterable[tuple[Part, int]], remove: bool = True, curves: bool = False) -> None:
+        rows: dict[type[PrivacyLoss], dict[tuple[object, ...], int]] = {}
+        infinite: list[tuple[Fraction, int]] = []
+        self.others: list[tuple[Part, int]] = []
+        for part, count in parts:
+            pair = part.dominating_pair(remove)
+            if pair is None or (curves and not part.pair_has_curve):
+                self.others.append((part, count))
+                continue
+            kind = rows.setdefault(pair.family, {})
+            kind[pair.row] = kind.get(pair.row, 0) + count
+            if pair.impossible:
+                infinite.append((pair.impossible, count))
+        self.families = [family(list(counts), list(counts.values())) for family, counts in rows.items()]
+        self.impossible = _any_of(infinite)
+        self.padding = 0.0
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions are the same."""
+        return all(family.symmetric for family in self.families)
+
+    @property
+    def largest_order(self) -> float:
+        """Return the largest order a contour may use."""
+        return min((family.largest_order for family in self.families), default=1.0)
+
+    @property
+    def largest(self) -> float:
+        """Return a bound on the sum of the finite losses of the families, above which δ is 0."""
+        sizes = [family.largest for family in self.families]
+        return up_decimal(sum(map(decimal, sizes), Fraction(0))) if all(map(math.isfinite, sizes)) else math.inf
+
+    @property
+    def knots(self) -> list[float]:
+        """Return orders minus 1 at which the curves of the others bend."""
+        return [order - 1 for part, _ in self.others for order in part.knots() if 1 < order < math.inf]
+
+    @property
+    def work(self) -> int:
+        """How many numbers a point of a line needs."""
+        return sum(family.work for family in self.families)
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return log M of the families and the padding at each of the real `orders`."""
+        moments = [family.log_moment(orders) for family in self.families]
+        return np.sum([*moments, gaussian_moment(self.padding, orders)], axis=0)
+
+    def log_moment_up(self, orders: Array) -> Array:
+        """Return an upper bound on log M of everything, families and others, with the rounding added."""
+        rounding = [[family.rounding(float(order)) for family in self.families] for order in orders]
+        curves = [
+            math.fsum(count * part.renyi(1 + float(order)) * float(order) for part, count in self.others)
+            for order in orders
+        ]
+        return self.log_moment(orders) + np.sum(np.array(rounding).reshape(len(orders), -1), axis=1) + np.array(curves)
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line of the families and the padding."""
+        total = gaussian_line(self.padding, order, heights)
+        for family in self.families:
+            total = total + family.line(order, heights)
+        return total
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
+        """Return a bound on log |M(c + it)/M(c)| for every t from `height` to `until`."""
+        tails = math.fsum(family.log_tail(order, height, until) for family in self.families)
+        return tails - height * height * self.padding / 2
+
+    def rounding(self, order: float) -> float:
+        """Return a bound on the error of `log_moment` at `order`."""
+        padding = 64 * UNIT * order * (order + 1) * self.padding / 2
+        n_sums = len(self.families) + (self.padding > 0)
+        return math.fsum(family.rounding(order) for family in self.families) + padding + 4 * UNIT * n_sums
+
+    def padded(self, square: float) -> "Total":
+        """Return the total with a `padding` of μ² = `square`."""
+        total = copy(self)
+        total.padding = square
+        return total
+
+    def of(self, families: Sequence[PrivacyLoss]) -> "Total":
+        """Return the total of these families alone."""
+        total = copy(self)
+        total.families = list(families)
+        return total
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return δ in closed form where there is one family and it has one."""
+        return self.families[0].exact_delta(epsilon) if len(self.families) == 1 else None
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return ε in closed form where there is one family and it has one."""
+        return self.families[0].exact_epsilon(delta) if len(self.families) == 1 else None
+
+    def atoms(self) -> list[tuple[Array, Array, int]] | None:
+        """Return (values, weights, count) of all rows; None where losses are not finitely many."""
+        return _joined([family.atoms() for family in self.families])
+
+    def lattices(self) -> list[Lattice] | None:
+        """Return the lattice of each row; None where one has none that is known."""
+        return _joined([family.lattices() for family in self.families])
+
+
+def both_directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:
+    """Return the total for removals and that for additions; one where they are the same."""
+    parts = list(parts)
+    removed = Total(parts, remove=True, curves=curves)
+    return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=curves)]
+
+
+def _joined(lists: list[list[T] | None]) -> list[T] | None:
+    """Return all entries of the lists; None where one is None."""
+    joined: list[T] = []
+    for entries in lists:
+        if entries is None:
+            return None
+        joined += entries
+    return joined
+
+
+def _any_of(chances: list[tuple[Fraction, int]]) -> Fraction:
+    """Return 1 − Π (1 − p)^n over the (p, n): exactly where it has few digits, else rounded up."""
+    if any(chance == 1 for chance, _ in chances):
+        return Fraction(1)
+    if sum(count * chance.denominator.bit_length() for chance, count in chances) <= _MOST_BITS:
+        return 1 - math.prod(((1 - chance) ** count for chance, count in chances), start=Fraction(1))
+    log_possible = math.fsum(count * math.log1p(-float(chance)) for chance, count in chances)
+    return Fraction(min(1.0, -math.expm1(log_possible) * (1 + 2.0**-48)))

@@ -1,1 +1,0 @@
-"""From guarantees to (ε, δ): the rules, and the tight accountant."""

@@ -1,0 +1,40 @@
+"""Guarantees with the curves of another guarantee."""
+
+from abc import abstractmethod
+
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost, Part
+from gaugedp.guarantees.base import Guarantee
+
+
+class SameAs(Part):
+    """Answers curves, costs and groups by an `equivalent` guarantee."""
+
+    @property
+    @abstractmethod
+    def equivalent(self) -> Guarantee:
+        """The guarantee that answers."""
+
+    def renyi(self, order: float) -> float:
+        """Return the Rényi curve of `equivalent`."""
+        return self.equivalent.renyi(order)
+
+    def dominating_pair(self, remove: bool) -> Pair | None:
+        """Return the pair of `equivalent`."""
+        return self.equivalent.dominating_pair(remove)
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the profile of `equivalent`."""
+        return self.equivalent.exact_delta(epsilon)
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return the inverse of the profile of `equivalent`."""
+        return self.equivalent.exact_epsilon(delta)
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return the cost of `equivalent`."""
+        return self.equivalent.cost(accounting)
+
+    def group(self, size: int) -> Guarantee:
+        """Return what `equivalent` says to a group."""
+        return self.equivalent.group(size)
