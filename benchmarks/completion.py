@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 import gaugedp as gd
-from gaugedp.estimators.completion import MatrixCompletion
+from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.completion import Completion, Terms
 from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.ratings import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.completion import Completion, Terms
+from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
 
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "completion.md"
 DELTA, ROUNDS, MAX_ROWS = 1e-6, 5, 4

@@ -25,7 +25,7 @@ from sklearn.datasets import load_digits
 import gaugedp as gd
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.eigen_oja import Oja
+from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.samplers.bingham import Bingham
 
 try:

@@ -20,7 +20,7 @@ from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.spectraplex import Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import RankOne, TraceProblem, TraceScale
 
 DOCS = Path(__file__).parents[1] / "docs"
 EPSILON, DELTA = 1.0, 1e-6
@@ -88,11 +88,11 @@ def fitted(name: str, rows: np.ndarray, target: np.ndarray) -> np.ndarray:
 def printed(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
     """2η(2L₁ + L₀) for the sensitivity of an increment, not 2ηL₀."""
     designs = RankOne.of(rows * (1 - 2.0**-40))
-    scale = TraceScale(designs.region, len(rows), 1.0, designs.swing)
+    scale = TraceScale(designs.region, len(rows), 1.0, designs.prediction_range)
     guarantee = gd.GaussianDP(gaussian_mu(EPSILON, DELTA))
     method = StochasticFrankWolfe.calibrate(guarantee, scale, "toeplitz", 3.0)
-    task = TraceTask(designs, target, lambda predictions, goal: predictions - goal)
-    return method.solve(task, gd.entropy.system_rng())
+    problem = TraceProblem(designs, target, lambda predictions, goal: predictions - goal)
+    return method.solve(problem, gd.entropy.system_rng())
 
 
 def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 
 from gaugedp import estimators
 from gaugedp.estimators.columns import by_name
-from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.fit_release import FitRelease
 from tests.estimators.test_seeds import MODELS
 
 pandas = pytest.importorskip("pandas")

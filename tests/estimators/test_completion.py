@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from gaugedp.estimators.completion import MatrixCompletion
-from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.fit_release import FitRelease
+from gaugedp.estimators.matrix_completion import MatrixCompletion
 from tests.estimators.kit import check_refused
 
 LOUD = {"epsilon": 1e4, "delta": 0.1, "random_state": 1}

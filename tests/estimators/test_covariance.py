@@ -14,9 +14,9 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils import estimator_checks
 
 from gaugedp.estimators.covariance import LowRankCovariance
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.pca import PCA
-from gaugedp.estimators.record import FitRelease
-from gaugedp.optimization.eigen import NoisyMoments, without_noise
+from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, without_noise
 from tests.estimators.test_pca import EXPECTED, ROWS, SKIPPED, spiked
 
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])

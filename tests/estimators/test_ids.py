@@ -10,8 +10,8 @@ import pytest
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-from gaugedp.estimators.completion import MatrixCompletion
 from gaugedp.estimators.ids import Ids, key, read_columns, read_ids, same_ids
+from gaugedp.estimators.matrix_completion import MatrixCompletion
 
 FIRST = [
     *(1, 7.0, 0.5, -3, None, float("nan"), float("inf"), "zzz", "7", "7.0", "", " ", "nan", 2**53, 2**60, 10**400),

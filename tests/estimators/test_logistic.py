@@ -17,11 +17,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from gaugedp.entropy import research_rng
 from gaugedp.estimators import linear_model
-from gaugedp.estimators.design import Centre, Design, read_scaling
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.labels import codes_of, read_classes, read_labels
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.row_scaling import Centre, ScaledRows, read_scaling
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian
@@ -94,7 +94,7 @@ def test_designs_stay_in_the_ball_and_coefficients_come_back() -> None:
     scaling = read_scaling(Reading(3), 2.0)
     rows = RNG.standard_normal((50, 3)) * np.where(np.arange(50) < 25, 0.5, 3.0)[:, None]
     rows[3] = np.nan
-    design = Design(scaling, np.array([0.3, -0.2, 0.1]), 0.8, 0.2)
+    design = ScaledRows(scaling, np.array([0.3, -0.2, 0.1]), 0.8, 0.2)
     known = np.arange(50) != 7
     made = design.rows(rows, known)
     assert np.linalg.norm(made, axis=1).max() == pytest.approx(1, abs=1e-12)
@@ -154,10 +154,10 @@ def test_gradient_steps_and_centre_share_mu(monkeypatch: pytest.MonkeyPatch) -> 
         linear_model.NoisyDescent, "calibrate", lambda *given: seen.append(given[0]) or calibrate(*given)
     )
     model = clone(MODEL).set_params(solver="gradient").fit(ROWS, LABELS)
-    side = Centre.plan(gd.ApproxDP(1.0, 1e-6), 4, 3000, True).side
-    assert 0 < side < model.guarantee_.mu
-    assert math.hypot(seen[0].mu, side) == pytest.approx(model.guarantee_.mu, rel=1e-9)
-    assert math.hypot(seen[0].mu, side) <= model.guarantee_.mu
+    mu_side = Centre.plan(gd.ApproxDP(1.0, 1e-6), 4, 3000, True).mu_side
+    assert 0 < mu_side < model.guarantee_.mu
+    assert math.hypot(seen[0].mu, mu_side) == pytest.approx(model.guarantee_.mu, rel=1e-9)
+    assert math.hypot(seen[0].mu, mu_side) <= model.guarantee_.mu
 
 
 @pytest.mark.parametrize(("neighbours", "n"), [("replace", 2000), ("add_remove", 1200)])
@@ -186,7 +186,7 @@ def test_the_mean_alone_moves_within_its_ball(replaced: bool) -> None:
     assert centre.alone
     assert centre.noise.body.radius(2) == pytest.approx(2 if replaced else 1, rel=1e-5)
     assert centre.noise.body.radius(2) >= (2 if replaced else 1)
-    assert centre.side == pytest.approx(math.sqrt(0.1) * gaussian_mu(0.1, 1e-5))
+    assert centre.mu_side == pytest.approx(math.sqrt(0.1) * gaussian_mu(0.1, 1e-5))
     assert Centre.of_mean(gd.PureDP(1.0), 10, 2000, replaced).noise is None
     assert Centre.of_mean(gd.ApproxDP(0.1, 1e-5), 10, 100, replaced).noise is None, "noise would hide the ball"
 
@@ -359,7 +359,7 @@ def test_it_is_paid_for_before_the_rows_are_looked_at(monkeypatch: pytest.Monkey
     assert ledger.spent.epsilon(1e-6) <= 1
     assert FitRelease.from_json(model.release_.to_json()).estimator == "LogisticRegression"
     before, spent = len(ledger.entries()), []
-    monkeypatch.setattr(Design, "rows", lambda *_: spent.append(len(ledger.entries())) or 1 / 0)
+    monkeypatch.setattr(ScaledRows, "rows", lambda *_: spent.append(len(ledger.entries())) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         clone(MODEL).set_params(epsilon=0.2, ledger=ledger).fit(ROWS, LABELS)
     assert spent[0] > before
@@ -395,7 +395,7 @@ def test_where_the_number_of_rows_is_private_only_its_release_is_used(monkeypatc
         calibrate = kind.calibrate
         keep = lambda *given, calibrate=calibrate: made.append(given) or calibrate(*given)  # noqa: E731
         monkeypatch.setattr(kind, "calibrate", keep)
-    monkeypatch.setattr(linear_model.Count, "draw", lambda *_: 123.0)
+    monkeypatch.setattr(linear_model.NoisyRowCount, "draw", lambda *_: 123.0)
     for solver in ("objective", "gradient"):
         for n in (50, 3000):
             model = clone(MODEL).set_params(solver=solver, neighbours="add_remove", fit_intercept=False)

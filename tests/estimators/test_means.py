@@ -16,9 +16,9 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import Mean, SparseMean, TooFewRows, sub_gaussian_bounds
-from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.fit_release import FitRelease
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import ball_steps, box_steps, into_ball, into_box
-from gaugedp.estimators.size import Count
 from gaugedp.estimators.truncation import PrivateRange
 
 NORMAL = np.random.default_rng(1).standard_normal((400, 5))
@@ -373,8 +373,8 @@ def test_the_ledger_is_not_told_how_many_rows_there_are(model) -> None:
 @example(1.0, 0.05)
 def test_shares_never_add_up_to_more(epsilon: float, largest: float | None) -> None:
     for asked in (gd.PureDP(epsilon), gd.ApproxDP(epsilon, 1e-6)):
-        count = Count(asked, "add_remove", largest)
+        count = NoisyRowCount(asked, "add_remove", largest)
         assert count.mechanism.guarantee.epsilon_value <= (largest or math.inf)
-        rest = count.rest.epsilon_value
+        rest = count.remaining.epsilon_value
         assert decimal(count.mechanism.guarantee.epsilon_value) + decimal(rest) <= decimal(epsilon)
         assert rest >= (epsilon - min(0.1 * epsilon, largest or math.inf)) * (1 - 1e-10)

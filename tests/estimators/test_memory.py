@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from gaugedp.estimators.design import Design, read_scaling
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame
+from gaugedp.estimators.row_scaling import ScaledRows, read_scaling
 
 
 @pytest.mark.parametrize("box", [None, (np.full(40, -3.0), np.full(40, 3.0))])
@@ -25,7 +25,7 @@ def test_a_regression_adds_one_copy_of_its_rows(box: tuple[np.ndarray, np.ndarra
 
 def test_a_classifier_adds_one_copy_of_its_rows() -> None:
     rows = np.random.default_rng(1).standard_normal((400_000, 40))
-    design = Design(read_scaling(Reading(40), 5.0), np.zeros(40), 1.0, 0.2)
+    design = ScaledRows(read_scaling(Reading(40), 5.0), np.zeros(40), 1.0, 0.2)
     tracemalloc.start()
     made = design.rows(rows, np.full(len(rows), True))
     peak = tracemalloc.get_traced_memory()[1]

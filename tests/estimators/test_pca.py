@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 from gaugedp.estimators import spectral
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.pca import PCA, TopEigenvector
-from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.spectral import Frame
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 

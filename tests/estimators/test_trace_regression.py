@@ -110,7 +110,7 @@ def test_the_fit_spends_what_is_asked(solver: str, neighbours: str) -> None:
     model = clone(MODEL).set_params(solver=solver, neighbours=neighbours).fit(ROWS, TARGET)
     assert (0.99 if neighbours == "replace" else 0.95) < model.guarantee_.epsilon(1e-6) <= 1
     assert model.release_.guarantee == model.guarantee_
-    assert gd.estimators.record.FitRelease.from_json(model.release_.to_json()).guarantee == model.guarantee_
+    assert gd.estimators.fit_release.FitRelease.from_json(model.release_.to_json()).guarantee == model.guarantee_
     assert model.release_.exactness == ("idealized" if solver == "stochastic" else "exact")
     factor = 2 if neighbours == "replace" else 1
     if solver == "stochastic":

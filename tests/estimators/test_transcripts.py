@@ -11,8 +11,8 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
-from gaugedp.estimators.completion import MatrixCompletion
 from gaugedp.estimators.covariance import LowRankCovariance
+from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -88,7 +88,7 @@ def test_pure_pca(neighbours: str) -> None:
     """
     d, n, epsilon = 120, 600, 10.0
     share = 0.9 if neighbours == "add_remove" else 1.0
-    rest = spectral._centre(gd.PureDP(share * epsilon), d, n, neighbours).rest.epsilon_value
+    rest = spectral._centre(gd.PureDP(share * epsilon), d, n, neighbours).remaining.epsilon_value
     model = PCA(1, epsilon, row_norm=1.0, neighbours=neighbours)
     run = fits(model, "components_", "explained_variance_", "mean_")
     check(run, far(neighbours, d, n), {"epsilon": epsilon - 0.95 * rest}, 85, 0.9)

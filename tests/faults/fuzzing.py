@@ -26,7 +26,7 @@ import numpy as np
 
 import gaugedp as gd
 from gaugedp.errors import GaugedpError
-from gaugedp.estimators.record import FitRelease
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.ledger import Reservation
 
 SECONDS = 5.0

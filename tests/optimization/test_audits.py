@@ -215,7 +215,7 @@ def strengthened(made: ObjectivePerturbation, times: int) -> tuple[ObjectivePert
     if isinstance(made.guarantee, gd.PureDP):
         spent = pure_epsilon(made.problem, strength, made.noise) + made.output.guarantee.epsilon_value
         return replace(made, strength=strength), gd.PureDP(spent)
-    beside = replace(made.problem, side=made.output.guarantee.mu)
+    beside = replace(made.problem, mu_side=made.output.guarantee.mu)
     return replace(made, strength=strength), gd.ApproxDP(1.0, profile(beside, strength, made.noise, 1.0))
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.guarantees import GaussianDP
-from gaugedp.optimization.completion import Completion, Terms, item_sums, spread_sum, user_sums
-from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors, orthonormal
-from gaugedp.optimization.ratings import BITS, Completed, Ratings, Spread
-from gaugedp.optimization.shrinkage import Groups, gain
+from gaugedp.optimization.ratings.completion import Completion, Terms, item_sums, spread_sum, user_sums
+from gaugedp.optimization.ratings.group_means import Groups, gain
+from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors, orthonormal
+from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
 
 SHAPE = (6, 5)
 APPROX, PURE = gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)
@@ -344,7 +344,8 @@ def test_no_unit_moves_the_spread_further_than_the_noise_knows(most: float, unit
     pairs = [*moves(rng, unit, replaced)] + ([(alike, apart if replaced else [])] if unit == "user" else [])
     many = [(place % 2, place % 5, 1.0) for place in range(800)]
     pairs += [([*many, (0, 0, -1.0)], [*many, (1, 0, 1.0)] if replaced else many)] if unit == "rating" else []
-    moved = [abs(spread_sum(table(a), model, terms.most) - spread_sum(table(b), model, terms.most)) for a, b in pairs]
+    weight = terms.user_weight
+    moved = [abs(spread_sum(table(a), model, weight) - spread_sum(table(b), model, weight)) for a, b in pairs]
     bound = terms.spread_noise.body.radius(1 if terms.is_pure else 2)
     assert 0.99 * bound <= max(moved) <= bound
 

@@ -10,10 +10,17 @@ import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization import eigen
-from gaugedp.optimization.eigen import NoisyMoments, longest, moved_frobenius, products, second_moments, squares
-from gaugedp.optimization.eigen_exponential import SphereExponential
-from gaugedp.optimization.eigen_oja import Oja, printed_oja
+from gaugedp.optimization.eigenvectors import noisy_moments
+from gaugedp.optimization.eigenvectors.noisy_moments import (
+    NoisyMoments,
+    longest,
+    moved_frobenius,
+    products,
+    second_moments,
+    squares,
+)
+from gaugedp.optimization.eigenvectors.oja import Oja, printed_oja
+from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.samplers import bingham
 from gaugedp.samplers.bingham import Bingham
 
@@ -86,11 +93,11 @@ def test_sums_are_whole_steps_and_the_same_in_any_order(monkeypatch: pytest.Monk
     rows, frame = unit_rows(1000, 7), np.linalg.qr(RNG.standard_normal((7, 3)))[0]
     order = RNG.permutation(1000)
     whole = [second_moments(rows), products(rows, frame), squares(rows, frame)]
-    monkeypatch.setattr(eigen, "_BLOCK", 70)
+    monkeypatch.setattr(noisy_moments, "_BLOCK", 70)
     shuffled = [second_moments(rows[order]), products(rows[order], frame), squares(rows[order], frame)]
     for one, other in zip(whole, shuffled, strict=True):
         assert (one == other).all()
-        assert (one * 4.0**eigen.BITS == np.rint(one * 4.0**eigen.BITS)).all()
+        assert (one * 4.0**noisy_moments.BITS == np.rint(one * 4.0**noisy_moments.BITS)).all()
     assert whole[0] == pytest.approx(rows.T @ rows, abs=0.1)
     assert whole[1] == pytest.approx(rows.T @ rows @ frame, abs=0.1)
     assert whole[2] == pytest.approx(((rows @ frame) ** 2).sum(axis=0), abs=0.1)
@@ -174,17 +181,17 @@ def circle_losses(beta: float, one: np.ndarray, other: np.ndarray) -> np.ndarray
 def test_losses_of_directions_keep_epsilon_and_reach_it(neighbours: str, background: int) -> None:
     epsilon = 2.0
     pure = SphereExponential.calibrate((2, 1), gd.PureDP(epsilon), neighbours)
-    assert pure.each.epsilon_value == pytest.approx(0.95 * epsilon, rel=1e-9)
+    assert pure.per_direction.epsilon_value == pytest.approx(0.95 * epsilon, rel=1e-9)
     rest = np.repeat([[1.0, 0.0]], background, axis=0)
     other = np.array([[0.0, 1.0]]) if neighbours == "replace" else np.empty((0, 2))
     one = np.vstack([rest, [[1.0, 0.0]]])
     losses = circle_losses(pure.beta, one, np.vstack([rest, other]))
-    assert np.abs(losses).max() <= pure.each.epsilon_value
-    assert np.ptp(losses) <= pure.each.epsilon_value
+    assert np.abs(losses).max() <= pure.per_direction.epsilon_value
+    assert np.ptp(losses) <= pure.per_direction.epsilon_value
     if background == 400:  # where the law is concentrated the guarantee is attained, and a tenth more breaks it
-        assert np.abs(losses).max() > 0.98 * pure.each.epsilon_value
+        assert np.abs(losses).max() > 0.98 * pure.per_direction.epsilon_value
         wrong = circle_losses(1.1 * pure.beta, one, np.vstack([rest, other]))
-        assert np.abs(wrong).max() > pure.each.epsilon_value
+        assert np.abs(wrong).max() > pure.per_direction.epsilon_value
 
 
 def sides(size: int, epsilon: float, key: int) -> list[np.ndarray]:
@@ -262,7 +269,7 @@ def test_values_are_corrected_for_what_noise_adds() -> None:
             noise = rng.standard_normal((d, d)) * math.sqrt(2)
             values = np.linalg.eigvalsh(truth + (noise + noise.T) / 2)[::-1]
             noisy.append(values[0])
-            right.append(eigen.without_noise(values, 1.0)[0])
+            right.append(noisy_moments.without_noise(values, 1.0)[0])
         assert np.mean(right) == pytest.approx(strength, rel=0.01)
         assert np.mean(noisy) > strength * 1.02
 

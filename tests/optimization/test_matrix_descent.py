@@ -10,7 +10,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
-from gaugedp.optimization.trace_designs import BITS, Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import BITS, Full, RankOne, TraceProblem, TraceScale
 
 RNG = np.random.default_rng(1)
 KINDS = [MatrixDescent, MatrixFrankWolfe]
@@ -31,7 +31,7 @@ def squared(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def scale_of(made, n: float, replaced: bool = True) -> TraceScale:
-    return TraceScale(made.region, n, 1.0, made.swing, replaced)
+    return TraceScale(made.region, n, 1.0, made.prediction_range, replaced)
 
 
 # -- sums ----------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def test_predictions_and_sums_are_those_of_the_definition(kind: str) -> None:
     low, high = made.span
     assert (predictions >= low).all()
     assert (predictions <= high).all()
-    gradient = TraceTask(made, target, squared).gradient(point)
+    gradient = TraceProblem(made, target, squared).gradient(point)
     slopes = np.clip(predictions - target, -1, 1)
     exact = np.einsum("n,nij->ij", slopes, matrices)
     assert gradient == pytest.approx(exact, abs=500 * 2.0**-BITS)
@@ -60,8 +60,8 @@ def test_sums_do_not_depend_on_the_order_of_rows_nor_predictions_on_other_rows(k
     made, target, order = designs(kind, 3000), RNG.uniform(0, 1, 3000), RNG.permutation(3000)
     point = made.region.projection(made.region.matrix_of(RNG.standard_normal(made.region.n_coordinates)))
     mixed = type(made)(made.rows[order], *([(3, 4)] if kind == "full" else []))
-    found = TraceTask(made, target, squared).gradient(point)
-    assert (TraceTask(mixed, target[order], squared).gradient(point) == found).all()
+    found = TraceProblem(made, target, squared).gradient(point)
+    assert (TraceProblem(mixed, target[order], squared).gradient(point) == found).all()
     alone = [
         type(made)(made.rows[i : i + 1], *([(3, 4)] if kind == "full" else [])).predictions(point)[0] for i in range(50)
     ]
@@ -81,7 +81,7 @@ def test_one_row_moves_a_sum_within_the_ball_and_up_to_its_edge(kind: str, repla
     def total(row: np.ndarray, sign: float) -> np.ndarray:
         rows = type(made)(np.vstack([common.rows, row]), *([(3, 4)] if kind == "full" else []))
         target = np.append(np.full(5, 0.3), np.full(len(row), -sign))
-        return descent.region.coordinates(TraceTask(rows, target, squared).gradient(point))
+        return descent.region.coordinates(TraceProblem(rows, target, squared).gradient(point))
 
     sums = [total(made.rows[i : i + 1], sign) for i in range(60) for sign in (-1.0, 1.0)]
     others = sums if replaced else [total(made.rows[:0], 1.0)]
@@ -154,7 +154,7 @@ def test_without_noise_the_matrix_is_found(kind, shape: str, guarantee) -> None:
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     target = made.predictions(truth)
     method = kind.calibrate(guarantee, scale_of(made, 3000))
-    found = method.solve(TraceTask(made, target, squared), 3000, research_rng(1))
+    found = method.solve(TraceProblem(made, target, squared), 3000, research_rng(1))
     assert np.linalg.norm(found, "nuc") <= 1 + 1e-9
     assert np.linalg.norm(found - truth) < 0.1
 

@@ -143,30 +143,30 @@ def test_gaussian_releases_beside_cost_noise() -> None:
     asked = gd.ApproxDP(1.0, 1e-6)
     mu = gaussian_mu(1.0, 1e-6)
     alone = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0), asked, 8).noise
-    beside = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, side=mu / 2), asked, 8).noise
+    beside = ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=mu / 2), asked, 8).noise
     assert beside / alone == pytest.approx(math.sqrt(0.99 / 0.74), rel=0.01)
     with pytest.raises(InvalidRequest, match="No noise"):
-        ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, side=1.1 * mu), asked, 8)
+        ObjectivePerturbation.calibrate(Problem(CappedLogistic(1.0), 5, 5.0, mu_side=1.1 * mu), asked, 8)
 
 
-@pytest.mark.parametrize("side", [0.0, 0.05])
+@pytest.mark.parametrize("mu_side", [0.0, 0.05])
 @pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)
-def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, side: float) -> None:
+def test_the_noise_of_the_output_is_charged_with_that_of_the_objective(loss, mu_side: float) -> None:
     """Two points within `distance` of w are 2·distance apart, of noise σ: 2·distance/σ-GDP beside w and the rest.
 
     All together keep δ, and next to nothing of it is left: without the output, or with a third of its μ² more, they
     would not.
     """
-    made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0, True, side), gd.ApproxDP(1.0, 1e-6), 300)
+    made = ObjectivePerturbation.calibrate(Problem(loss, 4, 5.0, True, mu_side), gd.ApproxDP(1.0, 1e-6), 300)
     output = 2 * made.distance / math.sqrt(made.output.variances.min())
     assert 0 < output <= 0.1 * gaussian_mu(1.0, 1e-6) * (1 + 1e-9)
 
     def delta(beside: float) -> float:
         return profile(Problem(loss, 4, 5.0, True, beside), made.strength, made.noise, 1.0)
 
-    assert 0.999e-6 < delta(math.hypot(side, output)) <= 1e-6
-    assert delta(side) < 0.99e-6
-    assert delta(math.hypot(side, 1.15 * output)) > 1e-6
+    assert 0.999e-6 < delta(math.hypot(mu_side, output)) <= 1e-6
+    assert delta(mu_side) < 0.99e-6
+    assert delta(math.hypot(mu_side, 1.15 * output)) > 1e-6
 
 
 @pytest.mark.parametrize("loss", [CappedLogistic(0.8), SmoothHinge(0.5), Softmax(3), Logistic()], ids=repr)

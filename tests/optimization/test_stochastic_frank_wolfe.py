@@ -16,7 +16,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe, _moved
 from gaugedp.optimization.streams import NOISES
-from gaugedp.optimization.trace_designs import Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES, Running, oracle
 from tests.optimization.test_matrix_descent import squared, unit_rows
 from tests.optimization.test_streams import decays, noise_map
@@ -24,13 +24,13 @@ from tests.optimization.test_streams import decays, noise_map
 # -- the whole stream, by brute force ---------------------------------------------------------------------
 
 
-def increments(model: StochasticFrankWolfe, task: TraceTask, history: list[np.ndarray]) -> list[np.ndarray]:
+def increments(model: StochasticFrankWolfe, problem: TraceProblem, history: list[np.ndarray]) -> list[np.ndarray]:
     """What the row of a task of one row adds to D_0, or to g_t: by the step that it stands at."""
     here, found = np.arange(1), []
     for t, point in enumerate(history):
         points = (point, history[t - 1]) if t else (point,)
-        places, weights = model._weights(task, here, points)
-        found.append(model.region.coordinates(task.designs.combine(places, weights)))
+        places, weights = model._weights(problem, here, points)
+        found.append(model.region.coordinates(problem.designs.combine(places, weights)))
     return found
 
 
@@ -73,7 +73,7 @@ def true_mu(model: StochasticFrankWolfe, made, slope, replaced: bool) -> float:
             for target in (-1.0, 0.0, 0.25, 0.5, 0.75, 1.0):
                 if isinstance(made, RankOne) and target < 0:
                     continue
-                for t, part in enumerate(increments(model, TraceTask(one, np.array([target]), slope), history)):
+                for t, part in enumerate(increments(model, TraceProblem(one, np.array([target]), slope), history)):
                     added[t].append(part)
         for length, parts in zip(lengths, added, strict=True):
             others = parts if replaced else [np.zeros_like(parts[0])]
@@ -101,7 +101,7 @@ def test_the_whole_stream_keeps_its_guarantee_and_would_not_with_less_noise(name
     made = corners(kind)
     half = squared_half if kind == "full" else squared
     chosen, growth = {"squared": (half, 1.0), "steep": (steep, None), "linear": (linear, 1.0)}[slope]
-    scale = TraceScale(made.region, 12, 4.0 if slope == "steep" else 1.0, made.swing, replaced)
+    scale = TraceScale(made.region, 12, 4.0 if slope == "steep" else 1.0, made.prediction_range, replaced)
     model = Named(StochasticFrankWolfe.calibrate(gd.GaussianDP(0.5), scale, name, growth), name)
     found = true_mu(model, made, chosen, replaced)
     assert found <= 0.5
@@ -130,11 +130,11 @@ def test_weights_are_cut_to_the_bound_for_any_slope() -> None:
     """A slope that jumps breaks every smoothness; the weight of a row stays within η·growth."""
     made = RankOne.of(np.ones((1, 1)))
     model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(made.region, 50, 1.0, 1.0), growth=1.0)
-    task = TraceTask(made, np.array([0.5]), lambda p, y: np.where(p > y, 5.0, -5.0))
+    problem = TraceProblem(made, np.array([0.5]), lambda p, y: np.where(p > y, 5.0, -5.0))
     low, high = np.array([[0.4]]), np.array([[0.6]])
     for points in ((low, high), (high, low), (high, high)):
-        assert abs(model._weights(task, np.arange(1), points)[1][0]) <= model.schedule.rate
-    assert model._weights(task, np.arange(1), (high,))[1][0] == 1 / model.schedule.first
+        assert abs(model._weights(problem, np.arange(1), points)[1][0]) <= model.schedule.rate
+    assert model._weights(problem, np.arange(1), (high,))[1][0] == 1 / model.schedule.first
 
 
 def test_the_squared_loss_needs_a_third_of_the_printed_sensitivity() -> None:
@@ -169,15 +169,15 @@ def test_many_rows_share_slots_and_move_less_each() -> None:
     assert sorted(order) == list(range(105))
     assert np.diff(starts).tolist() == [54] + [6] * 8 + [3]
     made = RankOne.of(np.ones((105, 1)))
-    task, scale = TraceTask(made, np.full(105, 0.4), squared), TraceScale(made.region, 105, 1.0, 1.0)
+    problem, scale = TraceProblem(made, np.full(105, 0.4), squared), TraceScale(made.region, 105, 1.0, 1.0)
     one = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e9), scale, "toeplitz", 1.0)
     moved = _moved(schedule, 1.0, 2.0)
     assert moved == pytest.approx((2 / 54, 2 * math.log(18) / 18 / 6), rel=1e-6)
     running = Running(one.region, 10, 1 - schedule.rate, moved)
     model = StochasticFrankWolfe(schedule, 1.0, True, oracle("toeplitz", one.guarantee, running))
-    weights = [model._weights(task, np.array([0]), (np.eye(1),) * count)[1][0] for count in (1, 2)]
+    weights = [model._weights(problem, np.array([0]), (np.eye(1),) * count)[1][0] for count in (1, 2)]
     assert weights == pytest.approx([0.6 / 54, 0.6 * schedule.rate / 6])
-    assert model.solve(task, research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
+    assert model.solve(problem, research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
 
 
 def test_a_row_more_leaves_the_others_in_their_slots() -> None:
@@ -204,16 +204,18 @@ def test_without_noise_the_matrix_is_found(name: str, kind: str) -> None:
     rng = np.random.default_rng(7)
     made = RankOne.of(unit_rows(4000, 4, rng)) if kind == "rank one" else Full.of(unit_rows(4000, 12, rng), (3, 4))
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
-    task = TraceTask(made, made.predictions(truth), lambda p, y: (p - y) / 2)
+    problem = TraceProblem(made, made.predictions(truth), lambda p, y: (p - y) / 2)
     guarantee = gd.PureDP(1e9) if name == "exponential" else gd.GaussianDP(1e7)
-    model = StochasticFrankWolfe.calibrate(guarantee, TraceScale(made.region, 4000, 1.0, made.swing), name, 1.0)
-    assert np.linalg.norm(model.solve(task, research_rng(1)) - truth) < 0.1
+    model = StochasticFrankWolfe.calibrate(
+        guarantee, TraceScale(made.region, 4000, 1.0, made.prediction_range), name, 1.0
+    )
+    assert np.linalg.norm(model.solve(problem, research_rng(1)) - truth) < 0.1
 
 
 def test_the_recursion_is_the_printed_one() -> None:
     """Algorithm 2, step by step, with hardly any noise: the same points."""
     made, target = RankOne.of(unit_rows(30, 3)), np.linspace(0, 1, 30)
-    task = TraceTask(made, target, squared)
+    problem = TraceProblem(made, target, squared)
     model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e12), TraceScale(made.region, 30, 1.0, 1.0), "tree")
     order, _ = model.schedule.slots(30, True, research_rng(4))
     eta, first = math.log(30) / 30, order[:15]
@@ -231,7 +233,7 @@ def test_the_recursion_is_the_printed_one() -> None:
         values, vectors = np.linalg.eigh(gradient)
         vertex = np.outer(vectors[:, 0], vectors[:, 0]) if values[0] < 0 else np.zeros((3, 3))
         before, point = point, (1 - eta) * point + eta * vertex
-    assert model.solve(task, research_rng(4)) == pytest.approx(point, abs=1e-6)
+    assert model.solve(problem, research_rng(4)) == pytest.approx(point, abs=1e-6)
 
 
 def test_released_gradients_lie_on_a_lattice_far_below_the_noise() -> None:

@@ -7,17 +7,17 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.optimization import vertices
-from gaugedp.optimization.completion import Completion, Start, Terms
-from gaugedp.optimization.eigen import NoisyMoments, second_moments
-from gaugedp.optimization.eigen_exponential import SphereExponential
-from gaugedp.optimization.eigen_oja import Oja
-from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, second_moments
+from gaugedp.optimization.eigenvectors.oja import Oja
+from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
-from gaugedp.optimization.ratings import BITS, Ratings
-from gaugedp.optimization.shrinkage import Groups
+from gaugedp.optimization.ratings.completion import Completion, Start, Terms
+from gaugedp.optimization.ratings.group_means import Groups
+from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.ratings.model import BITS, Ratings
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale
 from tests.optimization.test_streams import decays, noise_map
 from tests.optimization.transcripts import ROUNDING, check, check_draws, tapes, told, transcript
 
@@ -66,7 +66,7 @@ def test_directions_from_the_sphere(neighbours: str) -> None:
     method = SphereExponential.calibrate((100, 1), gd.PureDP(2.0), neighbours)
     rest, both = np.repeat(axes(100, 0), 1000, axis=0), axes(100, 0, 1)
     tables = np.vstack([rest, both[:1]]), np.vstack([rest, both[1:]]) if neighbours == "replace" else rest
-    check_draws(directions(method), tables, method.each.epsilon_value, 300)
+    check_draws(directions(method), tables, method.per_direction.epsilon_value, 300)
 
 
 def directions(method: SphereExponential):
@@ -99,8 +99,8 @@ def designs(region, rows: list[int]):
 def regression(region, replaced: bool):
     """Two tables for y of either sign: the last row is upwards in one, downwards or not there in the other."""
     up, down = np.array([1.0, -1.0, 1.0]), np.array([1.0, -1.0, -1.0])
-    one = TraceTask(designs(region, [1, 2, 0]), up, sign)
-    return one, TraceTask(designs(region, [1, 2, 0] if replaced else [1, 2]), down if replaced else up[:2], sign)
+    one = TraceProblem(designs(region, [1, 2, 0]), up, sign)
+    return one, TraceProblem(designs(region, [1, 2, 0] if replaced else [1, 2]), down if replaced else up[:2], sign)
 
 
 @WAYS
@@ -112,7 +112,7 @@ def test_sums_of_gradients(guarantee, region, kind, replaced: bool) -> None:
     claim = {"mu": MU} if isinstance(guarantee, gd.GaussianDP) else {"epsilon": MU}
     numbers = method.n_steps * region.n_coordinates
     runs = math.ceil(14_000 / numbers)
-    check(lambda task, rng: method.solve(task, 300, rng), regression(region, replaced), claim, runs, 0.999)
+    check(lambda problem, rng: method.solve(problem, 300, rng), regression(region, replaced), claim, runs, 0.999)
 
 
 # -- one pass over the rows -------------------------------------------------------------------------------
@@ -128,14 +128,14 @@ def straight(monkeypatch: pytest.MonkeyPatch, slot: int) -> None:
     monkeypatch.setattr(Schedule, "slots", slots)
 
 
-def pass_tables(region, replaced: bool, slot: int) -> tuple[TraceTask, TraceTask]:
+def pass_tables(region, replaced: bool, slot: int) -> tuple[TraceProblem, TraceProblem]:
     """40 rows e₁, all downwards but that of `slot`: it is upwards here, downwards or not there in the other table."""
     row = 19 + slot
     target = np.where(np.arange(40) == row, 1.0, -1.0)
-    one = TraceTask(designs(region, [0] * 40), target, sign)
+    one = TraceProblem(designs(region, [0] * 40), target, sign)
     if replaced:
-        return one, TraceTask(one.designs, -np.ones(40), sign)
-    return one, TraceTask(designs(region, [0] * 39), -np.ones(39), sign)
+        return one, TraceProblem(one.designs, -np.ones(40), sign)
+    return one, TraceProblem(designs(region, [0] * 39), -np.ones(39), sign)
 
 
 @WAYS

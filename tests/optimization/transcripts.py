@@ -162,7 +162,7 @@ def _whole(steps: list[tuple[Any, np.ndarray, np.ndarray, np.ndarray]]) -> Step:
         coords = running.region.coordinates
         turned = [tuple(coords(matrix) for matrix in step[1:]) for step in steps]
         columns = np.array(list(oracle.stream.spread(np.eye(len(steps)))))
-        charged = max(moved * column for moved, column in zip(running.moved, oracle.stream.columns, strict=True))
+        charged = max(a * b for a, b in zip(running.sensitivities, oracle.stream.columns, strict=True))
     exact, other, released = (np.array(column) for column in zip(*turned, strict=True))
     white, shift = (np.linalg.solve(columns, table) for table in (released - exact, other - exact))
     return Step("gaussian", white.ravel(), shift.ravel(), charged, oracle.std, "pass")

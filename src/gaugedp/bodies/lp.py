@@ -53,7 +53,7 @@ class LpBall(Body):
 
     def support(self, directions: np.ndarray) -> np.ndarray:
         """Return radius·‖direction‖_q, 1/p + 1/q = 1."""
-        return self.size * np.linalg.norm(check_directions(directions, self.d), self._dual, axis=1)
+        return self.size * np.linalg.norm(check_directions(directions, self.d), dual_exponent(self.p), axis=1)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return the point where Hölder's inequality is an equality (the first vertex at p = 1)."""
@@ -66,15 +66,16 @@ class LpBall(Body):
             return self.size * points
         longest = np.abs(rows).max(axis=1, keepdims=True)
         rows = np.divide(rows, longest, out=np.zeros_like(rows), where=longest > 0)
-        points = np.sign(rows) * np.abs(rows) ** (self._dual - 1)
+        points = np.sign(rows) * np.abs(rows) ** (dual_exponent(self.p) - 1)
         norms = np.linalg.norm(points, self.p, axis=1, keepdims=True)
         return self.size * np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)
 
-    @property
-    def _dual(self) -> float:
-        if self.p == 1:
-            return math.inf
-        return 1.0 if math.isinf(self.p) else self.p / (self.p - 1)
-
     def __repr__(self) -> str:
         return f"LpBall(d={self.d}, p={self.p:g}, radius={self.size:g})"
+
+
+def dual_exponent(p: float) -> float:
+    """Return p/(p − 1): ∞ for 1, and 1 for ∞."""
+    if p == 1:
+        return math.inf
+    return 1.0 if math.isinf(p) else p / (p - 1)

@@ -7,10 +7,10 @@ from gaugedp.errors import MissingExtra
 if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
-from gaugedp.estimators.completion import MatrixCompletion
 from gaugedp.estimators.covariance import LowRankCovariance
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.mean import Mean
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.regression import LinearRegression

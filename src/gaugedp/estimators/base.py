@@ -14,8 +14,8 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.record import FitRelease
 from gaugedp.estimators.rows import read_table
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
@@ -32,12 +32,12 @@ _LEAST_EPSILON = 1e-6  # below it noise would be wider than its lattice allows
 
 
 @contextmanager
-def after_paying(paid: Reservation | None) -> Iterator[None]:
-    """Say of what is refused inside that its cost stays spent."""
+def after_paying(reservation: Reservation | None) -> Iterator[None]:
+    """Context manager: an InvalidRequest raised inside says that the cost stays spent."""
     try:
         yield
     except InvalidRequest as refused:
-        if paid is None:
+        if reservation is None:
             raise
         raise InvalidRequest(refused.what, refused.do, STAYS_SPENT) from None
 
@@ -60,13 +60,13 @@ IN_MEMORY = LedgerLeftBehind(
 
 
 class PrivateEstimator(BaseEstimator):
-    """An estimator whose fit is (ε, δ)-DP for one row; parameters are checked by `fit`, before anything is read.
+    """An estimator whose fit is (ε, δ)-DP for one row; `fit` checks the parameters before it reads anything.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are looked at. Where X is a data frame, feature_names_in_ holds its columns.
 
-    What is refused before paying is refused by parameters, and by the types and shapes of X and y. A cell that is no
-    number counts as missing. No rows at all are fitted where their number is private (neighbours="add_remove").
+    Before paying, only parameters and the types and shapes of X and y are checked. A cell that is no number counts as
+    missing. A table without rows can be fitted where their number is private (neighbours="add_remove").
     """
 
     epsilon: float
@@ -78,7 +78,7 @@ class PrivateEstimator(BaseEstimator):
     _read_as = Reading(0)  # of the last fit
     feature_names_in_: np.ndarray
 
-    def _asked(self) -> Guarantee:
+    def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
         if self.epsilon < _LEAST_EPSILON:
             raise InvalidRequest(
@@ -86,13 +86,13 @@ class PrivateEstimator(BaseEstimator):
             )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
-        self._stream()  # a seed that is none is refused here, before anything is paid
+        self._generator()  # a seed that is none is refused here, before anything is paid
         if self.delta == 0:
             return PureDP(float(self.epsilon))
         between(0, 1, delta=self.delta)
         return ApproxDP(float(self.epsilon), float(self.delta))
 
-    def _stream(self) -> Entropy:
+    def _generator(self) -> Entropy:
         if self.random_state is not None:
             whole(minimum=0, random_state=self.random_state)
         return system_rng() if self.random_state is None else research_rng(self.random_state)
@@ -110,7 +110,7 @@ class PrivateEstimator(BaseEstimator):
         return self.ledger
 
     def _pay(
-        self, guarantee: Guarantee, asked: Guarantee, shape: tuple[int, ...], person: str | None = None
+        self, guarantee: Guarantee, requested: Guarantee, shape: tuple[int, ...], person: str | None = None
     ) -> Reservation | None:
         """Charge the ledger, durably, before any row is looked at: one for rows, or for units of the column `person`.
 
@@ -130,18 +130,18 @@ class PrivateEstimator(BaseEstimator):
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}
         table = ledger.table or "rows"
         try:
-            paid = ledger.reserve(chargeable(guarantee, asked), table=table, unit=unit, request=request)
+            reservation = ledger.reserve(chargeable(guarantee, requested), table=table, unit=unit, request=request)
         except LedgerRefused as refused:
             raise LedgerRefused(refused.what, f"{refused.do} {_SCORED_NAN}", refused.undone) from None
-        assert not isinstance(paid, Stored)  # no key was given, so nothing can be stored under it
-        return paid
+        assert not isinstance(reservation, Stored)  # no key was given, so nothing can be stored under it
+        return reservation
 
     def _publish(
         self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
     ) -> None:
         """Set what every fit shows: `guarantee_` and `release_`."""
-        asked = self._asked().to_dict()
-        public = {"asked": asked, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
+        requested = self._requested().to_dict()
+        public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
             public["missing_indicator"] = list(self._read_as.indicators)
         self.guarantee_ = guarantee
@@ -192,15 +192,15 @@ class PrivateEstimator(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what `__getstate__` returned; a model in another form is refused: its parts are not those of today."""
-        kept = dict(state)
-        if kept.pop(_FORM_KEY, None) != _FORM:
+        attributes = dict(state)
+        if attributes.pop(_FORM_KEY, None) != _FORM:
             raise InvalidRequest(
                 "This model was saved by a version of gaugedp whose models this version does not read.",
                 "Fit it again, which costs budget, or use the version that saved it.",
                 "",
             )
-        super().__setstate__(kept)
+        super().__setstate__(attributes)
 
-    def _settle(self, paid: Reservation | None) -> None:
-        if paid is not None and isinstance(self.ledger, Ledger):
-            self.ledger.settle(paid, self.release_.to_json().encode())
+    def _settle(self, reservation: Reservation | None) -> None:
+        if reservation is not None and isinstance(self.ledger, Ledger):
+            self.ledger.settle(reservation, self.release_.to_json().encode())

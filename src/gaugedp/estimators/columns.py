@@ -1,4 +1,4 @@
-"""Columns by name: a fit notes those of a data frame, what comes after it checks them, and bounds may be given by them.
+"""Columns by name: fit notes those of a data frame, later calls check them, and bounds may be given by name.
 
 Names are public, like the number of columns.
 """
@@ -22,24 +22,24 @@ def names_of(X: Any) -> np.ndarray | None:
     return np.asarray(list(names), dtype=object)
 
 
-def check_names(kind: str, known: np.ndarray | None, X: Any) -> None:
-    """Refuse columns that are not, by name and in order, the `known` ones, in scikit-learn's words.
+def check_names(kind: str, fitted: np.ndarray | None, X: Any) -> None:
+    """Refuse columns that are not, by name and in order, the `fitted` ones, in scikit-learn's words.
 
     Where only one of the two has names, that is a warning, as it is there.
     """
     names = names_of(X)
-    if known is None and names is not None:
+    if fitted is None and names is not None:
         warnings.warn(f"X has feature names, but {kind} was fitted without feature names", stacklevel=4)
-    if known is not None and names is None:
+    if fitted is not None and names is None:
         warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature names", stacklevel=4)
-    if known is None or names is None or known.tolist() == names.tolist():
+    if fitted is None or names is None or fitted.tolist() == names.tolist():
         return
-    unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
-    told = _listed("Feature names unseen at fit time:", unseen)
-    told += _listed("Feature names seen at fit time, yet now missing:", missing)
-    told = told or "Feature names must be in the same order as they were in fit.\n"
+    unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+    reasons = _listed("Feature names unseen at fit time:", unseen)
+    reasons += _listed("Feature names seen at fit time, yet now missing:", missing)
+    reasons = reasons or "Feature names must be in the same order as they were in fit.\n"
     raise InvalidRequest(
-        f"The feature names should match those that were passed during fit.\n{told}",
+        f"The feature names should match those that were passed during fit.\n{reasons}",
         "Give the same columns in the same order.",
         "",
     )
@@ -62,13 +62,16 @@ def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
             f"{name} names columns, and the columns of the rows have no names.",
             f"Give a data frame whose columns are named by text, or {name}=([lows], [highs]).",
         )
-    missing, extra = [one for one in names if one not in bounds], [one for one in bounds if one not in names.tolist()]
+    missing, extra = (
+        [column for column in names if column not in bounds],
+        [column for column in bounds if column not in names.tolist()],
+    )
     if missing:
         raise InvalidRequest(f"{name} has nothing for {_few(missing)}.", "Give (low, high) for every column.")
     if extra:
         raise InvalidRequest(f"{name} names {_few(extra)}, and there is no such column.", "Name the columns of X only.")
     try:
-        pairs = np.array([tuple(bounds[one]) for one in names], dtype=float)
+        pairs = np.array([tuple(bounds[column]) for column in names], dtype=float)
     except (TypeError, ValueError):
         pairs = np.zeros(0)
     if pairs.shape != (len(names), 2):
@@ -77,4 +80,4 @@ def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
 
 
 def _few(names: list[Any]) -> str:
-    return ", ".join([repr(str(one)) for one in names[:_SHOWN]] + ["..."] * (len(names) > _SHOWN))
+    return ", ".join([repr(str(name)) for name in names[:_SHOWN]] + ["..."] * (len(names) > _SHOWN))

@@ -59,12 +59,12 @@ class LowRankCovariance(SpectralEstimator):
         """Fit to the rows of X (n, d)."""
         del y
         one_of(CENTRES, centre=self.centre)
-        found = self._find(X, self.rank, self.centre)
-        vectors, held = found.pairs.vectors, found.pairs.held
-        self.components_, self.location_ = vectors, found.mean
-        self.explained_variance_ = held * (found.scale / found.n_rows)
+        spectrum = self._find(X, self.rank, self.centre)
+        vectors, held = spectrum.pairs.vectors, spectrum.pairs.held
+        self.components_, self.location_ = vectors, spectrum.mean
+        self.explained_variance_ = held * (spectrum.scale / spectrum.n_rows)
         roots = vectors * np.sqrt(self.explained_variance_)[:, None]
         self.covariance_ = roots.T @ roots
-        values = {"components": vectors, "location": found.mean, "explained_variance": self.explained_variance_}
-        self._record(X, found, values)
+        values = {"components": vectors, "location": spectrum.mean, "explained_variance": self.explained_variance_}
+        self._record(X, spectrum, values)
         return self

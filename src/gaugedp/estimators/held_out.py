@@ -1,4 +1,4 @@
-"""How well a model does on rows that it was not fitted to, asked privately."""
+"""The private score of a model, on rows held out of its fit."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,18 +19,17 @@ LEVEL = 0.95
 
 
 def held_out(n_rows: int, rng: Entropy) -> np.ndarray:
-    """Return which rows are held out, shape (n,): each by coins of its own, whatever is in it."""
+    """Return a mask (n,) of the rows held out, drawn at random and independently of their values."""
     numbers = rng.words(n_rows) >> np.uint64(64 - SHARE_BITS)
-    found: np.ndarray = numbers < SHARE
-    return found
+    return numbers < SHARE
 
 
 @dataclass(frozen=True)
 class Score:
-    """The mean of losses in [0, 1] of rows, of which a unit has at most `group`.
+    """The mean of losses in [0, 1] over rows, of which a unit has at most `group`.
 
-    A row of loss l adds (l, 1 − l) to a pair of sums, in whole pieces, which so moves by 1 in ℓ₁ with each row added or
-    removed. The pair is released with discrete Laplace noise, and so ε-DP for a unit; all else follows from it.
+    A row of loss l adds (l, 1 − l), in whole pieces, to a pair of sums. One row added or removed moves the pair by 1 in
+    ℓ₁. Discrete Laplace noise makes the pair ε-DP for a unit; the score is post-processing.
     """
 
     epsilon: float
@@ -41,66 +40,71 @@ class Score:
 
     @property
     def guarantee(self) -> PureDP:
-        """The guarantee to a unit."""
+        """The guarantee for a unit."""
         return PureDP(float(self.epsilon))
 
-    def prepare(self, rng: Entropy) -> "Ready":
-        """Return the noise, drawn before anything is looked at."""
+    def prepare(self, rng: Entropy) -> "PreparedScore":
+        """Draw the noise, before any look at the data."""
         mechanism = Laplace.calibrate(LpBall(2, 1, self.group), self.guarantee)
         step = float(mechanism.lattice_step)
         width = float(mechanism.half_widths(LEVEL, simultaneous=True)[0]) + step
-        return Ready(mechanism.prepare(rng), step, width)
+        return PreparedScore(mechanism.prepare(rng), step, width)
 
 
 @dataclass(frozen=True)
-class Ready:
-    """Noise on a lattice, waiting for the losses, and how far it goes at `LEVEL`, on both sums at once."""
+class PreparedScore:
+    """Noise drawn on a lattice, and `width`, its simultaneous half-width at `LEVEL` for both sums."""
 
     noise: Prepared
     step: float
     width: float
 
     def mean(self, losses: np.ndarray) -> tuple[float, float, float]:
-        """Return the mean with noise, and an interval that holds the true mean of these rows, at `LEVEL`.
+        """Return the noisy mean, and an interval that holds the true mean of these rows with probability `LEVEL`.
 
-        The mean grows with the sum of the losses and falls with the other one, so its ends are at their ends.
+        The mean increases in the first sum and decreases in the second, so its ends are at the ends of their intervals.
         """
         lost = np.rint(losses * PIECES).astype(np.int64)
         sums = np.array([lost.sum(), (PIECES - lost).sum()]) / PIECES
-        one, other = (float(number) * self.step for number in self.noise(np.rint(sums / self.step).astype(np.int64)))
-        low = _ratio(one - self.width, other + self.width, 0.0)
-        return _ratio(one, other, 0.5), low, _ratio(one + self.width, other - self.width, 1.0)
+        part, complement = (
+            float(number) * self.step for number in self.noise(np.rint(sums / self.step).astype(np.int64))
+        )
+        low = _ratio(part - self.width, complement + self.width, 0.0)
+        return _ratio(part, complement, 0.5), low, _ratio(part + self.width, complement - self.width, 1.0)
 
 
-def _ratio(one: float, other: float, unknown: float) -> float:
-    one, other = max(one, 0.0), max(other, 0.0)
-    return one / (one + other) if one + other > 0 else unknown
+def _ratio(part: float, complement: float, unknown: float) -> float:
+    part, complement = max(part, 0.0), max(complement, 0.0)
+    return part / (part + complement) if part + complement > 0 else unknown
 
 
-def losses(design: TableDesign, found: np.ndarray, target: np.ndarray) -> np.ndarray:
+def losses(design: TableDesign, outputs: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return the loss of each row, shape (n,), for scores (n, k).
 
     For classes, 1 where the predicted one is wrong: the first where scores are the same, with one score the second
     where it is above 0. For numbers |prediction − target| over the width of the bounds, the prediction clipped to them.
     """
     if design.by_class:
-        predicted = found[:, 0] > 0 if found.shape[1] == 1 else found.argmax(axis=1)
+        predicted = outputs[:, 0] > 0 if outputs.shape[1] == 1 else outputs.argmax(axis=1)
         return (predicted != target).astype(float)
     low, high = design.bounds
-    gap: np.ndarray = np.abs(np.clip(found[:, 0], low, high) - target) / (high - low)
+    gap: np.ndarray = np.abs(np.clip(outputs[:, 0], low, high) - target) / (high - low)
     return np.clip(gap, 0, 1)
 
 
 def scores(rows: np.ndarray, coefficients: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
-    """Return intercepts + coefficients·row, shape (n, k), column by column: no row's depends on how many there are."""
-    found = np.tile(intercepts, (len(rows), 1))
+    """Return intercepts + coefficients·row, shape (n, k).
+
+    Columns are added one after another, so the scores of a row do not depend on the number of rows.
+    """
+    outputs = np.tile(intercepts, (len(rows), 1))
     for column, weights in zip(rows.T, coefficients.T, strict=True):
-        found += np.multiply.outer(column, weights)
-    return found
+        outputs += np.multiply.outer(column, weights)
+    return outputs
 
 
 def describe(name: str, value: tuple[float, float, float], guarantee: PureDP) -> dict[str, Any]:
-    """Return the score as JSON can hold it."""
+    """Return the score as a dict for JSON."""
     mean, low, high = value
     return {
         "name": name,

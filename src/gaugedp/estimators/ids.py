@@ -54,22 +54,22 @@ def _check_type(column: Any) -> np.ndarray:
     return cells_of(column)
 
 
-def key(one: Any) -> float | str | None:
-    """Return what an id is compared by: a number, or a text without spaces around; None for what is no id.
+def key(entry: Any) -> float | str | None:
+    """Return the key that ids are compared by: a number, or a text without spaces around; None for what is no id.
 
-    A text that is what Python writes for a number (7, 7.0, 0.5, True) is that number. No id are: what is missing or
-    empty, NaN and infinity, numbers from 2^53 on but for their digits as text, and what is neither text nor number.
+    A text that Python writes for a number (7, 7.0, 0.5, True) is that number. These are no ids: missing or empty cells,
+    NaN and infinity, numbers from 2^53 on (but for their digits as text), and what is neither text nor number.
     """
-    if isinstance(one, int | float):
-        return _of_number(one)
-    if isinstance(one, str | bytes | UUID):
-        return _of_text(one.decode(errors="backslashreplace") if isinstance(one, bytes) else str(one))
-    if isinstance(one, complex | np.complexfloating):
-        return _of_number(float(one.real)) if one.imag == 0 else None
-    if isinstance(one, np.integer | np.bool_) and not isinstance(one, np.timedelta64):
-        return _of_number(int(one))
-    if isinstance(one, np.floating) or (isinstance(one, Decimal) and one.is_finite()):
-        return _of_number(float(one))
+    if isinstance(entry, int | float):
+        return _of_number(entry)
+    if isinstance(entry, str | bytes | UUID):
+        return _of_text(entry.decode(errors="backslashreplace") if isinstance(entry, bytes) else str(entry))
+    if isinstance(entry, complex | np.complexfloating):
+        return _of_number(float(entry.real)) if entry.imag == 0 else None
+    if isinstance(entry, np.integer | np.bool_) and not isinstance(entry, np.timedelta64):
+        return _of_number(int(entry))
+    if isinstance(entry, np.floating) or (isinstance(entry, Decimal) and entry.is_finite()):
+        return _of_number(float(entry))
     return None
 
 
@@ -104,10 +104,10 @@ def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
     if kind not in "OUST":
         return np.full(len(column), math.nan), {}
     entries = column.tolist()
-    texts = {one: _of_text(one) for one in {one for one in entries if type(one) is str}}
-    keys = [texts[one] if type(one) is str else key(one) for one in entries]
-    numbers = np.array([one if isinstance(one, float) else math.nan for one in keys], dtype=float)
-    return numbers, {row: one for row, one in enumerate(keys) if isinstance(one, str)}
+    texts = {entry: _of_text(entry) for entry in {entry for entry in entries if type(entry) is str}}
+    keys = [texts[entry] if type(entry) is str else key(entry) for entry in entries]
+    numbers = np.array([entry if isinstance(entry, float) else math.nan for entry in keys], dtype=float)
+    return numbers, {row: entry for row, entry in enumerate(keys) if isinstance(entry, str)}
 
 
 class Ids:
@@ -117,8 +117,8 @@ class Ids:
     numbers, else as text, where all are such; those of a list with text in it are all text.
     """
 
-    def __init__(self, name: str, given: Any) -> None:
-        self.numbers, self.texts, is_text = _known(name, given)
+    def __init__(self, name: str, declared: Any) -> None:
+        self.numbers, self.texts, is_text = _known(name, declared)
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
                 f"There are {len(self):,} {name}.",
@@ -134,36 +134,38 @@ class Ids:
         numbers, texts = read_ids(column)
         places = np.full(len(column), -1)
         if len(self.numbers):
-            found = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-            places = np.where(self.numbers[found] == numbers, found, -1)
-        known = {text: place for place, text in enumerate(self.texts, len(self.numbers))} if texts else {}
+            nearest = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+            places = np.where(self.numbers[nearest] == numbers, nearest, -1)
+        place_of = {text: place for place, text in enumerate(self.texts, len(self.numbers))} if texts else {}
         for row, text in texts.items():
-            places[row] = known.get(text, -1)
+            places[row] = place_of.get(text, -1)
         return places
 
 
-def same_ids(column: np.ndarray, one: Any) -> np.ndarray:
-    """Return which ids of a column are `one`; none where that is no id."""
-    wanted, (numbers, texts) = key(one), read_ids(column)
-    found: np.ndarray = numbers == wanted if isinstance(wanted, float) else np.zeros(len(column), dtype=bool)
-    found[[row for row, text in texts.items() if text == wanted]] = True
-    return found
+def same_ids(column: np.ndarray, identifier: Any) -> np.ndarray:
+    """Return which ids of a column are `identifier`; none where that is no id."""
+    target, (numbers, texts) = key(identifier), read_ids(column)
+    matches: np.ndarray = numbers == target if isinstance(target, float) else np.zeros(len(column), dtype=bool)
+    matches[[row for row, text in texts.items() if text == target]] = True
+    return matches
 
 
-def _known(name: str, given: Any) -> tuple[np.ndarray, list[str], bool]:
+def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
     """Return numbers and texts, each once and in order, and whether a list was given with text in it."""
-    if given is None:
+    if declared is None:
         raise InvalidRequest(
             f"{name} is missing.",
             f"Give {name} as a list, or as a number n for 0 … n − 1, from public knowledge, never read off the data.",
         )
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        whole(minimum=1, **{name: given})
-        return np.arange(min(int(given), MOST_IDS + 1), dtype=float), [], False
-    if hasattr(given, "__array__"):
-        listed = np.asarray(given)
+    if isinstance(declared, int | np.integer) and not isinstance(declared, bool):
+        whole(minimum=1, **{name: declared})
+        return np.arange(min(int(declared), MOST_IDS + 1), dtype=float), [], False
+    if hasattr(declared, "__array__"):
+        listed = np.asarray(declared)
     else:
-        listed = as_they_are(given if hasattr(given, "__iter__") and not isinstance(given, str | bytes) else [])
+        listed = as_they_are(
+            declared if hasattr(declared, "__iter__") and not isinstance(declared, str | bytes) else []
+        )
     if listed.ndim != 1 or len(listed) == 0:
         raise InvalidRequest(f"{name} is not a list of ids.", f"Give {name} as a list, or as a number n for 0 … n − 1.")
     numbers, texts = read_ids(listed)
@@ -171,7 +173,7 @@ def _known(name: str, given: Any) -> tuple[np.ndarray, list[str], bool]:
         raise InvalidRequest(
             f"An id in {name} is neither text nor a number below 2^53.", "Give whole numbers from 2^53 on as text."
         )
-    is_text = listed.dtype.kind not in "biuf" and any(isinstance(one, str | bytes) for one in listed.tolist())
+    is_text = listed.dtype.kind not in "biuf" and any(isinstance(entry, str | bytes) for entry in listed.tolist())
     return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), is_text
 
 
@@ -180,4 +182,4 @@ def _shown(numbers: np.ndarray, texts: list[str], is_text: bool) -> np.ndarray:
     if not texts and not is_text:
         return whole_ones if (whole_ones == numbers).all() else numbers
     pairs = zip(whole_ones.tolist(), numbers.tolist(), strict=True)
-    return np.array([str(one) if one == number else repr(number) for one, number in pairs] + texts)
+    return np.array([str(truncated) if truncated == number else repr(number) for truncated, number in pairs] + texts)

@@ -16,10 +16,10 @@ def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:
     no_bounds = bounds is None and row_norm is None
     if classes is None:
         beside = ", and neither row_norm nor bounds is given" if no_bounds else ""
-        wanted = ", and row_norm or bounds=(low, high)," if no_bounds else ""
+        advice = ", and row_norm or bounds=(low, high)," if no_bounds else ""
         raise InvalidRequest(
             f"classes is missing{beside}.",
-            f"Give classes=[...]{wanted} from public knowledge, never read off the data.",
+            f"Give classes=[...]{advice} from public knowledge, never read off the data.",
         )
 
 
@@ -29,29 +29,29 @@ def read_classes(classes: Any) -> np.ndarray:
         raise InvalidRequest("classes is a text.", "Give a list, such as classes=['<=50K', '>50K'].")
     if not hasattr(classes, "__iter__"):
         raise InvalidRequest("classes is not a list.", "Give classes=[0, 1].")
-    found = _each(classes)
-    keys = {_key(one) for one in found.tolist()} if found.ndim == 1 else set()
+    labels = _as_array(classes)
+    keys = {_key(label) for label in labels.tolist()} if labels.ndim == 1 else set()
     if None in keys:
         raise InvalidRequest("A class is neither text nor a finite number.", "Give classes=[0, 1].")
-    if len(found) < 2 or len(keys) < len(found):
+    if len(labels) < 2 or len(keys) < len(labels):
         raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
-    return _sorted(found, isinstance(classes, set | frozenset))
+    return _sorted(labels, isinstance(classes, set | frozenset))
 
 
-def _sorted(found: np.ndarray, is_set: bool) -> np.ndarray:
+def _sorted(labels: np.ndarray, is_set: bool) -> np.ndarray:
     try:
-        return found[sorted(range(len(found)), key=found.tolist().__getitem__)]
+        return labels[sorted(range(len(labels)), key=labels.tolist().__getitem__)]
     except TypeError:  # texts beside numbers: in the order given, which a set does not have
         if is_set:
             raise InvalidRequest("classes is a set of texts and numbers.", "Give a list.") from None
-        return found
+        return labels
 
 
 def read_labels(y: Any, n_rows: int) -> np.ndarray:
     """Return the labels as they are, shape (n,)."""
     if y is None:
         raise InvalidRequest("This estimator requires y to be passed, but the target y is None.", "Give the labels.")
-    labels = _each(y)
+    labels = _as_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         labels = labels[:, 0]
@@ -70,7 +70,7 @@ def check_kind(y: Any, classes: np.ndarray) -> None:
     kind = kind_of(y)
     if kind in "cmMV":
         raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
-    if kind in NUMERIC and not any(_writes_number(one) for one in classes.tolist()):
+    if kind in NUMERIC and not any(_writes_number(label) for label in classes.tolist()):
         raise InvalidRequest(
             "The labels are numbers, and no class is one.",
             "Give the classes as the labels write them. Where cross_val_predict or VotingClassifier fits, which number "
@@ -91,29 +91,29 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     Every label is read by itself: as the number it is, or that its text writes, else as text. So one label cannot
     change how another is read, even where it changed the type of the whole column before it came here.
     """
-    found = np.full(len(labels), -1)
+    codes = np.full(len(labels), -1)
     if labels.dtype.kind in NUMERIC and classes.dtype.kind in NUMERIC and np.abs(classes.astype(float)).max() < 2**53:
-        for place, one in enumerate(classes):
-            found[labels == one] = place
-        return found
-    places = {_key(one): place for place, one in enumerate(classes.tolist())}
-    known = {key: place for key, place in places.items() if key is not None}
-    for row, one in enumerate(labels.tolist()):
-        key = _key(one)
-        found[row] = -1 if key is None else known.get(key, -1)
-    return found
+        for place, label in enumerate(classes):
+            codes[labels == label] = place
+        return codes
+    places = {_key(label): place for place, label in enumerate(classes.tolist())}
+    code_of = {key: place for key, place in places.items() if key is not None}
+    for row, label in enumerate(labels.tolist()):
+        key = _key(label)
+        codes[row] = -1 if key is None else code_of.get(key, -1)
+    return codes
 
 
-def _each(labels: Any) -> np.ndarray:
-    """Return an array as it is, and anything else with every entry as it is: no type is found for all of them."""
+def _as_array(labels: Any) -> np.ndarray:
+    """Return an array as it is; of anything else, keep the type of every entry instead of one common type."""
     if hasattr(labels, "__array__"):
         cells = cells_of(labels)
         return numbers(cells) if cells.dtype.kind == "c" else cells
-    found = as_they_are(labels)
-    entries = found.tolist()
-    if entries and all(type(one) is str for one in entries):
+    array = as_they_are(labels)
+    entries = array.tolist()
+    if entries and all(type(entry) is str for entry in entries):
         return np.asarray(entries)
-    return _numeric(found) if all(type(one) in (int, float, bool) for one in entries) else found
+    return _numeric(array) if all(type(entry) in (int, float, bool) for entry in entries) else array
 
 
 def _numeric(entries: np.ndarray) -> np.ndarray:
@@ -124,19 +124,19 @@ def _numeric(entries: np.ndarray) -> np.ndarray:
 
 def _key(label: Any) -> str | None:
     """Return what a label is compared by: a number's shortest text, a text without spaces around; None for others."""
-    one = label.item() if isinstance(label, np.generic) else label
-    if isinstance(one, str):
-        written = one.rstrip("\0").strip()  # NUL at the end is lost where texts are an array
+    value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, str):
+        written = value.rstrip("\0").strip()  # NUL at the end is lost where texts are an array
         text = {"True": "1", "False": "0"}.get(written, written)
         try:
             number = float(text)
         except ValueError:
             return text
         return _key(number) if math.isfinite(number) else None  # as the numbers that an array would write so
-    if isinstance(one, int):
-        return _key(_as_float(one))  # as it would be in a column where another is missing
-    if isinstance(one, float) and math.isfinite(one):
-        return str(int(one)) if one.is_integer() else repr(one)
+    if isinstance(value, int):
+        return _key(_as_float(value))  # as it would be in a column where another is missing
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() else repr(value)
     return None
 
 

@@ -66,24 +66,24 @@ class Lasso(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), self._rows(X)
+        requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         positive(radius=self.radius)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
         planned = len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS
         loss, n_columns = Squared(1.0), reading.width + self.fit_intercept
-        calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, asked, self.neighbours)
-        paid = self._pay(calibration.guarantee, asked, rows.shape)
+        calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, requested, self.neighbours)
+        reservation = self._pay(calibration.guarantee, requested, rows.shape)
         features = np.ones((len(rows), n_columns))
         features[:, : reading.width] = reading.in_cube(rows)
         goal = into_box(target, *range_)
-        found = frank_wolfe(features, goal, loss, self.radius, calibration, self._stream())
-        self._show(reading, found[: reading.width], float(found[reading.width :].sum()), range_)
+        weights = frank_wolfe(features, goal, loss, self.radius, calibration, self._generator())
+        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self._note_names(X)
         self.n_steps_, self.solver_ = calibration.steps, "frank-wolfe"
         facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, calibration.guarantee, calibration.selection.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
         return self

@@ -1,4 +1,4 @@
-"""The frame of private linear classifiers."""
+"""What private linear classifiers share."""
 
 import math
 from abc import abstractmethod
@@ -12,11 +12,12 @@ from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import PrivateEstimator, after_paying
 from gaugedp.estimators.columns import names_of
-from gaugedp.estimators.design import CONSTANT, SHORT, Centre, Design, read_scaling, room
+from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
-from gaugedp.estimators.level import Level, spares_delta
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.size import Count
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
+from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
@@ -30,19 +31,19 @@ _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apar
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LinearProblem:
     """What a solver gets: rows of norm at most 1, codes of their classes, and the public numbers to plan by.
 
-    `side` is the μ of the rows' number, of their mean and of their scores' level together; `asked` is for the solver
-    and, where those are Gaussian, for them too.
+    `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
+    those are Gaussian, for them too.
     """
 
     rows: np.ndarray
     codes: np.ndarray
     n_classes: int
     n_rows: float
-    asked: Guarantee
-    side: float
+    guarantee: Guarantee
+    mu_side: float
     radius: float
     replaced: bool
 
@@ -54,7 +55,7 @@ class Task:
     @property
     def exactness(self) -> str:
         """That of noisy gradient descent."""
-        return "exact" if isinstance(self.asked, ApproxDP) else "idealized"
+        return "exact" if isinstance(self.guarantee, ApproxDP) else "idealized"
 
     @property
     def signs(self) -> np.ndarray:
@@ -67,16 +68,16 @@ class Task:
         return self.signs if self.n_classes == 2 else np.maximum(self.codes, 0)
 
     @property
-    def faintness(self) -> float:
-        """How long the noise of the rows' sum is, in units of the number of rows."""
-        return faintness(self.asked, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
+    def noise_to_signal(self) -> float:
+        """The norm of the noise on the rows' sum, divided by the number of rows."""
+        return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
     def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
         """Return noisy gradient descent for slopes up to `cap`."""
-        guarantee = self.asked
+        guarantee = self.guarantee
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            guarantee = GaussianDP(math.sqrt(mu * mu - self.side * self.side) * (1 - 2.0**-40))
+            guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
         shape = self.outputs, self.rows.shape[1]
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
         return NoisyDescent.calibrate(guarantee, shape, cap, scale)
@@ -87,25 +88,25 @@ class Task:
 
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""
-        assert isinstance(self.asked, ApproxDP | PureDP)
-        radius = self.radius * min(1 + _QUIET / self.faintness, _WIDEST) / (1 + _LOUD * self.faintness)
-        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.side)
+        assert isinstance(self.guarantee, ApproxDP | PureDP)
+        radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
+        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.mu_side)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
-        mechanism = ObjectivePerturbation.calibrate(problem, self.asked, n_rows)
+        mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
         return mechanism.solve(self.rows, self.target, rng).reshape(self.outputs, -1), mechanism.exactness
 
 
-def faintness(asked: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
-    """Return the length of the noise that hides one row's unit vector among sums of `size` numbers, over `n_rows`."""
-    moved = 2.0 if replaced else 1.0
-    if isinstance(asked, ApproxDP):
-        return moved * math.sqrt(size) / (gaussian_mu(asked.epsilon_value, asked.delta_value) * n_rows)
-    assert isinstance(asked, PureDP)
-    return moved * size / (asked.epsilon_value * n_rows)
+def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
+    """Return the norm of the noise on a sum of unit vectors with `size` numbers, divided by `n_rows`."""
+    sensitivity = 2.0 if replaced else 1.0
+    if isinstance(guarantee, ApproxDP):
+        return sensitivity * math.sqrt(size) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
+    assert isinstance(guarantee, PureDP)
+    return sensitivity * size / (guarantee.epsilon_value * n_rows)
 
 
-class LinearClassifier(ClassifierMixin, PrivateEstimator):
-    """A private classifier by a linear function of the row; subclasses say how its weights are found."""
+class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
+    """A private linear classifier; subclasses choose the solver and find the weights."""
 
     solvers: tuple[str, ...] = ("auto",)
     row_norm: float | None
@@ -118,7 +119,7 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
-        asked, X_read = self._asked(), self._rows(X)
+        requested, X_read = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds, self.row_norm)
         labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
         check_kind(y, classes)
@@ -126,64 +127,56 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         read_scaling(reading, self.row_norm)
         self._check()
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
-        solver, reason = self._chosen(asked, size, len(X_read) if self.neighbours == "replace" else None)
-        count = self._count(self._kept(asked, size, solver), solver)
-        guarantee = count.with_rest(_guarantee(solver, count.rest))
-        paid = self._pay(guarantee, asked, X_read.shape)
-        with after_paying(paid):
-            stream = self._stream()
-            n_rows, codes = count.draw(len(X_read), stream), codes_of(labels, classes)
-            noise = faintness(count.rest, size, n_rows, self.neighbours == "replace")
-            centre = self._centre(count.rest, (len(classes), reading.width), n_rows, solver)
-            slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * room(noise))
+        solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
+        count = self._count(self._kept(requested, size, solver), solver)
+        guarantee = count.with_remaining(_guarantee(solver, count.remaining))
+        reservation = self._pay(guarantee, requested, X_read.shape)
+        with after_paying(reservation):
+            rng = self._generator()
+            n_rows, codes = count.draw(len(X_read), rng), codes_of(labels, classes)
+            noise = noise_to_signal(count.remaining, size, n_rows, self.neighbours == "replace")
+            centre = self._centre(count.remaining, (len(classes), reading.width), n_rows, solver)
+            slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * clip_factor(noise))
             scaling = read_scaling(reading, self.row_norm, slack)
-            level = self._level(centre, len(classes))
-            mean, spread = centre.release(scaling.unit(X_read), n_rows, stream)
+            intercept_noise = self._intercept_noise(centre, len(classes))
+            mean, spread = centre.release(scaling.unit(X_read), n_rows, rng)
             shift = np.zeros(reading.width) + mean
-            reach = min(1 + float(np.linalg.norm(shift)), spread * room(noise)) if centre.noise else 1.0
-            design = Design(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
-            task = Task(
-                design.rows(X_read, codes >= 0), codes, len(classes), n_rows, level.rest,
-                math.hypot(count.side, centre.side, level.side),
+            reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
+            scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
+            problem = LinearProblem(
+                scaled.rows(X_read, codes >= 0), codes, len(classes), n_rows, intercept_noise.remaining,
+                math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
                 self._length(len(classes), solver, noise), self.neighbours == "replace",
             )  # fmt: skip
-            weights, exactness = self._solve(solver, task, stream)
-            if level.noise is not None:
-                known, rows = np.where(codes >= 0, task.signs, 0.0), task.rows[:, :-1]
-                weights[0, -1] = level.intercept(rows, known, weights[0, :-1], n_rows, stream) / design.last
-        self._show(design.coefficients(weights), classes, (solver, reason))
+            weights, exactness = self._solve(solver, problem, rng)
+            if intercept_noise.noise is not None:
+                signs, rows = np.where(codes >= 0, problem.signs, 0.0), problem.rows[:, :-1]
+                weights[0, -1] = intercept_noise.intercept(rows, signs, weights[0, :-1], n_rows, rng) / scaled.last
+        self._show(scaled.coefficients(weights), classes, (solver, reason))
         self._read_by(reading)
         self._note_names(X)
         self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
-        self._settle(paid)
+        self._settle(reservation)
         return self
 
     @abstractmethod
-    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+    def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         """Return the solver and why, for `size` weights; the number of rows where it is public."""
 
     @abstractmethod
-    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d), one row for two classes, and the exactness."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return ⟨coef, x⟩ + intercept: shape (n,) for two classes (above 0 for the second), else (n, K)."""
-        found: np.ndarray = self._like_fitted(X) @ self.coef_.T + self.intercept_
-        return found[:, 0] if len(self.classes_) == 2 else found
+        scores: np.ndarray = self._like_fitted(X) @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of each row, shape (n,)."""
-        found = self.decision_function(X)
-        codes = (found > 0).astype(int) if found.ndim == 1 else found.argmax(axis=1)
-        labels: np.ndarray = self.classes_[codes]
-        return labels
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows X (n, d) whose label y (n,) is the one that `predict` gives.
-
-        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
-        """
-        return float(super().score(X, y, sample_weight))
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
 
     def _check(self) -> None:
         one_of(self.solvers, solver=self.solver)
@@ -191,50 +184,55 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
             moderate(radius=self.radius)
 
     def _length(self, n_classes: int, solver: str, noise: float) -> float:
-        """Return how long weights are expected to be; the ball of descent is wider where noise is faint."""
+        """Return the expected norm of the weights; the ball of gradient descent is wider where noise is small."""
         if self.radius is not None:
             return float(self.radius)
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
         return _RADIUS * math.sqrt(n_classes - 1) * wider
 
-    def _kept(self, asked: Guarantee, size: int, solver: str) -> Guarantee:
-        """Return PureDP(ε), which implies (ε, δ), where the objective's noise is shorter by it; else what is asked for.
+    def _kept(self, requested: Guarantee, size: int, solver: str) -> Guarantee:
+        """Return PureDP(ε), which implies (ε, δ), where the objective's noise is shorter by it; else the requested one.
 
         Not with an intercept: shares of ε for the releases beside it add up as they are, those of μ as squares.
         """
         if solver != "objective" or self.fit_intercept:
-            return asked
-        return min(asked, PureDP(float(self.epsilon)), key=lambda guarantee: faintness(guarantee, size, 1.0, True))
+            return requested
+        pure = PureDP(float(self.epsilon))
+        return min(requested, pure, key=lambda guarantee: noise_to_signal(guarantee, size, 1.0, True))
 
-    def _count(self, asked: Guarantee, solver: str) -> Count:
-        """Return how rows are counted: inside μ, where the rest has one μ whatever the count is, else by ε.
+    def _count(self, guarantee: Guarantee, solver: str) -> NoisyRowCount:
+        """Return the row count, paid by a part of μ for gradient descent under (ε, δ), else by ε.
 
-        The objective's ridge follows the count, and its profile the ridge: profiles that depend on what was released
-        before do not compose as one of them does.
+        Objective perturbation sets its ridge by the count, and its privacy profile by the ridge. Profiles that depend
+        on an earlier release do not compose like one fixed profile.
         """
-        if solver == "gradient" and isinstance(asked, ApproxDP):
-            return Count.gaussian(asked, self.neighbours)
-        return Count(asked, self.neighbours, _COUNT)
+        if solver == "gradient" and isinstance(guarantee, ApproxDP):
+            return NoisyRowCount.gaussian(guarantee, self.neighbours)
+        return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
-    def _centre(self, asked: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
-        """Return the centre for numbers of classes and columns; none that would take much of δ from the objective."""
+    def _centre(self, guarantee: Guarantee, shape: tuple[int, int], n_rows: float, solver: str) -> Centre:
+        """Return the private centre for (classes, columns); none where it would take much of δ from the objective."""
         (n_classes, n_columns), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
-            return Centre(None, asked)
-        centre = Centre.plan(asked, n_columns, n_rows, replaced)
+            return Centre(None, guarantee)
+        centre = Centre.plan(guarantee, n_columns, n_rows, replaced)
         if centre.noise is None:
-            centre = Centre.of_mean(asked, n_columns, n_rows, replaced)
-        if solver == "gradient" or not isinstance(asked, ApproxDP) or spares_delta(centre.side, asked, n_classes):
+            centre = Centre.of_mean(guarantee, n_columns, n_rows, replaced)
+        if (
+            solver == "gradient"
+            or not isinstance(guarantee, ApproxDP)
+            or spares_delta(centre.mu_side, guarantee, n_classes)
+        ):
             return centre
-        return Centre(None, asked)
+        return Centre(None, guarantee)
 
-    def _level(self, centre: Centre, n_classes: int) -> Level:
+    def _intercept_noise(self, centre: Centre, n_classes: int) -> InterceptNoise:
         if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
-            return Level.plan(centre.rest, self.neighbours == "replace", centre.side)
-        return Level(None, centre.rest)
+            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
+        return InterceptNoise(None, centre.remaining)
 
-    def _show(self, found: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
-        self.coef_, self.intercept_ = found
+    def _show(self, weights: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
+        self.coef_, self.intercept_ = weights
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = classes, *solver
@@ -251,8 +249,8 @@ class LinearClassifier(ClassifierMixin, PrivateEstimator):
         return tags
 
 
-def _guarantee(solver: str, asked: Guarantee) -> Guarantee:
+def _guarantee(solver: str, guarantee: Guarantee) -> Guarantee:
     """Return the guarantee of all Gaussian steps together, or that of objective perturbation."""
-    if solver == "gradient" and isinstance(asked, ApproxDP):
-        return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
-    return asked
+    if solver == "gradient" and isinstance(guarantee, ApproxDP):
+        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
+    return guarantee

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.linear_model import LinearClassifier, Task, faintness
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Loss, Softmax
@@ -91,41 +91,39 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K)."""
-        found = self.decision_function(X)
-        if found.ndim == 1:
-            second = scipy.special.expit(found)
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            second = scipy.special.expit(scores)
             return np.column_stack([1 - second, second])
-        shares: np.ndarray = scipy.special.softmax(found, axis=1)
-        return shares
+        return scipy.special.softmax(scores, axis=1)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n, K)."""
-        found = self.decision_function(X)
-        both = np.column_stack([np.zeros_like(found), found]) if found.ndim == 1 else found
-        logs: np.ndarray = scipy.special.log_softmax(both, axis=1)
-        return logs
+        scores = self.decision_function(X)
+        both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
+        return scipy.special.log_softmax(both, axis=1)
 
-    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+    def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver != "auto":
             return self.solver, "asked for"
         if len(self.classes) == 2:
             return "objective", "two classes: its noise is added once"
-        if isinstance(asked, PureDP):
+        if isinstance(guarantee, PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "gradient", "the number of rows is not public"
-        noise = faintness(asked, size, n_rows, replaced=True)
+        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
         if noise < _FAINT:
             return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
         return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
 
-    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
-        cap = 1 - 0.5 * task.faintness / (task.faintness + _BLURRED)
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
+        cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
         binary = CappedLogistic(cap)
-        if solver == "gradient" and task.n_classes == 2:
-            weights = task.descend(task.descent(cap), lambda z, y: binary.derivative(z[:, 0], y)[:, None], rng)
-            return weights, task.exactness
-        loss: Loss | Softmax = binary if task.n_classes == 2 else Softmax(task.n_classes)
+        if solver == "gradient" and problem.n_classes == 2:
+            weights = problem.descend(problem.descent(cap), lambda z, y: binary.derivative(z[:, 0], y)[:, None], rng)
+            return weights, problem.exactness
+        loss: Loss | Softmax = binary if problem.n_classes == 2 else Softmax(problem.n_classes)
         if solver == "gradient":
-            return task.descend(task.descent(math.sqrt(2) * cap), loss.derivative, rng), task.exactness
-        return task.perturbed(loss, rng)
+            return problem.descend(problem.descent(math.sqrt(2) * cap), loss.derivative, rng), problem.exactness
+        return problem.perturbed(loss, rng)

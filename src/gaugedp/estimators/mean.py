@@ -16,8 +16,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, box_steps, into_ball
-from gaugedp.estimators.size import Count
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, into_ball
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -25,6 +25,8 @@ from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
+from gaugedp.optimization.blocks import blocks
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.tables.table import Table
 
 NOISES = ("auto", "body", "cube", "gaussian", "laplace")
@@ -32,7 +34,7 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 
 @dataclass(frozen=True)
-class Task:
+class RowAccess:
     """How a fit pays, looks at the rows then (their exact sum and number), reads them, and how many rows a unit has."""
 
     pay: Callable[[Guarantee], Reservation | None]
@@ -93,11 +95,11 @@ class Mean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        asked, rows = self._asked(), self._rows(X)
+        requested, rows = self._requested(), self._rows(X)
         reading = self._geometry(rows.shape[1], names_of(X))
-        ball, count = self._ball(reading.width), Count(asked, self.neighbours)
-        pay = partial(self._pay, asked=asked, shape=rows.shape)
-        self._fit(ball, count, Task(pay, partial(self._look, reading, rows), reading))
+        ball, count = self._ball(reading.width), NoisyRowCount(requested, self.neighbours)
+        pay = partial(self._pay, requested=requested, shape=rows.shape)
+        self._fit(ball, count, RowAccess(pay, partial(self._look, reading, rows), reading))
         self._note_names(X)
         return self
 
@@ -109,31 +111,30 @@ class Mean(PrivateEstimator):
         """
         from gaugedp.estimators.table_fit import group_size, row_share
 
-        asked = self._asked()
+        requested = self._requested()
         reading = self._table_reading(table, columns)
         size = group_size(table.unit)
         ball = LpBall(len(columns), math.inf, 1.0)
-        count = Count(row_share(asked, size, float(self.epsilon)), "add_remove")
-        pay = partial(self._pay_for_table, asked=asked, table=table, columns=columns)
-        self._fit(ball, count, Task(pay, partial(self._look_at_table, table, columns), reading, size))
+        count = NoisyRowCount(row_share(requested, size, float(self.epsilon)), "add_remove")
+        pay = partial(self._pay_for_table, requested=requested, table=table, columns=columns)
+        self._fit(ball, count, RowAccess(pay, partial(self._look_at_table, table, columns), reading, size))
         self._note_names(None)
         return self
 
-    def _fit(self, ball: LpBall, count: Count, task: "Task") -> None:
-        mechanism, reason = self._chosen(ball, count.rest)
-        stream = self._stream()
-        noise = mechanism.prepare(stream)
-        guarantee = count.with_rest(mechanism.guarantee).group(task.size)
-        paid = task.pay(guarantee)
-        exact, n_rows = task.look(stream)
-        step = float(mechanism.lattice_step)
-        total = noise(np.rint(exact / step).astype(np.int64)) * step
-        self._read_by(task.reading)
-        self._show(total, count.draw(n_rows, stream), mechanism, count)
+    def _fit(self, ball: LpBall, count: NoisyRowCount, access: RowAccess) -> None:
+        mechanism, reason = self._chosen(ball, count.remaining)
+        rng = self._generator()
+        noise = mechanism.prepare(rng)
+        guarantee = count.with_remaining(mechanism.guarantee).group(access.size)
+        reservation = access.pay(guarantee)
+        exact, n_rows = access.look(rng)
+        total = with_noise(exact, mechanism, noise)
+        self._read_by(access.reading)
+        self._show(total, count.draw(n_rows, rng), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
@@ -143,11 +144,11 @@ class Mean(PrivateEstimator):
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
         exact = self._count.mechanism is None
-        each = level if exact else (1 + level) / 2
-        widths = self.mechanism_.half_widths(each, simultaneous) + float(self.mechanism_.lattice_step)
-        off = 0.0 if exact else self._count.half_width(each)
-        fewest, most = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
-        ends = [(self._total + side * widths) / n for side in (-1, 1) for n in (fewest, most)]
+        share_level = level if exact else (1 + level) / 2
+        widths = self.mechanism_.half_widths(share_level, simultaneous) + float(self.mechanism_.lattice_step)
+        off = 0.0 if exact else self._count.half_width(share_level)
+        fewest_rows, most_rows = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
+        ends = [(self._total + sign * widths) / n for sign in (-1, 1) for n in (fewest_rows, most_rows)]
         low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
         return self._unscaled(low), self._unscaled(high)
 
@@ -169,8 +170,8 @@ class Mean(PrivateEstimator):
         return Reading.of(self.bounds, names, n_columns, self.missing_indicator)
 
     def _table_reading(self, table: Table, columns: Sequence[str]) -> Reading:
-        own = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
-        if own or self.neighbours != table.unit.neighbours:
+        has_bounds = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
+        if has_bounds or self.neighbours != table.unit.neighbours:
             raise InvalidRequest(
                 f"The table has bounds, and neighbours={table.unit.neighbours!r}.",
                 "Give no bounds, row_norm or missing_indicator, and the neighbours of the table.",
@@ -183,38 +184,40 @@ class Mean(PrivateEstimator):
         return Reading(len(columns), box)
 
     def _pay_for_table(
-        self, guarantee: Guarantee, asked: Guarantee, table: Table, columns: Sequence[str]
+        self, guarantee: Guarantee, requested: Guarantee, table: Table, columns: Sequence[str]
     ) -> Reservation | None:
         ledger = self._account()
         if ledger is None:
             return None
         request = {"fit": type(self).__name__, "columns": list(columns), "research_seed": self._seed}
-        charge = chargeable(guarantee, asked)
-        paid = ledger.reserve(charge, table=table.name, unit=table.unit, request=request)
-        assert not isinstance(paid, Stored)  # no key was given
-        return paid
+        charge = chargeable(guarantee, requested)
+        reservation = ledger.reserve(charge, table=table.name, unit=table.unit, request=request)
+        assert not isinstance(reservation, Stored)  # no key was given
+        return reservation
 
-    def _look(self, reading: Reading, rows: np.ndarray, stream: Entropy) -> tuple[np.ndarray, int]:
-        del stream
+    def _look(self, reading: Reading, rows: np.ndarray, rng: Entropy) -> tuple[np.ndarray, int]:
+        del rng
         total: np.ndarray = sum(self._steps(reading, block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
         return total, len(rows)
 
-    def _look_at_table(self, table: Table, columns: Sequence[str], stream: Entropy) -> tuple[np.ndarray, int]:
-        found = table.moments(columns, stream.bytes(16), bits=SUM_BITS, products=False)
-        return found.first * 2.0**-SUM_BITS, found.n_rows
+    def _look_at_table(self, table: Table, columns: Sequence[str], rng: Entropy) -> tuple[np.ndarray, int]:
+        moments = table.moments(columns, rng.bytes(16), bits=SUM_BITS, products=False)
+        return moments.first * 2.0**-SUM_BITS, moments.n_rows
 
     def _ball(self, n_columns: int) -> LpBall:
         """The unit body that one clipped and scaled row is in."""
         p = math.inf if self.row_norm is None else float(self.norm)
         return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
 
-    def _chosen(self, body: LpBall, asked: Guarantee) -> tuple[AdditiveNoise, str]:
-        found = [one for one in _mechanisms(body, asked) if self.noise in ("auto", *_words(one))]
-        if not found:
+    def _chosen(self, body: LpBall, guarantee: Guarantee) -> tuple[AdditiveNoise, str]:
+        mechanisms = [
+            mechanism for mechanism in _mechanisms(body, guarantee) if self.noise in ("auto", *_words(mechanism))
+        ]
+        if not mechanisms:
             raise InvalidRequest(
-                f"noise={self.noise!r} cannot keep {asked!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
+                f"noise={self.noise!r} cannot keep {guarantee!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
             )
-        return choose(found, [one.error(2) for one in found])
+        return choose(mechanisms, [mechanism.error(2) for mechanism in mechanisms])
 
     def _steps(self, reading: Reading, rows: np.ndarray) -> np.ndarray:
         if self.row_norm is None:
@@ -228,7 +231,7 @@ class Mean(PrivateEstimator):
         low, high = self._read_as.box
         return (low + high) / 2 + scaled * (high - low) / 2
 
-    def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: Count) -> None:
+    def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: NoisyRowCount) -> None:
         self._total, self._count = total, count
         self.n_rows_, self.mechanism_, self.solver_ = n_rows, mechanism, mechanism.name
         inside = np.clip(total / n_rows, -1, 1)
@@ -242,12 +245,12 @@ class Mean(PrivateEstimator):
         return f"{np.min(low):g} to {np.max(high):g}"
 
 
-def _mechanisms(body: Body, asked: Guarantee) -> Iterator[AdditiveNoise]:
+def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
     """Yield the mechanisms for additive noise that keep the guarantee, those of the body's own shape among them."""
-    for one in candidates(body, asked):
-        if isinstance(one, AdditiveNoise):
-            yield one
-    pure = PureDP(asked.epsilon_value) if isinstance(asked, ApproxDP) else asked
+    for mechanism in candidates(body, guarantee):
+        if isinstance(mechanism, AdditiveNoise):
+            yield mechanism
+    pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
     if body.ambient_dim > 1 and isinstance(body, LpBall):
         yield KNorm.calibrate(body, pure)
 

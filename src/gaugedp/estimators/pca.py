@@ -11,7 +11,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
 from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.eigen import Pairs
+from gaugedp.optimization.eigenvectors.noisy_moments import Pairs
 
 CENTRES = ("mean", "public")
 
@@ -75,21 +75,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         """Fit to the rows of X (n, d)."""
         del y
         one_of(CENTRES, centre=self.centre)
-        found = self._find(X, self.n_components, self.centre)
-        self.components_, self.mean_ = found.pairs.vectors, found.mean
-        self.explained_variance_ = found.pairs.values * (found.scale / max(found.n_rows - 1, 1))
+        spectrum = self._find(X, self.n_components, self.centre)
+        self.components_, self.mean_ = spectrum.pairs.vectors, spectrum.mean
+        self.explained_variance_ = spectrum.pairs.values * (spectrum.scale / max(spectrum.n_rows - 1, 1))
         self.n_components_ = len(self.components_)
         values = {"components": self.components_, "mean": self.mean_, "explained_variance": self.explained_variance_}
-        self.explained_variance_ratio_ = _shares(found.pairs)
+        self.explained_variance_ratio_ = _shares(spectrum.pairs)
         if self.explained_variance_ratio_ is not None:
             values["explained_variance_ratio"] = self.explained_variance_ratio_
-        self._record(X, found, values)
+        self._record(X, spectrum, values)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return (x − mean_)·components_ᵀ, shape (n, k)."""
-        found: np.ndarray = (self._like_fitted(X) - self.mean_) @ self.components_.T
-        return found
+        return (self._like_fitted(X) - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return rows (n, d) from their coordinates (n, k)."""
@@ -97,8 +96,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
             raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Give {self.n_components_}.", "")
-        found: np.ndarray = coords @ self.components_ + self.mean_
-        return found
+        return coords @ self.components_ + self.mean_
 
     @property
     def _n_features_out(self) -> int:
@@ -147,8 +145,8 @@ class TopEigenvector(SpectralEstimator):
     def fit(self, X: Any, y: Any = None) -> "TopEigenvector":
         """Fit to the rows of X (n, d)."""
         del y
-        found = self._find(X, 1, None)
-        self.component_ = found.pairs.vectors[0]
-        self.eigenvalue_ = float(found.pairs.values[0] * found.scale / found.n_rows)
-        self._record(X, found, {"component": self.component_, "eigenvalue": np.array(self.eigenvalue_)})
+        spectrum = self._find(X, 1, None)
+        self.component_ = spectrum.pairs.vectors[0]
+        self.eigenvalue_ = float(spectrum.pairs.values[0] * spectrum.scale / spectrum.n_rows)
+        self._record(X, spectrum, {"component": self.component_, "eigenvalue": np.array(self.eigenvalue_)})
         return self

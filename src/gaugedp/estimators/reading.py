@@ -67,8 +67,8 @@ def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[
         return tuple(range(n_columns if indicator else 0))
     if isinstance(indicator, str | bytes | Mapping | Set) or not hasattr(indicator, "__iter__"):
         raise InvalidRequest("missing_indicator is not a list.", "Give True, or a list of columns.")
-    known = {name: place for place, name in enumerate([] if names is None else names.tolist())}
-    places = [known.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]
+    place_of = {name: place for place, name in enumerate([] if names is None else names.tolist())}
+    places = [place_of.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]
     if None in places or len(set(places)) < len(places):
         raise InvalidRequest(
             "missing_indicator names what is no column of X, or a column twice.",

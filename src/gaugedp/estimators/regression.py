@@ -11,8 +11,8 @@ from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import read_bounds, read_target
-from gaugedp.estimators.size import Count
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
@@ -84,10 +84,10 @@ class LinearRegression(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), self._rows(X)
+        requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         frame = self._frame(rows.shape[1], names_of(X))
-        self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, asked, rows.shape))
+        self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, requested, rows.shape))
         self._note_names(X)
         return self
 
@@ -105,19 +105,19 @@ class LinearRegression(LinearRegressor):
         return self
 
     def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> None:
-        stream, count = self._stream(), Count(self._asked(), self.neighbours)
-        planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.rest)
-        guarantee = count.with_rest(planned.guarantee if count.mechanism is None else count.rest)
-        paid = pay(guarantee)
-        n_rows = int(count.draw(len(sums), stream))
-        self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.rest)
-        self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, stream))
+        rng, count = self._generator(), NoisyRowCount(self._requested(), self.neighbours)
+        planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
+        guarantee = count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
+        reservation = pay(guarantee)
+        n_rows = int(count.draw(len(sums), rng))
+        self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
+        self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, rng))
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, guarantee, self.method_.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
 
     def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)
@@ -134,9 +134,9 @@ class LinearRegression(LinearRegressor):
         low, high = read_bounds("target_bounds", self.target_bounds)
         return Frame(reading, self.row_norm, (float(low), float(high)), self.fit_intercept)
 
-    def _method(self, n_rows: int, frame: Frame, asked: Guarantee) -> LeastSquares:
+    def _method(self, n_rows: int, frame: Frame, guarantee: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)
-        return LeastSquares.calibrate((n_rows, frame.n_features), asked, radius, self.neighbours, self.solver)
+        return LeastSquares.calibrate((n_rows, frame.n_features), guarantee, radius, self.neighbours, self.solver)
 
 
 def _paid_before(guarantee: Guarantee) -> None:

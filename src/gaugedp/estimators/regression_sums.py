@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import blocks, box_steps, into_ball, into_box
+from gaugedp.estimators.rows import box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.least_squares import BITS, Of
 from gaugedp.tables.table import Table
 
@@ -31,11 +32,10 @@ class Frame:
 
     def features(self, rows: np.ndarray) -> np.ndarray:
         """Return the features (n, d or d + 1) in whole steps."""
-        found, start = np.empty((len(rows), self.n_features)), 0
-        for block in blocks(rows):
-            found[start : start + len(block)] = box_steps(self._scaled(block), BITS)
-            start += len(block)
-        return found
+        features = np.empty((len(rows), self.n_features))
+        for part in slices(rows):
+            features[part] = box_steps(self._scaled(rows[part]), BITS)
+        return features
 
     def _scaled(self, rows: np.ndarray) -> np.ndarray:
         scaled = np.empty((len(rows), self.n_features))
@@ -52,17 +52,17 @@ class Frame:
         low, high = (np.array(end) for end in self.target)
         return box_steps(into_box(target, low, high), BITS)
 
-    def back(self, found: np.ndarray) -> tuple[np.ndarray, float]:
+    def back(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept in the units of the data."""
         low, high = self.target
-        slopes = found[: self.n_columns] / self._length * (high - low) / 2
-        constant = float(found[self.n_columns :].sum()) * self.constant / self._length * (high - low) / 2
+        slopes = weights[: self.n_columns] / self._length * (high - low) / 2
+        constant = float(weights[self.n_columns :].sum()) * self.constant / self._length * (high - low) / 2
         if self.reading.box is None:
             assert self.row_norm is not None
             return slopes / self.row_norm, (low + high) / 2 + constant
-        least, most = self.reading.box
-        slopes = slopes / math.sqrt(self.n_columns) / ((most - least) / 2)
-        return slopes, (low + high) / 2 + constant - float(slopes @ ((least + most) / 2))
+        column_low, column_high = self.reading.box
+        slopes = slopes / math.sqrt(self.n_columns) / ((column_high - column_low) / 2)
+        return slopes, (low + high) / 2 + constant - float(slopes @ ((column_low + column_high) / 2))
 
     def describe(self) -> str:
         """Return the bounds in words."""
@@ -104,10 +104,9 @@ class TableSums:
     def __call__(self, of: Of) -> np.ndarray:
         """Return Σ of(features, target) over blocks of rows: the numbers that one block of all would give."""
         row, target = self.design.public_row()
-        own = of(self.frame.features(row), self.frame.goal(target))
-        looked = self.table.vector_sum(self.design.names_in_table, Block(self.design, self.frame, of), self.row_key)
-        found: np.ndarray = own + looked
-        return found
+        of_public_row = of(self.frame.features(row), self.frame.goal(target))
+        of_table = self.table.vector_sum(self.design.names_in_table, Block(self.design, self.frame, of), self.row_key)
+        return of_public_row + of_table
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Rows as the estimators need them: shapes checked, values clipped, sums exact."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 
 SUM_BITS, PRODUCT_BITS = 22, 12
-_BLOCK = 2**18  # numbers, with several temporary arrays of that size: below, time is lost; above, memory
 _MOST_ROWS = 2**28  # so many sums of products are exact
 
 Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
@@ -117,13 +115,13 @@ def _sizes(low: np.ndarray, high: np.ndarray) -> str:
 
 def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
     """Refuse one pair a column, and what may be that, by the bounds and the number of columns alone."""
-    plain = isinstance(bounds, list | tuple) and all(isinstance(one, list | tuple) for one in bounds)
-    if not plain or any(len(one) != 2 for one in bounds):
+    plain = isinstance(bounds, list | tuple) and all(isinstance(entry, list | tuple) for entry in bounds)
+    if not plain or any(len(entry) != 2 for entry in bounds):
         return
     if len(bounds) == n_columns == 2:
         (a, b), (c, d) = bounds
         as_ends, as_pairs = _make(a, c) and _make(b, d), _make(a, b) and _make(c, d)
-        as_documented = isinstance(bounds, tuple) and all(isinstance(one, list) for one in bounds)
+        as_documented = isinstance(bounds, tuple) and all(isinstance(entry, list) for entry in bounds)
         if as_ends and as_pairs and b != c and not as_documented:
             raise InvalidRequest(
                 f"{name} can be read as ([lows], [highs]) and as a pair for each of the two columns.",
@@ -155,8 +153,7 @@ def as_read(rows: np.ndarray, box: Box | None = None) -> np.ndarray:
         finite = np.isfinite(rows)
         return rows if finite.all() else np.where(finite.all(axis=1, keepdims=True), rows, 0.0)
     low, high = box
-    read: np.ndarray = np.clip(np.where(np.isnan(rows), (low + high) / 2, rows), low, high)
-    return read
+    return np.clip(np.where(np.isnan(rows), (low + high) / 2, rows), low, high)
 
 
 def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -168,21 +165,10 @@ def into_box(rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
     """Return the rows `as_read` over `row_norm`, those outside the unit ball of ℓ_p pulled back to it."""
     positive(row_norm=row_norm)
-    known = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
-    largest = np.maximum(np.abs(known).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
-    shrunk = known / largest
-    found: np.ndarray = shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
-    return found
-
-
-def blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows in blocks of some 100,000 numbers, so that what is computed of them stays small.
-
-    One block at least, so that sums over no rows are 0 in each column.
-    """
-    height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, max(1, len(rows)), height):
-        yield rows[start : start + height]
+    finite = np.ascontiguousarray(as_read(rows))  # so that a row's norm is summed in one order, whatever is beside it
+    largest = np.maximum(np.abs(finite).max(axis=1, keepdims=True), row_norm)  # divided out: no power overflows
+    shrunk = finite / largest
+    return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)
 
 
 def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
@@ -191,11 +177,9 @@ def box_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     Whole numbers below 2^53 add up exactly in floats, in any order: sums of neighbours differ by what their rows
     differ by, and by nothing else. `SUM_BITS` serve sums over 2^30 rows, `PRODUCT_BITS` sums of products over 2^28.
     """
-    steps: np.ndarray = np.rint(scaled * 2.0**bits)
-    return steps
+    return np.rint(scaled * 2.0**bits)
 
 
 def ball_steps(scaled: np.ndarray, bits: int = SUM_BITS) -> np.ndarray:
     """Return the same, cut towards 0, so that no norm grows."""
-    steps: np.ndarray = np.trunc(scaled * 2.0**bits)
-    return steps
+    return np.trunc(scaled * 2.0**bits)

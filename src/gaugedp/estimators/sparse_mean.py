@@ -13,13 +13,14 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.rows import SUM_BITS, blocks, box_steps, into_box, read_bounds
-from gaugedp.estimators.size import Count, share_of
+from gaugedp.estimators.row_count import NoisyRowCount, share_of
+from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
 from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_guarantee
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
+from gaugedp.optimization.blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import posterior_means
 
 _ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves
@@ -50,9 +51,9 @@ class Outlook:
         return math.ceil(self.n_rows * self.detectable / size)
 
     def __str__(self) -> str:
-        found = f"With {self.n_rows:,} rows a mean of {self.detectable:.3g} and more is found (95 %)"
+        detection = f"With {self.n_rows:,} rows a mean of {self.detectable:.3g} and more is found (95 %)"
         if self.is_enough:
-            return f"{found}; values carry noise of standard deviation {self.noise_std:.3g}."
+            return f"{detection}; values carry noise of standard deviation {self.noise_std:.3g}."
         quarter = self.largest / 4
         return (
             f"{self.n_rows:,} rows are too few: only a mean of {self.detectable:.3g} and more would be found, and the "
@@ -112,25 +113,25 @@ class SparseMean(PrivateEstimator):
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
-        asked, rows = self._asked(), self._rows(X)
+        requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
-        search = self._range(asked)
-        count = Count(share_of(asked, 1 - RANGE_SHARE) if search else asked, self.neighbours)
+        search = self._range(requested)
+        count = NoisyRowCount(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
         low, high = (-1.0, 1.0) if search else self._public_bounds()
-        mechanism = self._calibrated(rows.shape, count.rest, (low, high))
-        guarantee = count.with_rest(mechanism.guarantee)
+        mechanism = self._calibrated(rows.shape, count.remaining, (low, high))
+        guarantee = count.with_remaining(mechanism.guarantee)
         guarantee = guarantee + search.mechanism.guarantee if search else guarantee
-        stream = self._stream()
-        paid = self._pay(guarantee, asked, rows.shape)
-        reach = search.choose(rows, stream) if search else 1.0
+        rng = self._generator()
+        reservation = self._pay(guarantee, requested, rows.shape)
+        reach = search.choose(rows, rng) if search else 1.0
         self.bounds_ = (low * reach, high * reach)
-        self._pick(rows, mechanism, stream)
-        self._show(rows.shape, mechanism, count.draw(len(rows), stream))
+        self._pick(rows, mechanism, rng)
+        self._show(rows.shape, mechanism, count.draw(len(rows), rng))
         self._note_names(X)
         facts = {"noise": mechanism.describe(), "bounds": list(self.bounds_), "n_columns": rows.shape[1]}
         values = {"support": self.support_, "values": self.values_, "n_rows": np.array(self.n_rows_)}
         self._publish(values, guarantee, mechanism.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
         return self
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -155,10 +156,10 @@ class SparseMean(PrivateEstimator):
                 "Give fewer; Mean estimates all of them.",
             )
 
-    def _range(self, asked: Guarantee) -> PrivateRange | None:
+    def _range(self, guarantee: Guarantee) -> PrivateRange | None:
         if not (isinstance(self.bounds, str) and self.bounds == "private"):
             return None
-        return PrivateRange(self.magnitudes, range_guarantee(asked))
+        return PrivateRange(self.magnitudes, range_guarantee(guarantee))
 
     def _public_bounds(self) -> tuple[float, float]:
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))
@@ -169,19 +170,19 @@ class SparseMean(PrivateEstimator):
             )
         return low, high
 
-    def _calibrated(self, shape: tuple[int, int], asked: Guarantee, bounds: tuple[float, float]) -> Peeling:
+    def _calibrated(self, shape: tuple[int, int], guarantee: Guarantee, bounds: tuple[float, float]) -> Peeling:
         """Return the selection for sums in units of half the width of the bounds.
 
         The choice takes 0.3 of the guarantee where it would then still find a mean of a tenth of the bounds, else half.
         """
         low, high = bounds
-        most = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)
-        body = LpBall(shape[1], math.inf, most * (1 + _ROUNDING))
-        light = Peeling.calibrate(body, asked, self.sparsity, self.noise, share=0.3)
+        sensitivity = 2.0 if self.neighbours == "replace" else max(abs(low), abs(high)) / ((high - low) / 2)
+        body = LpBall(shape[1], math.inf, sensitivity * (1 + _ROUNDING))
+        light = Peeling.calibrate(body, guarantee, self.sparsity, self.noise, share=0.3)
         tenth = max(abs(low), abs(high)) / (high - low) / 5 * shape[0]
         if self.neighbours == "replace" and light.error_bound(0.05) <= tenth:
             return light
-        return Peeling.calibrate(body, asked, self.sparsity, self.noise)
+        return Peeling.calibrate(body, guarantee, self.sparsity, self.noise)
 
     @property
     def _middle(self) -> float:
@@ -193,11 +194,11 @@ class SparseMean(PrivateEstimator):
     def _unit(self) -> float:
         return (self.bounds_[1] - self.bounds_[0]) / 2
 
-    def _pick(self, rows: np.ndarray, mechanism: Peeling, stream: Entropy) -> None:
+    def _pick(self, rows: np.ndarray, mechanism: Peeling, rng: Entropy) -> None:
         low, high = (np.array(end) for end in self.bounds_)
         steps = sum(box_steps(into_box(block, low, high)).sum(axis=0) for block in blocks(rows))  # exact
         total = (steps + np.rint(len(rows) * self._middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
-        self.support_, self._sums = mechanism.split(mechanism.sample(total, stream))
+        self.support_, self._sums = mechanism.split(mechanism.sample(total, rng))
 
     def _show(self, shape: tuple[int, int], mechanism: Peeling, n_rows: float) -> None:
         low, high = self.bounds_

@@ -20,6 +20,7 @@ from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Gaussian, KNorm, Peeling
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
 
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
@@ -36,7 +37,7 @@ class Budget:
     Under (ε, δ) the shares are of ρ, under ε of ε; the guarantee of all together is the tight one of their composition.
     """
 
-    asked: Guarantee
+    guarantee: Guarantee
     k: int
     shares: tuple[float, float, float]
     rounds: int
@@ -49,8 +50,8 @@ class Budget:
     @cached_property
     def rho(self) -> float:
         """The largest ρ whose composition keeps (ε, δ)."""
-        assert isinstance(self.asked, ApproxDP)
-        return largest_parameter(self.composed, self.asked.epsilon_value, self.asked.delta_value)
+        assert isinstance(self.guarantee, ApproxDP)
+        return largest_parameter(self.composed, self.guarantee.epsilon_value, self.guarantee.delta_value)
 
     def composed(self, rho: float) -> Guarantee:
         """Return the guarantee of all parts at ρ."""
@@ -58,14 +59,14 @@ class Budget:
         times = self.n_equations
         parts = [(_ranges(screen, self.k), self.k), (_gaussian(equations / times), times)]
         if self.rounds:
-            each = rounds / self.rounds / 2  # half for the choice, half for the values
-            parts += [(_ranges(each, self.k), self.k * self.rounds), (_gaussian(each), self.rounds)]
+            per_round = rounds / self.rounds / 2  # half for the choice, half for the values
+            parts += [(_ranges(per_round, self.k), self.k * self.rounds), (_gaussian(per_round), self.rounds)]
         return compose(parts)
 
     def part(self, share: float) -> Guarantee:
         """Return what a part with this share of the guarantee must keep."""
-        if isinstance(self.asked, PureDP):
-            return PureDP(self.asked.epsilon_value * share * (1 - 2.0**-40))
+        if isinstance(self.guarantee, PureDP):
+            return PureDP(self.guarantee.epsilon_value * share * (1 - 2.0**-40))
         return ZCDP(self.rho * share * (1 - 2.0**-40))
 
 
@@ -126,23 +127,23 @@ class SparseRegression(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit to features X (n, d) and target y (n,)."""
-        asked, rows = self._asked(), self._rows(X)
+        requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         self._check(reading.width)
         range_ = read_bounds("target_bounds", self.target_bounds)
-        solver, reason = self._solver(asked, (len(rows), reading.width))
-        budget = self._budget(asked, solver, reading.width)
+        solver, reason = self._solver(requested, (len(rows), reading.width))
+        budget = self._budget(requested, solver, reading.width)
         steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
-        paid = self._pay(steps.guarantee, asked, rows.shape)
+        reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
-        found = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._stream())
-        self._show(reading, found[: reading.width], float(found[reading.width :].sum()), range_)
+        weights = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._generator())
+        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         self._note_names(X)
         values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
         self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
-        self._settle(paid)
+        self._settle(reservation)
         return self
 
     @property
@@ -158,16 +159,16 @@ class SparseRegression(LinearRegressor):
                 "Give fewer; LinearRegression takes all of them, and pays for no choice.",
             )
 
-    def _budget(self, asked: Guarantee, solver: str, n_columns: int) -> Budget:
+    def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> Budget:
         k = min(2 * self.sparsity, n_columns - 1) + self.fit_intercept
-        return Budget(asked, k, _SHARES[solver], self.rounds if solver == "iht" else 0)
+        return Budget(guarantee, k, _SHARES[solver], self.rounds if solver == "iht" else 0)
 
-    def _solver(self, asked: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
+    def _solver(self, guarantee: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
         if self.solver != "auto":
             return self.solver, "asked for"
         if self.neighbours != "replace":
             return "screen", "the number of rows is private"
-        budget = self._budget(asked, "iht", shape[1])
+        budget = self._budget(guarantee, "iht", shape[1])
         part = budget.part(_SHARES["iht"][2] / self.rounds)
         selection = Peeling.calibrate(LpBall(shape[1] + 1, math.inf, 2.0), part, budget.k)
         noise = 3 * selection.value_std * math.sqrt(budget.k) / shape[0]
@@ -184,8 +185,8 @@ class Steps:
 
     def __init__(self, budget: Budget, n_columns: int, neighbours: str) -> None:
         screen, moments, rounds = budget.shares
-        moved = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
-        cube = LpBall(n_columns, math.inf, moved)
+        sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
+        cube = LpBall(n_columns, math.inf, sensitivity)
         self.k, self.rounds = budget.k, budget.rounds
         self.weight = (2 * self.k) ** 0.25  # of products with the target, against second moments
         self.screen = Peeling.calibrate(cube, budget.part(screen), self.k, share=1.0)
@@ -204,19 +205,19 @@ class Steps:
         """That of the least exact part."""
         return self.moments.exactness
 
-    def solve(self, features: np.ndarray, goal: np.ndarray, kept: int, rng: Entropy) -> np.ndarray:
-        """Return the coefficients (d,) in units where features and target are in [−1, 1], `kept` of them not 0."""
+    def solve(self, features: np.ndarray, goal: np.ndarray, sparsity: int, rng: Entropy) -> np.ndarray:
+        """Return the coefficients (d,) in units where features and target are in [−1, 1], `sparsity` of them not 0."""
         unit = 4.0**-PRODUCT_BITS
-        chosen = self.screen.sample(features.T @ goal * unit, rng)
-        found = np.zeros(features.shape[1])
-        found[chosen], curvature = self._equations(features[:, chosen], goal, rng)
+        support = self.screen.sample(features.T @ goal * unit, rng)
+        weights = np.zeros(features.shape[1])
+        weights[support], curvature = self._equations(features[:, support], goal, rng)
         for _ in range(self.rounds):
-            found, chosen = self._step(features, goal, (found, curvature), rng)
+            weights, support = self._step(features, goal, (weights, curvature), rng)
         if self.rounds:
-            found[chosen], _ = self._equations(features[:, chosen], goal, rng)
-        smallest = np.argsort(np.abs(found))[: len(found) - kept]
-        found[smallest] = 0.0
-        return found
+            weights[support], _ = self._equations(features[:, support], goal, rng)
+        smallest = np.argsort(np.abs(weights))[: len(weights) - sparsity]
+        weights[smallest] = 0.0
+        return weights
 
     def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Solve the noisy normal equations; return the coefficients and the largest eigenvalue of the moments."""
@@ -224,30 +225,30 @@ class Steps:
         upper = np.triu_indices(self.k)
         stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
         exact = np.concatenate([(features.T @ features)[upper] * stretch, self.weight * (features.T @ goal)]) * unit
-        noisy = self.moments.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
+        noisy = released(exact, self.moments, rng)
         square = np.zeros((self.k, self.k))
         square[upper] = noisy[: len(stretch)] / stretch
         square = square + np.triu(square, 1).T
         values = np.linalg.eigvalsh(square)
         noise = math.sqrt(float(self.moments.variances.max()) * self.k / 2)
         ridge = max(0.0, noise - values[0]) + 1e-9 * abs(values[-1]) + step
-        found: np.ndarray = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
-        return found, max(float(values[-1]), noise)
+        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
+        return weights, max(float(values[-1]), noise)
 
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients after a gradient step and hard thresholding, with noise, and which were kept."""
         assert self.round is not None
-        found, curvature = state
+        weights, curvature = state
         scale = 2.0**-PRODUCT_BITS
-        predicted = features @ np.rint(np.clip(found, -_MOST, _MOST) / _FINE) * _FINE  # exact, in any order
+        predicted = features @ np.rint(np.clip(weights, -_MOST, _MOST) / _FINE) * _FINE  # exact, in any order
         residual = box_steps(np.clip((goal - predicted) * scale, -1, 1), PRODUCT_BITS)
-        scores = found * curvature + features.T @ residual * scale**2
-        chosen, values = self.round.split(self.round.sample(scores, rng))
-        moved = np.zeros_like(found)
-        moved[chosen] = values / curvature
-        return moved, chosen
+        scores = weights * curvature + features.T @ residual * scale**2
+        support, values = self.round.split(self.round.sample(scores, rng))
+        updated = np.zeros_like(weights)
+        updated[support] = values / curvature
+        return updated, support
 
 
 def _ranges(rho: float, k: int) -> Guarantee:

@@ -12,17 +12,18 @@ from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
-from gaugedp.estimators.design import Centre, room
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import blocks, into_ball, into_box, read_bounds
-from gaugedp.estimators.size import Count
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_scaling import Centre, clip_factor
+from gaugedp.estimators.rows import into_ball, into_box, read_bounds
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import Gaussian, KNorm
-from gaugedp.optimization.eigen import NoisyMoments, Pairs, check_components
-from gaugedp.optimization.eigen_exponential import SphereExponential
-from gaugedp.optimization.eigen_oja import Oja
+from gaugedp.optimization.blocks import blocks, slices
+from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, Pairs, check_components
+from gaugedp.optimization.eigenvectors.oja import Oja
+from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
@@ -64,11 +65,10 @@ class Frame:
 
     def unit(self, rows: np.ndarray) -> np.ndarray:
         """Return points of the unit ball, a new array (n, d)."""
-        found, start = np.empty(rows.shape), 0
-        for block in blocks(rows):
-            found[start : start + len(block)] = self._inside(block)
-            start += len(block)
-        return found
+        points = np.empty(rows.shape)
+        for part in slices(rows):
+            points[part] = self._inside(rows[part])
+        return points
 
     def _inside(self, block: np.ndarray) -> np.ndarray:
         if self.box is None:
@@ -79,8 +79,8 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Pairs for rows less `mean` over a length whose square is `scale`, and what the fit publishes about itself."""
+class Spectrum:
+    """Eigenpairs of rows centred at `mean` and divided by √`scale`, and what the fit publishes about itself."""
 
     pairs: Pairs
     mean: np.ndarray
@@ -89,7 +89,7 @@ class Found:
     guarantee: Guarantee
     exactness: str
     facts: dict[str, Any]
-    paid: Reservation | None
+    reservation: Reservation | None
 
 
 class SpectralEstimator(PrivateEstimator):
@@ -100,56 +100,60 @@ class SpectralEstimator(PrivateEstimator):
     solver: str
     _number = "n_components"  # the parameter that says how many
 
-    def _find(self, X: Any, n_components: int | None, centre: str | None) -> Found:
-        """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin 0."""
-        asked, rows = self._asked(), self._rows(X)
+    def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:
+        """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin."""
+        requested, rows = self._requested(), self._rows(X)
         bounds = by_name("bounds", self.bounds, names_of(X))
         frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape, self._number)
-        count = Count(asked, self.neighbours)
-        solver, reason = self._solver(count.rest, shape, len(rows) if self.neighbours == "replace" else None)
-        rest = _purely(count.rest) if solver == "exponential" else count.rest
-        guarantee = count.with_rest(_guarantee(rest))
+        count = NoisyRowCount(requested, self.neighbours)
+        solver, reason = self._solver(count.remaining, shape, len(rows) if self.neighbours == "replace" else None)
+        remaining = _purely(count.remaining) if solver == "exponential" else count.remaining
+        guarantee = count.with_remaining(_guarantee(remaining))
 
         def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
-            middle = _centre(rest, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, rest)
+            middle = (
+                _centre(remaining, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, remaining)
+            )
             return middle, _method(solver, shape, middle, self.neighbours)
 
         planned(len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS)  # what cannot be done is refused unpaid
-        paid = self._pay(guarantee, asked, rows.shape)
-        stream = self._stream()
-        n_rows = count.draw(len(rows), stream)
+        reservation = self._pay(guarantee, requested, rows.shape)
+        rng = self._generator()
+        n_rows = count.draw(len(rows), rng)
         middle, method = planned(n_rows)
         unit = frame.unit(rows)
-        shift, spread = middle.release(blocks(unit), n_rows, stream)
+        shift, spread = middle.release(blocks(unit), n_rows, rng)
         size = 1.0
         if middle.noise is not None:
-            size = min(1 + float(np.linalg.norm(shift)), spread * _room(rest, shape[0], n_rows))
+            size = min(1 + float(np.linalg.norm(shift)), spread * _clip_factor(remaining, shape[0], n_rows))
             unit = into_ball(unit - shift, 2, size)
-        pairs = _possible(method.solve(unit, stream), n_rows)
+        pairs = _possible(method.solve(unit, rng), n_rows)
         facts = {
             "solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None,
             "radius": size * frame.size,
         }  # fmt: skip
         self._read_by(Reading(shape[0], frame.box))
         mean, scale = frame.origin + shift * frame.size, (size * frame.size) ** 2
-        return Found(pairs, mean, scale, n_rows, guarantee, method.exactness, facts, paid)
+        return Spectrum(pairs, mean, scale, n_rows, guarantee, method.exactness, facts, reservation)
 
-    def _solver(self, asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
+    def _solver(self, guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
         one_of(SOLVERS, solver=self.solver)
         if self.solver == "auto":
-            return _advised(asked, shape, n_rows)
-        if self.solver != "exponential" and not isinstance(asked, ApproxDP):
+            return _advised(guarantee, shape, n_rows)
+        if self.solver != "exponential" and not isinstance(guarantee, ApproxDP):
             raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Take solver="exponential".')
         return self.solver, "asked for"
 
-    def _record(self, X: Any, found: Found, values: dict[str, np.ndarray]) -> None:
+    def _record(self, X: Any, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:
         """Set what every fit shows, and settle."""
-        self.solver_, self.reason_, self.n_rows_ = found.facts["solver"], found.facts["reason"], found.n_rows
+        self.solver_, self.reason_, self.n_rows_ = spectrum.facts["solver"], spectrum.facts["reason"], spectrum.n_rows
         self._note_names(X)
-        self._publish({**values, "n_rows": np.array(found.n_rows)}, found.guarantee, found.exactness, found.facts)
-        self._settle(found.paid)
+        self._publish(
+            {**values, "n_rows": np.array(spectrum.n_rows)}, spectrum.guarantee, spectrum.exactness, spectrum.facts
+        )
+        self._settle(spectrum.reservation)
 
     def _more_tags(self) -> dict[str, Any]:
         return {"non_deterministic": True, "allow_nan": True}
@@ -160,16 +164,16 @@ class SpectralEstimator(PrivateEstimator):
         return tags
 
 
-def _advised(asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
+def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
     """Return the solver and why, by public numbers.
 
     The noise of the second moments costs about d/(μ²·gap), drawing k directions kd/ε each, whatever the gap of the
     spectrum: at most the number of rows. docs/theory/eigenvectors.md
     """
-    if not isinstance(asked, ApproxDP):
+    if not isinstance(guarantee, ApproxDP):
         return "exponential", "a pure guarantee is asked for"
-    each = shape[1] * gaussian_mu(asked.epsilon_value, asked.delta_value) ** 2
-    few = asked.epsilon_value / each if each > 0 else math.inf
+    gaussian_price = shape[1] * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) ** 2
+    few = guarantee.epsilon_value / gaussian_price if gaussian_price > 0 else math.inf
     if n_rows is not None and n_rows <= few:
         return "exponential", f"there are at most {few:.3g} rows, so that drawing from the sphere has less error"
     if shape[0] > _WIDEST:
@@ -178,67 +182,67 @@ def _advised(asked: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, s
 
 
 def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> NoisyMoments | Oja | SphereExponential:
-    rest = centre.rest
-    if isinstance(rest, PureDP):
-        return SphereExponential.calibrate(shape, rest, neighbours)
-    guarantee = _guarantee(rest)
+    remaining = centre.remaining
+    if isinstance(remaining, PureDP):
+        return SphereExponential.calibrate(shape, remaining, neighbours)
+    guarantee = _guarantee(remaining)
     assert isinstance(guarantee, GaussianDP)
-    left = GaussianDP(math.sqrt(guarantee.mu**2 - centre.side**2) * (1 - 2.0**-40))
-    return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, left, neighbours)
+    for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.mu_side**2) * (1 - 2.0**-40))
+    return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, for_moments, neighbours)
 
 
-def _centre(asked: Guarantee, n_columns: int, n_rows: float, neighbours: str) -> Centre:
+def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str) -> Centre:
     """Return how the mean is released: so that its error e adds n·‖e‖², an eigenvalue that no row has, below the noise.
 
     With t of μ² that is moved²·d/(t·μ²·n), against about 2√d/μ on the second moments; with t of ε moved²·d²/(t²·ε²·n),
     against d/((1 − t)·ε) below which directions are drawn blindly; over the square of the rows' distance from their
     mean, of which a guess is made. docs/theory/eigenvectors.md
     """
-    moved = (2.0 if neighbours == "replace" else math.sqrt(2.0)) * (1 + 2.0**-20)
-    ball, size = LpBall(n_columns + 1, 2, moved), n_columns + 1
-    if isinstance(asked, ApproxDP):
-        mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
-        ratio = moved**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
-        side = mu * math.sqrt(ratio / (1 + ratio))
-        if moved * math.sqrt(size) / (n_rows * side) > _WORST:
-            return Centre(None, asked)
-        return Centre(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
-    assert isinstance(asked, PureDP)
-    ratio = moved**2 * size / (asked.epsilon_value * n_rows * _SPREAD)
-    spent = asked.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
-    if moved * size / (n_rows * spent) > _WORST:
-        return Centre(None, asked)
-    return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
+    sensitivity = (2.0 if neighbours == "replace" else math.sqrt(2.0)) * (1 + 2.0**-20)
+    ball, size = LpBall(n_columns + 1, 2, sensitivity), n_columns + 1
+    if isinstance(guarantee, ApproxDP):
+        mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        ratio = sensitivity**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
+        mu_side = mu * math.sqrt(ratio / (1 + ratio))
+        if sensitivity * math.sqrt(size) / (n_rows * mu_side) > _WORST:
+            return Centre(None, guarantee)
+        return Centre(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+    assert isinstance(guarantee, PureDP)
+    ratio = sensitivity**2 * size / (guarantee.epsilon_value * n_rows * _SPREAD)
+    spent = guarantee.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
+    if sensitivity * size / (n_rows * spent) > _WORST:
+        return Centre(None, guarantee)
+    return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
 
-def _guarantee(asked: Guarantee) -> Guarantee:
+def _guarantee(guarantee: Guarantee) -> Guarantee:
     """Return the guarantee of all Gaussian releases together, or of all pure ones."""
-    if isinstance(asked, ApproxDP):
-        return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
-    return asked
+    if isinstance(guarantee, ApproxDP):
+        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
+    return guarantee
 
 
-def _purely(asked: Guarantee) -> Guarantee:
-    return PureDP(asked.epsilon_value) if isinstance(asked, ApproxDP) else asked
+def _purely(guarantee: Guarantee) -> Guarantee:
+    return PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
 
 
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:
-    """Return the pairs with values that rows of norm 1 can have, all together, and that never rise."""
+    """Return the pairs with values projected on what rows of norm 1 allow: non-increasing, with sum at most n."""
     values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
     values = isotonic_regression(values, increasing=False)
-    values, held = (one * min(1.0, n_rows / max(float(one.sum()), 1e-300)) for one in (values, held))
+    values, held = (sums * min(1.0, n_rows / max(float(sums.sum()), 1e-300)) for sums in (values, held))
     total = None if pairs.total is None else max(min(pairs.total, n_rows), float(values.sum()))
     return replace(pairs, values=values, held=held, total=total)
 
 
-def _room(asked: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return how many times their typical length rows may have; lengths vary the more, the fewer the columns."""
-    return room(math.sqrt(n_columns) * _faintness(asked, n_columns, n_rows), _ROOM) + 1 / n_columns
+def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
+    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more."""
+    return clip_factor(math.sqrt(n_columns) * _noise_to_signal(guarantee, n_columns, n_rows), _ROOM) + 1 / n_columns
 
 
-def _faintness(asked: Guarantee, n_columns: int, n_rows: float) -> float:
+def _noise_to_signal(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
     """Return about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows."""
-    if isinstance(asked, ApproxDP):
-        return 2 * math.sqrt(n_columns) / (gaussian_mu(asked.epsilon_value, asked.delta_value) * n_rows)
-    assert isinstance(asked, PureDP)
-    return n_columns / (asked.epsilon_value * n_rows)
+    if isinstance(guarantee, ApproxDP):
+        return 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
+    assert isinstance(guarantee, PureDP)
+    return n_columns / (guarantee.epsilon_value * n_rows)

@@ -7,7 +7,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.linear_model import LinearClassifier, Task, faintness
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Hinge
@@ -75,41 +75,41 @@ class LinearSVC(LinearClassifier):
         self.random_state = random_state
         self.ledger = ledger
 
-    def _chosen(self, asked: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
+    def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:
             raise InvalidRequest("objective is for two classes.", 'Give solver="gradient", or "auto".')
         if self.solver != "auto":
             return self.solver, "asked for"
         if len(self.classes) > 2:
             return "gradient", "more than two classes"
-        if isinstance(self._kept(asked, size, "objective"), PureDP):
+        if isinstance(self._kept(guarantee, size, "objective"), PureDP):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is not public: with few it does about as well, with many better"
-        noise = faintness(asked, size, n_rows, replaced=True)
+        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
         if noise < _FAINT:
             return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
         return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
 
-    def _solve(self, solver: str, task: Task, rng: Entropy) -> tuple[np.ndarray, str]:
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         if solver == "objective":
-            width = min(_WIDEST, max(_NARROWEST, math.sqrt(task.faintness / _BLURRED)))
-            return task.perturbed(SmoothHinge(width), rng)
-        if task.n_classes == 2:
-            descent = task.descent(1.0, kinked=True)
-            weights = task.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)
+            width = min(_WIDEST, max(_NARROWEST, math.sqrt(problem.noise_to_signal / _BLURRED)))
+            return problem.perturbed(SmoothHinge(width), rng)
+        if problem.n_classes == 2:
+            descent = problem.descent(1.0, kinked=True)
+            weights = problem.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)
         else:
-            weights = task.descend(task.descent(math.sqrt(2), kinked=True), _joint_slopes, rng)
-        return weights, task.exactness
+            weights = problem.descend(problem.descent(math.sqrt(2), kinked=True), _joint_slopes, rng)
+        return weights, problem.exactness
 
 
 def _joint_slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return a subgradient of max(0, 1 + max_{k ≠ y} z_k − z_y), shape (n, K)."""
-    every, found = np.arange(len(y)), np.zeros_like(z)
+    every, slopes = np.arange(len(y)), np.zeros_like(z)
     rivals = z.copy()
     rivals[every, y] = -np.inf
     best = rivals.argmax(axis=1)
     wrong = z[every, y] < 1 + rivals[every, best]
-    found[every, best] = wrong
-    found[every, y] -= wrong
-    return found
+    slopes[every, best] = wrong
+    slopes[every, y] -= wrong
+    return slopes

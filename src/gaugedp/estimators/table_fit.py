@@ -14,7 +14,7 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.held_out import Ready, Score, describe, held_out, losses, scores
+from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
 from gaugedp.estimators.table_rows import RULES, TableDesign
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.tables.table import Table, is_elsewhere
@@ -27,25 +27,24 @@ _BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above
 
 
 def is_classifier(model: str) -> bool:
-    """Whether the target of the model is an attribute; another name than those of `MODELS` is refused."""
+    """Return whether the target of the model is an attribute; refuse a name that is not in `MODELS`."""
     one_of(MODELS, model=model)
     return model != "linear"
 
 
 @dataclass(frozen=True)
 class TableFit:
-    """A fit of `model` to the rows of one unit's table, which keeps `asked`, and, where `score` is given, its score.
+    """A fit of `model` to a table at the guarantee `requested` for one unit, with a private score if `score` is given.
 
-    Rows of one unit are at most `group` steps of adding or removing a row, so each step gets a share of the guarantee:
-    ε/group, and the δ that grows to the δ asked for along `group` steps. Where the score is asked, every row is in the
-    fit or held out, by coins that no row has a part in, so that a step changes one of the two, and both together keep
-    the larger ε, and δ.
+    A unit's rows are at most `group` steps of adding or removing one row. Each step gets ε/group, and the δ that group
+    privacy raises to the requested one. With a score, rows are split at random, independently of their values, into a
+    training and a held-out part. A row is in one part only (parallel composition): epsilon is the larger of the two.
     """
 
     design: TableDesign
     model: str
     unit: PrivacyUnit
-    asked: Guarantee
+    requested: Guarantee
     score: Score | None = None
     radius: float | None = None
 
@@ -55,21 +54,21 @@ class TableFit:
         design: TableDesign,
         model: str,
         unit: PrivacyUnit,
-        asked: Guarantee,
+        requested: Guarantee,
         score: float | None,
         radius: float | None = None,
     ) -> "TableFit":
-        """Return the fit, after one to public rows alone: what cannot be fitted is refused before anything is paid."""
-        made = cls(design, model, unit, asked, None if score is None else Score(score, group_size(unit)), radius)
-        _ = made.guarantee_of_parts
-        return made
+        """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
+        fit = cls(design, model, unit, requested, None if score is None else Score(score, group_size(unit)), radius)
+        _ = fit.guarantee_of_parts
+        return fit
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the fit and the score guarantee together."""
-        if self.score is None or self.score.epsilon <= _epsilon(self.asked):
-            return self.asked
-        return ApproxDP(self.score.epsilon, _delta(self.asked)) if _delta(self.asked) else self.score.guarantee
+        """The guarantee of the fit and the score together."""
+        if self.score is None or self.score.epsilon <= _epsilon(self.requested):
+            return self.requested
+        return ApproxDP(self.score.epsilon, _delta(self.requested)) if _delta(self.requested) else self.score.guarantee
 
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
@@ -78,53 +77,54 @@ class TableFit:
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
     def request(self) -> dict[str, Any]:
-        """Return what a ledger notes."""
+        """Return the request that a ledger records."""
         return {
             "fit": self.model,
             "target": self.design.target,
             "features": list(self.design.features),
             "digest": self.design.digest(),
-            "asked": self.asked.to_dict(),
+            "asked": self.requested.to_dict(),
             "score": None if self.score is None else self.score.epsilon,
             "radius": self.radius,
         }
 
     def prepare(self, rng: Entropy) -> Look:
-        """Return the look, to be called once, after paying: it fits the table and returns the model as JSON holds it.
+        """Return a function of the table, to be called once, after paying: it returns the model as a dict.
 
-        The noise of the score is drawn now. What goes wrong in the look is told without a word of the rows.
+        The dict is ready for JSON. The score's noise is drawn now. An error in the function says nothing about the
+        rows.
         """
-        ready = None if self.score is None else self.score.prepare(rng)
+        prepared = None if self.score is None else self.score.prepare(rng)
 
         def look(table: Table) -> dict[str, Any]:
             try:
-                return self._look(table, rng, ready)
+                return self._look(table, rng, prepared)
             except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
                 failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
             raise failure
 
         return look
 
-    def _look(self, table: Table, rng: Entropy, ready: Ready | None) -> dict[str, Any]:
-        if is_elsewhere(table) and ready is None and self.model == "linear":
-            return self._found(self._estimator().fit_table(self.design, table, rng.bytes(16)))
+    def _look(self, table: Table, rng: Entropy, prepared: PreparedScore | None) -> dict[str, Any]:
+        if is_elsewhere(table) and prepared is None and self.model == "linear":
+            return self._results(self._estimator().fit_table(self.design, table, rng.bytes(16)))
         rows, target = self.design.read(table, rng.bytes(16))
-        apart = np.zeros(len(rows), dtype=bool) if ready is None else held_out(len(rows), rng)
+        apart = np.zeros(len(rows), dtype=bool) if prepared is None else held_out(len(rows), rng)
         more_rows, more_target = self.design.public_row()
         estimator = self._estimator()
         estimator.fit(np.vstack([rows[~apart], more_rows]), np.concatenate([target[~apart], more_target]))
-        found, (coefficients, intercepts) = self._found(estimator), _fitted(estimator)
-        if ready is not None:
+        results, (coefficients, intercepts) = self._results(estimator), _fitted(estimator)
+        if prepared is not None:
             lost = losses(self.design, scores(rows[apart], coefficients, intercepts), target[apart])
-            found["score"] = self._scored(ready.mean(lost))
-        return found
+            results["score"] = self._scored(prepared.mean(lost))
+        return results
 
-    def _found(self, estimator: Any) -> dict[str, Any]:
+    def _results(self, estimator: Any) -> dict[str, Any]:
         return self._facts(estimator) | self._numbers(*_fitted(estimator))
 
     def _estimator(self) -> Any:
-        share = row_share(self.asked, group_size(self.unit), _epsilon(self.guarantee))
-        given: dict[str, Any] = {
+        share = row_share(self.requested, group_size(self.unit), _epsilon(self.guarantee))
+        parameters: dict[str, Any] = {
             "epsilon": _epsilon(share),
             "delta": _delta(share),
             "row_norm": self.design.row_norm,
@@ -132,10 +132,10 @@ class TableFit:
             "radius": self.radius,
         }
         if self.design.by_class:
-            return _classifier(self.model)(classes=list(range(len(self.design.classes or ()))), **given)
+            return _classifier(self.model)(classes=list(range(len(self.design.classes or ()))), **parameters)
         from gaugedp.estimators.regression import LinearRegression
 
-        return LinearRegression(target_bounds=self.design.bounds, **given)
+        return LinearRegression(target_bounds=self.design.bounds, **parameters)
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
         """Return intercept and coefficients by name, for each class where there are several scores."""
@@ -162,7 +162,7 @@ class TableFit:
             "facts": {
                 "unit": self.unit.to_dict(),
                 "protects": str(self.unit),
-                "asked": self.asked.to_dict(),
+                "asked": self.requested.to_dict(),
                 "rules": [*self.unit.rules, RULES],
                 "estimator": type(estimator).__name__,
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),
@@ -187,18 +187,18 @@ def group_size(unit: PrivacyUnit) -> int:
     return unit.max_rows * (2 if unit.neighbours == "replace" else 1)
 
 
-def row_share(asked: Guarantee, size: int, largest: float) -> Guarantee:
-    """Return the guarantee of one step, so that `size` steps keep `asked`, beside others of ε = `largest`/`size` each.
+def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
+    """Return the guarantee of one step, so that `size` steps keep `guarantee`, beside others of `largest`/`size`-DP.
 
     (ε, δ) a step is (kε, δ·(e^{kε} − 1)/(e^ε − 1)) for k steps, and grows with ε.
     """
     if size == 1:
-        return asked
-    epsilon = _epsilon(asked) / size * _BELOW
-    if isinstance(asked, PureDP):
+        return guarantee
+    epsilon = _epsilon(guarantee) / size * _BELOW
+    if isinstance(guarantee, PureDP):
         return PureDP(epsilon)
     shrunk = math.exp(largest / size - largest) * math.expm1(-largest / size) / math.expm1(-largest)
-    return ApproxDP(epsilon, _delta(asked) * shrunk * _BELOW)
+    return ApproxDP(epsilon, _delta(guarantee) * shrunk * _BELOW)
 
 
 def _fitted(estimator: Any) -> tuple[np.ndarray, np.ndarray]:

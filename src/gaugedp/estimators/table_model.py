@@ -34,10 +34,12 @@ class TableModel:
 
         Raises InvalidRequest for a file that is no model, and for another domain.
         """
-        found = _read(path)
+        document = _read(path)
         try:
-            design = TableDesign.of(domain, found["facts"]["features"], found["target"], is_classifier(found["model"]))
-            same = found["facts"]["design"] == design.digest()
+            design = TableDesign.of(
+                domain, document["facts"]["features"], document["target"], is_classifier(document["model"])
+            )
+            same = document["facts"]["design"] == design.digest()
         except (AttributeError, LookupError, TypeError):
             same = False
         if not same:
@@ -47,24 +49,24 @@ class TableModel:
             )
         labels = design.classes if len(design.classes or ()) > 2 else None
         try:
-            slopes = [_numbers(found["coefficients"][name], labels) for name in design.names]
-            return cls(design, np.array(slopes).T, np.array(_numbers(found["intercept"], labels)))
+            slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
+            return cls(design, np.array(slopes).T, np.array(_numbers(document["intercept"], labels)))
         except (LookupError, OverflowError, TypeError, ValueError):
             raise _no_model(path) from None
 
     def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
         domain, start = self.design.domain, 0
-        found = np.tile(self.intercepts, (len(cells), 1))
+        outputs = np.tile(self.intercepts, (len(cells), 1))
         for codes, size in zip(cells.T, domain.shape(self.design.attributes), strict=True):
-            found += self.coefficients[:, start + np.maximum(codes, 0)].T
+            outputs += self.coefficients[:, start + np.maximum(codes, 0)].T
             start += size
         for name, column in zip(self.design.columns, steps.T, strict=True):
             fact = domain.column(name)
             values = np.where(column < 0, self.stand_in(name), (column + fact.low_steps) * float(fact.step))
-            found += np.clip(values, float(fact.low), float(fact.high))[:, None] * self.coefficients[:, start]
+            outputs += np.clip(values, float(fact.low), float(fact.high))[:, None] * self.coefficients[:, start]
             start += 1
-        return found
+        return outputs
 
     def stand_in(self, name: str) -> float:
         """Return what a missing number of a bounded column counts as."""
@@ -79,29 +81,29 @@ class TableModel:
         else:
             codes = sums[:, 0] > 0 if len(classes) == 2 else sums.argmax(axis=1)
             predicted = [classes[code] for code in codes.astype(int).tolist()]
-        known = np.all(cells >= 0, axis=1)
-        return [one if is_known else None for one, is_known in zip(predicted, known, strict=True)]
+        complete = np.all(cells >= 0, axis=1)
+        return [prediction if is_known else None for prediction, is_known in zip(predicted, complete, strict=True)]
 
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        found = json.loads(Path(path).read_text("utf-8"))
+        document = json.loads(Path(path).read_text("utf-8"))
     except OSError:
         raise InvalidRequest(f"The model {path!r} cannot be read.", "Check the path.") from None
     except (ValueError, RecursionError):
         raise _no_model(path) from None
-    facts = found.get("facts") if isinstance(found, dict) else None
-    if not isinstance(facts, dict) or found.get("format") != FORMAT or "design" not in facts:
+    facts = document.get("facts") if isinstance(document, dict) else None
+    if not isinstance(facts, dict) or document.get("format") != FORMAT or "design" not in facts:
         raise _no_model(path)
-    return found
+    return document
 
 
 def _no_model(path: str) -> InvalidRequest:
     return InvalidRequest(f"{path!r} is no model.", "Give the file that `gaugedp fit --out` wrote.")
 
 
-def _numbers(given: Any, labels: Sequence[str] | None) -> list[float]:
-    found = [float(given)] if labels is None else [float(given[label]) for label in labels]
-    if not np.isfinite(found).all():
+def _numbers(coefficients: Any, labels: Sequence[str] | None) -> list[float]:
+    listed = [float(coefficients)] if labels is None else [float(coefficients[label]) for label in labels]
+    if not np.isfinite(listed).all():
         raise ValueError
-    return found
+    return listed

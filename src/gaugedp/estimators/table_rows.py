@@ -1,4 +1,4 @@
-"""Features and a target for every row of a table, by public facts alone."""
+"""Features and target of every row of a table, determined by the domain alone."""
 
 import hashlib
 import math
@@ -22,12 +22,12 @@ RULES = (
 
 @dataclass(frozen=True)
 class TableDesign:
-    """The features of a row and its target, as a domain describes them.
+    """The features and the target of a row, as a domain describes them.
 
-    An attribute gives a feature for each of its cells: 1 in the row's own cell, else 0. A bounded column gives one:
-    the value, its bounds brought to −1 and 1, and 0, the middle, where it is missing. So every row has an ℓ₂ norm of at
-    most `row_norm`, and norm, names and number of features are public. The target is the cell of an attribute, or the
-    value of a bounded column; a row without one is left out.
+    An attribute gives an indicator for each of its cells. A bounded column gives its value, scaled to [−1, 1], and 0
+    where it is missing. Each adds at most 1 to the squared ℓ₂ norm, so `row_norm`, names and number of features are
+    public. The target is the cell of an attribute, or the value of a bounded column; rows without a target are left
+    out.
     """
 
     domain: Domain
@@ -39,23 +39,23 @@ class TableDesign:
     def of(cls, domain: Domain, features: Sequence[str], target: str, by_class: bool) -> "TableDesign":
         """Return the design; where `by_class`, the target is an attribute, whose cells are the classes."""
         _check_target(domain, target, by_class)
-        known = [*domain.attributes, *domain.columns]
+        names = [*domain.attributes, *domain.columns]
         for name in features:
-            if name not in known:
-                raise _unknown("attribute or bounded column", name, known)
+            if name not in names:
+                raise _unknown("attribute or bounded column", name, names)
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
         if target in features:
             raise InvalidRequest(f"The target {target} is among the features.", "Leave it out of them.")
-        made = cls(domain, tuple(features), target, by_class)
-        if len(set(made.names)) < len(made.names):
+        design = cls(domain, tuple(features), target, by_class)
+        if len(set(design.names)) < len(design.names):
             raise InvalidRequest("Two features have one name, of an attribute and its cell.", "Rename one of them.")
-        if made.n_features > MOST_FEATURES:
+        if design.n_features > MOST_FEATURES:
             raise InvalidRequest(
-                f"The model would have {made.n_features:,} features.",
+                f"The model would have {design.n_features:,} features.",
                 f"Choose coarser ones: at most {MOST_FEATURES:,}.",
             )
-        return made
+        return design
 
     @property
     def attributes(self) -> list[str]:
@@ -95,13 +95,13 @@ class TableDesign:
         return float(column.low), float(column.high)
 
     def digest(self) -> str:
-        """Return a hash of all that is said here: names, cells, bounds, steps and rules."""
+        """Return a hash of the design: names, cells, bounds, steps and rules."""
         names = [*self.features, self.target]
         facts = [(name, self.domain.attributes.get(name), self.domain.columns.get(name)) for name in names]
         return hashlib.sha256(repr((facts, self.by_class)).encode()).hexdigest()
 
     def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Look at the table, once, and return features (n, d) and target (n,), a class being its number."""
+        """Look at the table once; return features (n, d) and target (n,), classes as their numbers."""
         return self.features_and_target(*table.rows(*self.names_in_table, row_key))
 
     @property
@@ -111,19 +111,19 @@ class TableDesign:
         return self.attributes + aims[0], self.columns + aims[1]
 
     def features_and_target(self, cells: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (n, d) and target (n,) for lines of the table: row by row, whatever other lines there are."""
+        """Return features (n, d) and target (n,) for lines of the table; each row depends on its own line only."""
         if self.by_class:
             return self._rows(cells[:, :-1], steps), cells[:, -1]
-        known = steps[:, -1] >= 0
+        has_target = steps[:, -1] >= 0
         column = self.domain.column(self.target)
-        values = (steps[known, -1] + column.low_steps) * float(column.step)
-        return self._rows(cells[known], steps[known, :-1]), np.clip(values, *self.bounds)
+        values = (steps[has_target, -1] + column.low_steps) * float(column.step)
+        return self._rows(cells[has_target], steps[has_target, :-1]), np.clip(values, *self.bounds)
 
     def public_row(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return one row (1, d) and its target (1,) that every fit has beside those of the table.
+        """Return a constant row (1, d) and its target (1,), appended to every fit.
 
-        All its features are 0, its target is no class, so that it pulls nowhere, or the middle: without it, an empty
-        table would be told from one with a row by a refusal.
+        Its features are 0; its target is no class, or the middle of the bounds. Without it an empty table would raise,
+        and a refusal would leak that it is empty.
         """
         target = np.full(1, -1, dtype=np.int64) if self.by_class else np.array([sum(self.bounds) / 2])
         return np.zeros((1, self.n_features)), target
@@ -150,28 +150,28 @@ class TableDesign:
 
 
 def _check_target(domain: Domain, target: str, by_class: bool) -> None:
-    wanted, other = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
+    right_kind, wrong_kind = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
     right, wrong = (domain.attributes, domain.columns) if by_class else (domain.columns, domain.attributes)
     if target not in right and target in wrong:
         raise InvalidRequest(
-            f"The target {target} is of the kind {other}, and this model needs the kind {wanted}.",
+            f"The target {target} is of the kind {wrong_kind}, and this model needs the kind {right_kind}.",
             "Choose another target or model.",
         )
     if target not in right:
-        raise _unknown(wanted, target, list(right))
+        raise _unknown(right_kind, target, list(right))
     if by_class and domain.attribute(target).n_cells < 2:
         raise InvalidRequest(f"The target {target} has one cell.", "Choose one with at least two.")
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> UnknownName:
-    """Return the error for a name: the likeliest mistake is a part of a longer one, or several without commas."""
+def _unknown(kind: str, name: str, names: Sequence[str]) -> UnknownName:
+    """Return the error for an unknown name: it was most likely shortened, or several were not separated by commas."""
     words = name.replace(";", " ").split()
-    if len(words) > 1 and set(words) <= set(known):
+    if len(words) > 1 and set(words) <= set(names):
         return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")
-    longer = [one for one in known if name.casefold() in one.casefold()]
+    longer = [candidate for candidate in names if name.casefold() in candidate.casefold()]
     if len(longer) == 1:
         is_parted = "," in longer[0]
         meant = written_in_list(longer[0]) if is_parted else repr(longer[0])
-        told = ": a name with a comma stands in double quotes." if is_parted else "."
-        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {meant}{told}")
-    return UnknownName.among(kind, name, known)
+        ending = ": a name with a comma stands in double quotes." if is_parted else "."
+        return UnknownName(f"There is no {kind} {name!r}.", f"Perhaps it is {meant}{ending}")
+    return UnknownName.among(kind, name, names)

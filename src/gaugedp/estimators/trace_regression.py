@@ -13,15 +13,16 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
-from gaugedp.estimators.size import Count
+from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES
 
 SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
@@ -29,7 +30,7 @@ _PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is
 Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 
 
-class TraceRegression(RegressorMixin, PrivateEstimator):
+class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
 
     Designs are rows z (n, d), which mean A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X
@@ -88,26 +89,26 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
-        asked, (rows, shape) = self._asked(), _read(X, 0 if self.neighbours == "add_remove" else 1)
+        requested, (rows, shape) = self._requested(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
         solver, reason = self._chosen()
         residual = self._residual(size, shape, solver)
-        count, stream = Count(asked, self.neighbours), self._stream()
-        fitted = _guarantee(count.rest, solver == "stochastic" and self.noise == "exponential")
+        count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
+        fitted = _guarantee(count.remaining, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
         self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
-        guarantee = count.with_rest(fitted)
-        paid = self._pay(guarantee, asked, rows.shape)
-        n_rows = count.draw(len(rows), stream)
+        guarantee = count.with_remaining(fitted)
+        reservation = self._pay(guarantee, requested, rows.shape)
+        n_rows = count.draw(len(rows), rng)
         self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
-        task = TraceTask(_designs(scaled, shape), residual.target(target), residual)
-        self.coef_ = float(self.radius) * _solved(self.method_, task, n_rows, stream)
+        problem = TraceProblem(_designs(scaled, shape), residual.target(target), residual)
+        self.coef_ = float(self.radius) * _solved(self.method_, problem, n_rows, rng)
         self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
         self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts)
-        self._settle(paid)
+        self._settle(reservation)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -118,15 +119,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
             raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
-        found: np.ndarray = ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
-        return found
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of `predict` on designs X and target y (n,).
-
-        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
-        """
-        return float(super().score(X, y, sample_weight))
+        return ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
 
     def _size(self, shape: tuple[int, int] | None) -> float:
         """Return the bound on the Frobenius norm of a design."""
@@ -160,7 +153,7 @@ class TraceRegression(RegressorMixin, PrivateEstimator):
 
     def _method(self, solver: str, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
         replaced = self.neighbours == "replace"
-        scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.swing, replaced)
+        scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.prediction_range, replaced)
         if solver == "stochastic":
             return StochasticFrankWolfe.calibrate(guarantee, scale, self.noise, 1.0)
         return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(guarantee, scale)
@@ -182,8 +175,8 @@ class Residual:
     def cap(self) -> float:
         """The largest |prediction − target|."""
         low, high = self.bounds
-        least, most = (self._predicted(self.reach * end) for end in self.span)
-        return max(high - float(least), float(most) - low)
+        lowest, highest = (self._predicted(self.reach * end) for end in self.span)
+        return max(high - float(lowest), float(highest) - low)
 
     @property
     def smoothness(self) -> float:
@@ -192,8 +185,7 @@ class Residual:
 
     def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the slopes, row by row."""
-        found: np.ndarray = (self._predicted(self.reach * scaled) - target) / self.cap
-        return found
+        return (self._predicted(self.reach * scaled) - target) / self.cap
 
     def target(self, target: np.ndarray) -> np.ndarray:
         """Return the target clipped to its bounds."""
@@ -217,14 +209,16 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
     return RankOne.of(rows) if shape is None else Full.of(rows, shape)
 
 
-def _guarantee(asked: Guarantee, drawn: bool) -> Guarantee:
+def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
     """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
-    if not isinstance(asked, ApproxDP):
-        return asked
-    if drawn:
-        return ZCDP(largest_parameter(ZCDP, asked.epsilon_value, asked.delta_value))
-    return GaussianDP(gaussian_mu(asked.epsilon_value, asked.delta_value))
+    if not isinstance(guarantee, ApproxDP):
+        return guarantee
+    if is_drawn:
+        return ZCDP(largest_parameter(ZCDP, guarantee.epsilon_value, guarantee.delta_value))
+    return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
 
 
-def _solved(method: Method, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
-    return method.solve(task, rng) if isinstance(method, StochasticFrankWolfe) else method.solve(task, n_rows, rng)
+def _solved(method: Method, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
+    return (
+        method.solve(problem, rng) if isinstance(method, StochasticFrankWolfe) else method.solve(problem, n_rows, rng)
+    )

@@ -9,7 +9,7 @@ from gaugedp._validate import non_negative, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.size import part
+from gaugedp.estimators.row_count import part
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms import Exponential
 
@@ -62,6 +62,6 @@ class PrivateRange:
         return float(self.bounds[index])
 
 
-def range_guarantee(asked: Guarantee) -> PureDP:
+def range_guarantee(guarantee: Guarantee) -> PureDP:
     """Return the part of the guarantee that the range takes."""
-    return PureDP(part(asked.to_dict()["epsilon"], RANGE_SHARE))
+    return PureDP(part(guarantee.to_dict()["epsilon"], RANGE_SHARE))

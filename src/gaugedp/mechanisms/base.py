@@ -101,7 +101,7 @@ class Mechanism(Calibrated):
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
         """Return randomness drawn now for `size` answers, each to be used once."""
         whole(minimum=1, size=size)
-        stream = _stream(rng)
+        stream = _generator(rng)
         return [Prepared(apply_noise, self, stream.seed) for apply_noise in self._finishers(size, stream, progress)]
 
     @abstractmethod
@@ -135,7 +135,7 @@ class AdditiveNoise(Mechanism, ABC):
         Draws of a Markov chain ("mixing") are correlated: their effective sample size is below `size`.
         """
         whole(minimum=1, size=size)
-        return self.checked(self.draw(size, _stream(rng)), size) * float(self.lattice_step)
+        return self.checked(self.draw(size, _generator(rng)), size) * float(self.lattice_step)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return `size` independent draws in lattice steps that may each be released once, shape (size, d)."""
@@ -157,7 +157,7 @@ class AdditiveNoise(Mechanism, ABC):
         return steps
 
 
-def _stream(rng: Entropy | None) -> Entropy:
+def _generator(rng: Entropy | None) -> Entropy:
     if rng is None:
         return system_rng()
     if not isinstance(rng, Entropy):

@@ -1,8 +1,8 @@
 """Private convex optimisation: losses, geometries, and mechanisms that minimise."""
 
-from gaugedp.optimization.eigen import NoisyMoments
-from gaugedp.optimization.eigen_exponential import SphereExponential
-from gaugedp.optimization.eigen_oja import Oja
+from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments
+from gaugedp.optimization.eigenvectors.oja import Oja
+from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.geometry import Geometry, Simplex
 from gaugedp.optimization.gibbs import Gibbs

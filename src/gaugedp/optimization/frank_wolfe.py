@@ -63,9 +63,10 @@ class FrankWolfe:
         if steps is None:
             steps = _best_steps(_shape(n_rows, n_columns, neighbours), loss, radius, guarantee)
         whole(minimum=1, steps=steps)
-        moved = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)  # of scores over the Lipschitz constant
-        each = _each(guarantee, steps)
-        selection = Exponential.calibrate(LpBall(2 * n_columns, math.inf, moved), ExponentialLoss(each))
+        # of scores over the Lipschitz constant
+        sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
+        step_epsilon = _step_epsilon(guarantee, steps)
+        selection = Exponential.calibrate(LpBall(2 * n_columns, math.inf, sensitivity), ExponentialLoss(step_epsilon))
         return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
@@ -105,8 +106,7 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
         vertex = int(calibration.selection.sample(np.concatenate([-scores, scores]), stream))
         shares = _towards(shares, vertex, 2 / (t + 2))
         progress((t + 1) / calibration.steps)
-    found: np.ndarray = radius * shares
-    return found
+    return radius * shares
 
 
 def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np.ndarray, float]) -> np.ndarray:
@@ -115,33 +115,32 @@ def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np
     `weights` are shares on their grid, whose products with features are exact, and what they are multiplied by then.
     """
     shares, radius = weights
-    found = np.zeros(grid.shape[1])
+    gradient = np.zeros(grid.shape[1])
     height = max(1, _BLOCK // grid.shape[1])
     for start in range(0, len(grid), height):
         part = grid[start : start + height]
         slopes = (
             loss.derivative(part @ shares * (radius * 2.0**-_BITS), targets[start : start + height]) / loss.lipschitz
         )
-        found += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ part
-    return found * 4.0**-_BITS
+        gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ part
+    return gradient * 4.0**-_BITS
 
 
 def _towards(shares: np.ndarray, vertex: int, share: float) -> np.ndarray:
     """Return (1 − share)·shares + share·(the vertex), cut towards 0 to the grid: the ℓ₁ norm stays at most 1."""
-    moved = (1 - share) * shares
+    mixed = (1 - share) * shares
     place = vertex % len(shares)
-    moved[place] += share if vertex < len(shares) else -share
-    found: np.ndarray = np.trunc(moved * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
-    return found
+    mixed[place] += share if vertex < len(shares) else -share
+    return np.trunc(mixed * 2.0**_WEIGHT_BITS) * 2.0**-_WEIGHT_BITS
 
 
-def _each(guarantee: Guarantee, steps: int) -> float:
+def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
     """Return the largest range that `steps` choices may have each."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return guarantee.epsilon_value / steps * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
         return largest_parameter(
-            lambda each: compose([(ExponentialLoss(each), steps)]), guarantee.epsilon_value, guarantee.delta_value
+            lambda epsilon: compose([(ExponentialLoss(epsilon), steps)]), guarantee.epsilon_value, guarantee.delta_value
         )
     raise InvalidRequest(
         f"Frank-Wolfe cannot guarantee {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
@@ -161,8 +160,8 @@ def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -
     """
     counts = np.arange(1, MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
-        each = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
+        step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
     else:
-        each = float(guarantee.epsilon(0.0)) / counts
-    risks = loss.smoothness * radius**2 / 3 / (counts + 2) + noise * radius * loss.lipschitz / each
+        step_epsilons = float(guarantee.epsilon(0.0)) / counts
+    risks = loss.smoothness * radius**2 / 3 / (counts + 2) + noise * radius * loss.lipschitz / step_epsilons
     return int(counts[risks.argmin()])

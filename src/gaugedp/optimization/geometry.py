@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._validate import positive, whole
+from gaugedp.bodies.lp import dual_exponent
 from gaugedp.errors import InvalidRequest
 
 
@@ -52,9 +53,7 @@ class Geometry:
     @property
     def dual_exponent(self) -> float:
         """p/(p − 1)."""
-        if self.p == 1:
-            return math.inf
-        return 1.0 if math.isinf(self.p) else self.p / (self.p - 1)
+        return dual_exponent(self.p)
 
     @cached_property
     def exponent(self) -> float:
@@ -108,8 +107,7 @@ class Geometry:
 
     def contains(self, points: np.ndarray) -> np.ndarray:
         """Return which points are in the ball, shape (k,)."""
-        inside: np.ndarray = self.norm(points) <= self.radius
-        return inside
+        return self.norm(points) <= self.radius
 
     def regulariser(self, points: np.ndarray) -> np.ndarray:
         """Return r(x), shape (k,)."""
@@ -121,8 +119,8 @@ class Geometry:
 
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
         """Return the points x with ∇r(x) = slope, shape (k, d)."""
-        other = self.exponent / (self.exponent - 1)
-        return self._spectral(slopes, lambda values: duality(values, other)) / self.weight
+        dual = dual_exponent(self.exponent)
+        return self._spectral(slopes, lambda values: duality(values, dual)) / self.weight
 
     def normal(self, points: np.ndarray) -> np.ndarray:
         """Return a subgradient of ‖x‖_p at x ≠ 0: the ball of that norm lies on its far side, shape (k, d)."""
@@ -142,8 +140,7 @@ class Geometry:
 
     def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
         if len(self.shape) == 1:
-            found: np.ndarray = np.linalg.norm(points, exponent, axis=1)
-            return found
+            return np.linalg.norm(points, exponent, axis=1)
         if exponent == 2:
             return np.linalg.norm(points, axis=1)
         values = np.linalg.svd(points.reshape(-1, *self.shape), compute_uv=False)
@@ -153,8 +150,8 @@ class Geometry:
         """Apply `change` to the entries, or to the singular values where the points are matrices."""
         if len(self.shape) == 1:
             return change(points)
-        left, values, right = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
-        return ((left * change(values)[:, None, :]) @ right).reshape(points.shape)
+        left_vectors, values, right_vectors = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
+        return ((left_vectors * change(values)[:, None, :]) @ right_vectors).reshape(points.shape)
 
 
 @dataclass(frozen=True)
@@ -177,8 +174,7 @@ class Simplex:
     def regulariser(self, points: np.ndarray) -> np.ndarray:
         """Return Σ x_i·log x_i, 0·log 0 = 0, shape (k,)."""
         logs = np.log(points, out=np.zeros_like(points), where=points > 0)
-        found: np.ndarray = (points * logs).sum(axis=1)
-        return found
+        return (points * logs).sum(axis=1)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """Return 1 + log x, for x > 0, shape (k, d)."""
@@ -187,15 +183,13 @@ class Simplex:
     def mirror(self, slopes: np.ndarray) -> np.ndarray:
         """Return argmin r(x) − ⟨slope, x⟩: the softmax, shape (k, d)."""
         weights = np.exp(slopes - slopes.max(axis=1, keepdims=True))
-        found: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        return weights / weights.sum(axis=1, keepdims=True)
 
 
 def duality(values: np.ndarray, exponent: float) -> np.ndarray:
     """Return the gradient of ‖·‖²/2 in the norm of `exponent` > 1 (a subgradient at 1), row by row; 0 at 0."""
     lengths = _lengths(values, exponent)
-    found: np.ndarray = np.sign(values) * (np.abs(values) / lengths) ** (exponent - 1) * lengths
-    return found
+    return np.sign(values) * (np.abs(values) / lengths) ** (exponent - 1) * lengths
 
 
 def _lengths(values: np.ndarray, exponent: float) -> np.ndarray:
@@ -204,10 +198,10 @@ def _lengths(values: np.ndarray, exponent: float) -> np.ndarray:
 
 
 def _largest(values: np.ndarray) -> np.ndarray:
-    found = np.zeros_like(values)
+    signs = np.zeros_like(values)
     rows, places = np.arange(len(values)), np.abs(values).argmax(axis=1)
-    found[rows, places] = np.sign(values[rows, places])
-    return found
+    signs[rows, places] = np.sign(values[rows, places])
+    return signs
 
 
 def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
@@ -215,7 +209,6 @@ def _onto_cross_polytope(values: np.ndarray, radius: float) -> np.ndarray:
     sizes = np.sort(np.abs(values), axis=1)[:, ::-1]
     counts = np.arange(1, values.shape[1] + 1)
     cuts = (np.cumsum(sizes, axis=1) - radius) / counts
-    kept = (sizes > cuts).sum(axis=1)
-    cut = np.maximum(0, cuts[np.arange(len(values)), kept - 1])[:, None]
-    found: np.ndarray = np.sign(values) * np.maximum(np.abs(values) - cut, 0)
-    return found
+    n_positive = (sizes > cuts).sum(axis=1)
+    cut = np.maximum(0, cuts[np.arange(len(values)), n_positive - 1])[:, None]
+    return np.sign(values) * np.maximum(np.abs(values) - cut, 0)

@@ -45,15 +45,13 @@ class Posterior:
         """Return it at the points (k, d), shape (k,)."""
         predictions = points @ self.rows.T
         losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
-        found: np.ndarray = self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
-        return found
+        return self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """Return its gradient at the points (k, d), shape (k, d)."""
         predictions = points @ self.rows.T
         slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
-        found: np.ndarray = self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
-        return found
+        return self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,9 +171,9 @@ class Gibbs:
         whole(minimum=1, size=size)
         posterior = self.posterior(rows, targets)
         sampler, parts = self._sampler(posterior), []
-        most = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
-        for start in range(0, size, most):
-            count = min(most, size - start)
+        batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
+        for start in range(0, size, batch):
+            count = min(batch, size - start)
             shown: Progress = lambda share, start=start, count=count: progress((start + share * count) / size)  # type: ignore[misc]  # noqa: E731
             parts.append(sampler.draw((count, self.geometry.ambient_dim), self.steps, rng, shown))
         unit = float(self.lattice_step)
@@ -187,16 +185,16 @@ class Gibbs:
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
         if table.shape != (n_rows, self.geometry.ambient_dim) or goal.shape != (n_rows,):
-            wanted = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
+            expected = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
             raise InvalidRequest(
                 "The rows have another shape than the mechanism is for.",
-                f"Give {wanted} with {self.geometry.ambient_dim} numbers each, and a target for each.",
+                f"Give {expected} with {self.geometry.ambient_dim} numbers each, and a target for each.",
                 STAYS_SPENT,
             )
-        known, goal = clean(table, goal, self.geometry, self.row_norm)
+        clipped, goal = clean(table, goal, self.geometry, self.row_norm)
         signed = isinstance(self.loss, Logistic | Hinge | SmoothHinge)
         largest = 1.0 if signed else _FARTHEST * self.row_norm * self.geometry.radius
-        return Posterior(known, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
+        return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None) -> float:
         """Return a bound on the mean of F(w) − min over the ball of F.
@@ -206,13 +204,13 @@ class Gibbs:
         what a smoothed kink, the sampler's τ and the lattice may add. `population` None: where the purpose is "sco".
         """
         k = self.rate * self.n_rows
-        most = 0.0 if self.purpose == "strongly_convex" else self.strength * self.geometry.range
+        regulariser_range = 0.0 if self.purpose == "strongly_convex" else self.strength * self.geometry.range
         steep = self.loss.lipschitz * self.row_norm
-        found = (self.geometry.ambient_dim + most) / k + self.bias
+        bound = (self.geometry.ambient_dim + regulariser_range) / k + self.bias
         if self.purpose == "sco" if population is None else population:
-            found += 2 * self.rate * steep**2 / self.strength
+            bound += 2 * self.rate * steep**2 / self.strength
         drift = 2 * math.sqrt(self._pace) * self.total_variation + self._lattice_drift
-        return found + steep * self.geometry.row_reach * drift
+        return bound + steep * self.geometry.row_reach * drift
 
     def describe(self) -> str:
         """Return the law in words."""
@@ -246,12 +244,12 @@ class Gibbs:
 
 def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows within `row_norm` of 0 in the dual norm, and their targets; 0 where something is not finite."""
-    known = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
-    finite = np.where(known[:, None], rows, 0.0)
+    is_finite = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
+    finite = np.where(is_finite[:, None], rows, 0.0)
     largest = np.maximum(np.abs(finite).max(axis=1, initial=0.0, keepdims=True), row_norm)  # no power overflows
     shrunk = finite / largest
     lengths = geometry.dual_norm(shrunk)[:, None] if len(rows) else np.ones((0, 1))
-    return shrunk / np.maximum(lengths / row_norm, 1 / largest), np.where(known, targets, 0.0)
+    return shrunk / np.maximum(lengths / row_norm, 1 / largest), np.where(is_finite, targets, 0.0)
 
 
 @dataclass(frozen=True)
@@ -287,13 +285,13 @@ class Problem:
         return rate, self.geometry.ambient_dim / (2 * self.geometry.range)
 
     def _approximate(self, mu: float, purpose: str) -> tuple[float, float]:
-        moved = self.factor * self.lipschitz
+        sensitivity = self.factor * self.lipschitz
         if self.convexity is not None:
-            strength = (self.n_rows * mu * self.convexity / moved) ** 2
+            strength = (self.n_rows * mu * self.convexity / sensitivity) ** 2
         else:
             spread = 2 * self.n_rows * (mu / self.factor) ** 2 if purpose == "sco" else 0.0
             strength = (self.geometry.ambient_dim + spread) / self.geometry.range
-        return mu * math.sqrt(strength) / moved * _ROUNDING, strength
+        return mu * math.sqrt(strength) / sensitivity * _ROUNDING, strength
 
 
 def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import with_noise
 
 BITS = 12  # of a coordinate of a row, and of a slope: sums over 2^28 rows are exact
 _PRODUCT_BITS = 51  # of a prediction
@@ -29,7 +30,7 @@ Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a mi
 
 @dataclass(frozen=True)
 class Scale:
-    """Public numbers to plan by: how long w may be, how many rows there are, whether a row is replaced, or added.
+    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added.
 
     `kinked` says that the loss is not smooth.
     """
@@ -49,19 +50,19 @@ class Path:
     radius: float
 
     @classmethod
-    def plan(cls, guarantee: GaussianDP | PureDP, size: int, moved: float, scale: Scale) -> "Path":
-        """Return the path for sums of `size` numbers that one row moves by `moved`.
+    def plan(cls, guarantee: GaussianDP | PureDP, size: int, sensitivity: float, scale: Scale) -> "Path":
+        """Return the path for sums of `size` numbers, given the sensitivity of such a sum to one row.
 
-        All together the noise of the steps should not carry w further than about the radius: the fainter the noise, the
-        longer the path; shorter with a kink, over which w jumps. Public numbers decide.
+        The steps' noise together should move w by at most about the radius. So less noise allows a longer path; a kink,
+        over which w jumps, asks for a shorter one. Only public numbers enter.
         """
         if isinstance(guarantee, GaussianDP):
-            free = scale.radius * scale.n_rows * guarantee.mu / (moved * math.sqrt(size))
+            free = scale.radius * scale.n_rows * guarantee.mu / (sensitivity * math.sqrt(size))
             total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
             longest = _LONGEST_KINKED if scale.kinked else _LONGEST_STEP
             n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
             return cls(n_steps, min(total / n_steps, longest), scale.radius)
-        total = scale.radius * scale.n_rows * guarantee.epsilon_value / (moved * size)
+        total = scale.radius * scale.n_rows * guarantee.epsilon_value / (sensitivity * size)
         n_steps = _whole_between((total / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
         return cls(n_steps, min(total / n_steps**1.5, _LONGEST_STEP), scale.radius)
 
@@ -92,29 +93,29 @@ class NoisyDescent:
         """Return the mechanism for GaussianDP or PureDP and weights of `shape`."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
-        size, moved = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
+        size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * _ROUNDING
         if not isinstance(guarantee, GaussianDP | PureDP):
             raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
-        path = Path.plan(guarantee, size, moved, scale)
-        ball = LpBall(size, 2, moved)
+        path = Path.plan(guarantee, size, sensitivity, scale)
+        ball = LpBall(size, 2, sensitivity)
         if isinstance(guarantee, GaussianDP):
-            each = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
-            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(each)), guarantee)
-        each = guarantee.epsilon_value / path.n_steps * (1 - 2.0**-40)
-        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(each)), guarantee)
+            per_step = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
+            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(per_step)), guarantee)
+        per_step = guarantee.epsilon_value / path.n_steps * (1 - 2.0**-40)
+        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(per_step)), guarantee)
 
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
         noises = self.noise.pool(self.path.n_steps, rng)
-        kept = list(whole_blocks(data)) if data[0].size <= _KEPT else None
+        cached = list(whole_blocks(data)) if data[0].size <= _KEPT else None
         weights, total, count = np.zeros(self.shape), np.zeros(self.shape), 0
         for t, noise in enumerate(noises):
-            noisy = self._noisy(self.gradient(kept or whole_blocks(data), weights, slopes), noise)
+            gradient = self.gradient(cached or whole_blocks(data), weights, slopes)
+            noisy = with_noise(gradient, self.noise, noise)
             weights = self._projected(weights - self.path.length / n_rows * noisy)
             if 2 * t >= self.path.n_steps - 1:
                 total, count = total + weights, count + 1
-        found: np.ndarray = total / count
-        return found
+        return total / count
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
         """Return Σ slope·x, shape (K, d), a whole multiple of 4^−BITS.
@@ -124,21 +125,15 @@ class NoisyDescent:
         bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
         steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
         for points, target in blocks:
-            found = slopes(points @ steps * 2.0 ** -(BITS + bits), target)
-            total += np.trunc(self._capped(found) * 2.0**BITS).T @ points
+            row_slopes = slopes(points @ steps * 2.0 ** -(BITS + bits), target)
+            total += np.trunc(self._capped(row_slopes) * 2.0**BITS).T @ points
         return total * 4.0**-BITS
 
     def _capped(self, slopes: np.ndarray) -> np.ndarray:
         square = np.zeros(len(slopes))
         for column in slopes.T:  # one by one: a row alone is added up in the same order as among others
             square += column * column
-        found: np.ndarray = slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
-        return found
-
-    def _noisy(self, gradient: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        step = float(self.noise.lattice_step)
-        found: np.ndarray = noise(np.rint(gradient.ravel() / step).astype(np.int64)) * step
-        return found.reshape(self.shape)
+        return slopes * (self.cap / np.maximum(np.sqrt(square), self.cap))[:, None]
 
     def _projected(self, weights: np.ndarray) -> np.ndarray:
         return weights * min(1.0, self.path.radius / max(float(np.linalg.norm(weights)), self.path.radius))

@@ -13,6 +13,7 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
 
 BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
 _WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
@@ -52,18 +53,18 @@ class LeastSquares:
 
     @classmethod
     def calibrate(
-        cls, shape: tuple[int, int], asked: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
+        cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
     ) -> "LeastSquares":
         """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d.
 
         `radius` None: √d for "gradient", 8√d for "preconditioned". (ε, δ) is kept by pure noise where that is clearly
         the fainter: few columns at a small ε.
         """
-        made = cls._calibrate(shape, asked, radius, neighbours, solver)
-        if not isinstance(asked, ApproxDP) or asked.epsilon_value == 0:
-            return made
-        pure = cls._calibrate(shape, PureDP(asked.epsilon_value), radius, neighbours, solver)
-        return pure if pure._loudness < _CLEARLY * made._loudness else made
+        method = cls._calibrate(shape, guarantee, radius, neighbours, solver)
+        if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
+            return method
+        pure = cls._calibrate(shape, PureDP(guarantee.epsilon_value), radius, neighbours, solver)
+        return pure if pure._loudness < _CLEARLY * method._loudness else method
 
     @property
     def _loudness(self) -> float:
@@ -72,23 +73,23 @@ class LeastSquares:
 
     @classmethod
     def _calibrate(
-        cls, shape: tuple[int, int], asked: Guarantee, radius: float | None, neighbours: str, solver: str
+        cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str
     ) -> "LeastSquares":
         n_rows, d = shape
         longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
-        turned, moved = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
-        moments = _noise(LpBall(d * (d + 1) // 2, 2, turned * longest**2), asked, _MOMENTS_SHARE)
+        moments_sensitivity, gradient_sensitivity = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
+        moments = _noise(LpBall(d * (d + 1) // 2, 2, moments_sensitivity * longest**2), guarantee, _MOMENTS_SHARE)
         edge = _edge(moments, d)
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
         if radius is None:
             radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
-        ball = LpBall(d, 2, moved * longest)
+        ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
-            step = _noise(ball, asked, (1 - _MOMENTS_SHARE) / _STEPS)
+            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE) / _STEPS)
             return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0)
-        steps, pace, momentum = _way(_noise(ball, asked, 1.0), n_rows, d)
-        return cls(n_rows, d, radius, solver, None, _noise(ball, asked, 1 / steps), steps, pace, momentum)
+        steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
+        return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -113,15 +114,15 @@ class LeastSquares:
     def solve_sums(self, sums: Sums, rng: Entropy) -> np.ndarray:
         """Return the same w from sums over the rows alone: of their second moments, and of a gradient for each step."""
         metric = self._metric(sums, rng)
-        found, total, kept = np.zeros(self.n_columns), np.zeros(self.n_columns), 0
-        start = found
+        weights, total, n_averaged = np.zeros(self.n_columns), np.zeros(self.n_columns), 0
+        start = weights
         for step in range(self.steps):
             exact = sums(Gradient(np.rint(start / self._fine), self._fine)) * 4.0**-BITS
-            before, found = found, self._rounded(metric.step(start, _released(exact, self.gradient, rng)))
-            start = self._rounded(found + step / (step + 3) * (found - before)) if self.momentum else found
+            before, weights = weights, self._rounded(metric.step(start, released(exact, self.gradient, rng)))
+            start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
             if self.moments is None or step >= _SKIPPED:
-                total, kept = (found, 1) if self.moments is None else (total + found, kept + 1)
-        return total / kept
+                total, n_averaged = (weights, 1) if self.moments is None else (total + weights, n_averaged + 1)
+        return total / n_averaged
 
     def _metric(self, sums: Sums, rng: Entropy) -> "Metric":
         if self.moments is None:
@@ -130,7 +131,7 @@ class LeastSquares:
         stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
         exact = sums(second_moments)[upper] * 4.0**-BITS * stretch
         square = np.zeros((self.n_columns, self.n_columns))
-        square[upper] = _released(exact, self.moments, rng) / stretch
+        square[upper] = released(exact, self.moments, rng) / stretch
         values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
         edge = max(1.1 * _edge(self.moments, self.n_columns), 1e-300)
         return Metric(np.maximum(values, edge), vectors, self.radius)
@@ -141,8 +142,7 @@ class LeastSquares:
         return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
 
     def _rounded(self, point: np.ndarray) -> np.ndarray:
-        found: np.ndarray = np.rint(point / self._fine) * self._fine
-        return found
+        return np.rint(point / self._fine) * self._fine
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +155,7 @@ class Metric:
 
     def step(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Return the point of the ball that is nearest, in this norm, to `point` − M⁻¹·`gradient`."""
-        found: np.ndarray = self.vectors @ self.inside(
-            self.vectors.T @ point - (self.vectors.T @ gradient) / self.values
-        )
-        return found
+        return self.vectors @ self.inside(self.vectors.T @ point - (self.vectors.T @ gradient) / self.values)
 
     def inside(self, coordinates: np.ndarray) -> np.ndarray:
         """Return the nearest point of the ball, in coordinates along V: v_i·m_i/(m_i + λ) with the least λ ≥ 0.
@@ -191,31 +188,23 @@ class Gradient:
         """Return the sum over a block of rows."""
         unit = 2.0**-BITS
         predicted = features @ self.weights * self.fine
-        found: np.ndarray = features.T @ np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
-        return found
+        return features.T @ np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
 
 
 def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return Σ xxᵀ over a block of rows, in steps of 4^−BITS."""
     del target
-    found: np.ndarray = features.T @ features
-    return found
+    return features.T @ features
 
 
-def _noise(body: LpBall, asked: Guarantee, share: float) -> AdditiveNoise:
+def _noise(body: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
     """Return noise for a ball that keeps a share of the guarantee: of μ² for (ε, δ), of ε for pure ε."""
-    if isinstance(asked, ApproxDP):
-        mu = gaussian_mu(asked.epsilon_value, asked.delta_value) * math.sqrt(share)
+    if isinstance(guarantee, ApproxDP):
+        mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * math.sqrt(share)
         return Gaussian.calibrate(body, GaussianDP(mu * (1 - 2.0**-40)))
-    if isinstance(asked, PureDP):
-        return KNorm.calibrate(body, PureDP(asked.epsilon_value * share * (1 - 2.0**-40)))
-    raise InvalidRequest(f"Least squares cannot be fitted for {asked!r}.", "Give epsilon, or epsilon and delta.")
-
-
-def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
-    step = float(noise.lattice_step)
-    found: np.ndarray = noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
-    return found
+    if isinstance(guarantee, PureDP):
+        return KNorm.calibrate(body, PureDP(guarantee.epsilon_value * share * (1 - 2.0**-40)))
+    raise InvalidRequest(f"Least squares cannot be fitted for {guarantee!r}.", "Give epsilon, or epsilon and delta.")
 
 
 def _edge(moments: AdditiveNoise, d: int) -> float:

@@ -69,15 +69,13 @@ class Logistic(Loss):
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """−y/(1 + e^{yz})."""
-        found: np.ndarray = -y * scipy.special.expit(-y * z)
-        return found
+        return -y * scipy.special.expit(-y * z)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """e^z/(1 + e^z)²."""
         del y
         share = scipy.special.expit(z)
-        found: np.ndarray = share * (1 - share)
-        return found
+        return share * (1 - share)
 
 
 @dataclass(frozen=True)
@@ -229,14 +227,13 @@ class Softmax:
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log Σ_k e^{z_k} − z_y, shape (n,)."""
-        found: np.ndarray = scipy.special.logsumexp(z, axis=1) - z[np.arange(len(y)), y]
-        return found
+        return scipy.special.logsumexp(z, axis=1) - z[np.arange(len(y)), y]
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """p − e_y, shape (n, K)."""
-        found = self.probabilities(z)
-        found[np.arange(len(y)), y] -= 1
-        return found
+        slopes = self.probabilities(z)
+        slopes[np.arange(len(y)), y] -= 1
+        return slopes
 
     def probabilities(self, z: np.ndarray) -> np.ndarray:
         """p, shape (n, K)."""

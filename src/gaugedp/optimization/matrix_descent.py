@@ -13,8 +13,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.spectraplex import Region
-from gaugedp.optimization.trace_designs import TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 
 _MOST_STEPS = 400
 _ROUNDING = 1 + 2.0**-30
@@ -46,13 +47,11 @@ class FullBatch:
         return math.sqrt(float(self.noise.variances.max()))
 
     @abstractmethod
-    def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+    def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return X; sums are divided by `n_rows`, which is public or released before: pay first."""
 
     def _noisy(self, exact: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        step = float(self.noise.lattice_step)
-        coords = self.region.coordinates(exact)
-        return self.region.matrix_of(noise(np.rint(coords / step).astype(np.int64)) * step)
+        return self.region.matrix_of(with_noise(self.region.coordinates(exact), self.noise, noise))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +79,15 @@ class MatrixDescent(FullBatch):
         length = min(path / n_steps, 1 / scale.smoothness)
         return cls(scale.region, n_steps, _noise(guarantee, scale, n_steps), guarantee, length)
 
-    def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+    def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the mean of the later half of the steps."""
-        point, total, kept = np.zeros(self.region.shape), np.zeros(self.region.shape), 0
+        point, total, n_averaged = np.zeros(self.region.shape), np.zeros(self.region.shape), 0
         for t in range(self.n_steps):
-            noisy = self._noisy(task.gradient(point), self.noise.prepare(rng))
+            noisy = self._noisy(problem.gradient(point), self.noise.prepare(rng))
             point = self.region.projection(point - self.length / n_rows * noisy)
             if 2 * t >= self.n_steps - 1:
-                total, kept = total + point, kept + 1
-        found: np.ndarray = total / kept
-        return found
+                total, n_averaged = total + point, n_averaged + 1
+        return total / n_averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +103,16 @@ class MatrixFrankWolfe(FullBatch):
         """
         power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         counts = np.arange(1, _MOST_STEPS + 1)
-        bounds = scale.smoothness * scale.swing**2 / (2 * counts + 4) + 2 * counts**power / free
+        bounds = scale.smoothness * scale.prediction_range**2 / (2 * counts + 4) + 2 * counts**power / free
         n_steps = int(counts[bounds.argmin()])
         return cls(scale.region, n_steps, _noise(guarantee, scale, n_steps), guarantee)
 
-    def solve(self, task: TraceTask, n_rows: float, rng: Entropy) -> np.ndarray:
+    def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the last point."""
         del n_rows  # the direction does not depend on it
         point = np.zeros(self.region.shape)
         for t in range(self.n_steps):
-            vertex = self.region.vertex(self._noisy(task.gradient(point), self.noise.prepare(rng)))
+            vertex = self.region.vertex(self._noisy(problem.gradient(point), self.noise.prepare(rng)))
             point = point + 2 / (t + 2) * (vertex.matrix - point)
         return point
 

@@ -38,10 +38,10 @@ class Regularised(ABC):
         repeats = len(self.rows) // max(_ENOUGH_ROWS * len(self.linear), 2**14)
         if repeats < 2:
             return self
-        found = copy.copy(self)
-        found.rows, found.target = np.ascontiguousarray(self.rows[::repeats]), self.target[::repeats]
-        found.repeats = repeats
-        return found
+        sample = copy.copy(self)
+        sample.rows, sample.target = np.ascontiguousarray(self.rows[::repeats]), self.target[::repeats]
+        sample.repeats = repeats
+        return sample
 
     @property
     @abstractmethod
@@ -115,16 +115,15 @@ class Binary(Regularised):
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Σφ″·⟨x, v⟩x."""
-        found: np.ndarray = (curvatures * (self.rows @ vector)) @ self.rows
-        return found
+        return (curvatures * (self.rows @ vector)) @ self.rows
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Σφ″·xxᵀ."""
-        found = np.zeros((self.rows.shape[1],) * 2)
+        hessian = np.zeros((self.rows.shape[1],) * 2)
         for part in self.blocks():
             weighed = self.rows[part] * np.sqrt(curvatures[part])[:, None]
-            found += weighed.T @ weighed
-        return found
+            hessian += weighed.T @ weighed
+        return hessian
 
 
 class Multiclass(Regularised):
@@ -155,26 +154,26 @@ class Multiclass(Regularised):
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Σ(diag p − ppᵀ)Vx·xᵀ."""
-        found = np.zeros((self.loss.n_classes, self.rows.shape[1]))
+        total = np.zeros((self.loss.n_classes, self.rows.shape[1]))
         for part in self.blocks():
-            weighed = curvatures[part] * (self.rows[part] @ vector.reshape(found.shape).T)
+            weighed = curvatures[part] * (self.rows[part] @ vector.reshape(total.shape).T)
             weighed -= curvatures[part] * weighed.sum(axis=1, keepdims=True)
-            found += weighed.T @ self.rows[part]
-        return found.ravel()
+            total += weighed.T @ self.rows[part]
+        return total.ravel()
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Σ(diag p − ppᵀ) ⊗ xxᵀ."""
         n_classes, n_columns = self.loss.n_classes, self.rows.shape[1]
-        found = np.zeros((n_classes, n_columns, n_classes, n_columns))
+        hessian = np.zeros((n_classes, n_columns, n_classes, n_columns))
         for part in self.blocks():
             for k in range(n_classes):
-                for other in range(k + 1):
-                    weights = curvatures[part, k] * ((k == other) - curvatures[part, other])
-                    found[k, :, other] += (self.rows[part].T * weights) @ self.rows[part]
+                for j in range(k + 1):
+                    weights = curvatures[part, k] * ((k == j) - curvatures[part, j])
+                    hessian[k, :, j] += (self.rows[part].T * weights) @ self.rows[part]
         for k in range(n_classes):
-            for other in range(k):
-                found[other, :, k] = found[k, :, other]
-        return found.reshape((n_classes * n_columns,) * 2)
+            for j in range(k):
+                hessian[j, :, k] = hessian[k, :, j]
+        return hessian.reshape((n_classes * n_columns,) * 2)
 
 
 def minimise(problem: Regularised, distance: float) -> np.ndarray:
@@ -202,7 +201,7 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
 
 
 def _descended(problem: Regularised, weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:
-    """Return a point where the gradient is short enough, by steps along it: none where it is."""
+    """Gradient descent to ‖gradient‖ ≤ the tolerance; returns the start if it already satisfies this."""
     gradient, enough = here
     length = 1 / (len(problem.rows) * problem.smoothness + problem.strength)
     while np.linalg.norm(gradient) > enough:
@@ -219,17 +218,17 @@ def _step(
     slope = float(gradient @ direction)
     length, slack = 1.0, 2.0**-44 * (abs(value) + 1)
     for _ in range(_HALVINGS):
-        moved = weights - length * direction
-        there = problem.at(moved)
+        trial = weights - length * direction
+        there = problem.at(trial)
         if there[0] <= value - length * slope / 1e4 + slack:
             break
         length /= 2
-    return moved, *there
+    return trial, *there
 
 
 def _conjugate(product: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
     """Return an approximate solution of a positive definite system: it is a direction of descent at every step."""
-    found, residual = np.zeros_like(right), right.copy()
+    solution, residual = np.zeros_like(right), right.copy()
     direction, size = residual.copy(), float(residual @ residual)
     enough = size * 1e-12
     for _ in range(_CONJUGATE_STEPS):
@@ -237,8 +236,8 @@ def _conjugate(product: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -
             break
         image = product(direction)
         length = size / float(direction @ image)
-        found += length * direction
+        solution += length * direction
         residual -= length * image
         size, before = float(residual @ residual), size
         direction = residual + size / before * direction
-    return found
+    return solution

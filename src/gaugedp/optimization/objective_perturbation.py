@@ -15,6 +15,7 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.minimise import Binary, Multiclass, Regularised, minimise
 from gaugedp.optimization.smoothing import SmoothHinge
@@ -66,8 +67,7 @@ class CappedLogistic(Loss):
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """−y·min(1/(1 + e^{yz}), cap)."""
-        found: np.ndarray = -y * np.minimum(scipy.special.expit(-y * z), self.cap)
-        return found
+        return -y * np.minimum(scipy.special.expit(-y * z), self.cap)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """s(1 − s) for slopes s below the cap, else 0."""
@@ -88,29 +88,29 @@ class Extreme:
 class Problem:
     """What objective perturbation is calibrated for: a loss, the length of w, rows of norm at most 1.
 
-    `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `side` is the μ of
-    Gaussian releases of the same rows before it and after it.
+    `radius` is the length that w is expected to have; λ is at least the length of the noise over it. `mu_side` is the μ
+    of Gaussian releases of the same rows before it and after it.
     """
 
     loss: Loss | Softmax
     ambient_dim: int
     radius: float
     replaced: bool = True
-    side: float = 0.0
+    mu_side: float = 0.0
 
     def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
         """Return lists, each of which bounds the privacy loss by itself: docs/theory/objective_perturbation.md."""
         curvature = _ROUNDING**2 / strength
         match self.loss:
             case CappedLogistic():
-                found = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
+                lists = [_signed(self.loss.cap, self.replaced, curvature, t) for t in _TANGENTS]
             case SmoothHinge():
-                found = [_one_sided(self.loss, self.replaced, curvature)]
+                lists = [_one_sided(self.loss, self.replaced, curvature)]
             case Softmax():
-                found = [_softmax(self.loss.n_classes, self.replaced, curvature)]
+                lists = [_softmax(self.loss.n_classes, self.replaced, curvature)]
             case _:
-                found = [_two_sided(self.loss, self.replaced, curvature, noise)]
-        return [[*few, Extreme(1, 0.0, max(one.jacobian for one in few))] for few in found]
+                lists = [_two_sided(self.loss, self.replaced, curvature, noise)]
+        return [[*few, Extreme(1, 0.0, max(extreme.jacobian for extreme in few))] for few in lists]
 
     def least_strength(self, n_rows: int) -> float:
         """Return the λ that makes sums over rows fine enough in floats, and keeps a minimum without noise near.
@@ -135,14 +135,14 @@ class Problem:
         """
         match self.loss:
             case CappedLogistic():
-                most = 0.28 * n_rows
+                losses = 0.28 * n_rows
             case SmoothHinge():
-                most = (1 + self.loss.width / 2) * n_rows
+                losses = (1 + self.loss.width / 2) * n_rows
             case Softmax():
-                most = math.log(self.loss.n_classes) * n_rows
+                losses = math.log(self.loss.n_classes) * n_rows
             case _:
-                most = (n_rows * self.loss.lipschitz) ** 2 / strength
-        farthest = math.sqrt(most / strength) + 2 * linear / strength
+                losses = (n_rows * self.loss.lipschitz) ** 2 / strength
+        farthest = math.sqrt(losses / strength) + 2 * linear / strength
         sums = self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
         return n_rows * _UNIT * (sums + self.loss.smoothness * (self.ambient_dim + 4) * farthest)
 
@@ -192,8 +192,8 @@ class ObjectivePerturbation:
     b is N(0, σ²I), or of density ∝ e^{−‖b‖/σ} for a pure guarantee (σ is `noise`, λ `strength`).
 
     Theorem. For rows of norm at most 1 and neighbours as in `problem` the output is (ε, δ)-DP, together with Gaussian
-    releases of `problem.side`-GDP beside it; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011, theorem
-    9, corrected). docs/theory/objective_perturbation.md
+    releases of `problem.mu_side`-GDP beside it; ε-DP for a pure guarantee (Chaudhuri, Monteleoni and Sarwate 2011,
+    theorem 9, corrected). docs/theory/objective_perturbation.md
     """
 
     problem: Problem
@@ -205,22 +205,22 @@ class ObjectivePerturbation:
     exactness = "idealized"
 
     @classmethod
-    def calibrate(cls, problem: Problem, asked: Guarantee, n_rows: int) -> "ObjectivePerturbation":
+    def calibrate(cls, problem: Problem, guarantee: Guarantee, n_rows: int) -> "ObjectivePerturbation":
         """Return the mechanism with the least σ for ApproxDP or PureDP; `n_rows` only sets how finely w is found."""
         positive(radius=problem.radius)
-        if not isinstance(asked, ApproxDP | PureDP):
-            raise InvalidRequest(f"{asked!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
-        noise = least_noise(problem, asked)
-        strength = max(strength_of(problem, asked, noise), problem.least_strength(n_rows))
-        length = _LONGEST * length_of(problem, asked, noise)
+        if not isinstance(guarantee, ApproxDP | PureDP):
+            raise InvalidRequest(f"{guarantee!r} is not asked for by ε and δ.", "Give ApproxDP or PureDP.")
+        noise = least_noise(problem, guarantee)
+        strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
+        length = _LONGEST * length_of(problem, guarantee, noise)
         distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
-        if isinstance(asked, ApproxDP):
-            mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
+        if isinstance(guarantee, ApproxDP):
+            mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             output: AdditiveNoise = Gaussian.calibrate(ball, GaussianDP(mu))
         else:
-            output = KNorm.calibrate(ball, PureDP(asked.epsilon_value * OUTPUT_SHARE**2))
-        return cls(problem, asked, strength, noise, output, distance)
+            output = KNorm.calibrate(ball, PureDP(guarantee.epsilon_value * OUTPUT_SHARE**2))
+        return cls(problem, guarantee, strength, noise, output, distance)
 
     def draw(self, rng: Entropy) -> np.ndarray:
         """Return b."""
@@ -229,16 +229,14 @@ class ObjectivePerturbation:
         if isinstance(self.guarantee, ApproxDP):
             return direction * self.noise
         length = float(gammas(d, 1, rng)[0])
-        found: np.ndarray = direction / np.linalg.norm(direction) * (length * self.noise)
-        return found
+        return direction / np.linalg.norm(direction) * (length * self.noise)
 
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return w for rows (n, d) of norm at most 1; of length d, or K·d for K classes."""
         linear, output = self.draw(rng), self.output.prepare(rng)
         exact = minimise(self._objective((rows, target), linear), self.distance / 2)
-        step, farthest = float(self.output.lattice_step), _FARTHEST * self.problem.radius
-        inside = np.clip(exact, -farthest, farthest)
-        return output(np.rint(inside / step).astype(np.int64)) * step
+        farthest = _FARTHEST * self.problem.radius
+        return with_noise(np.clip(exact, -farthest, farthest), self.output, output)
 
     def _objective(self, data: tuple[np.ndarray, np.ndarray], linear: np.ndarray) -> Regularised:
         loss = self.problem.loss
@@ -247,32 +245,33 @@ class ObjectivePerturbation:
         return Binary(loss, data, self.strength, linear)
 
 
-def length_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
+def length_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> float:
     """Return the usual length of b."""
-    return noise * (math.sqrt(problem.ambient_dim) if isinstance(asked, ApproxDP) else problem.ambient_dim)
+    return noise * (math.sqrt(problem.ambient_dim) if isinstance(guarantee, ApproxDP) else problem.ambient_dim)
 
 
-def strength_of(problem: Problem, asked: ApproxDP | PureDP, noise: float) -> float:
-    """Return λ: the length of the noise over the radius, and at least so much that ε is not spent on the Jacobian."""
-    length = length_of(problem, asked, noise)
-    epsilon = asked.epsilon_value
+def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) -> float:
+    """Return λ: the norm of the noise over the radius, and at least what keeps the Jacobian from using up ε."""
+    length = length_of(problem, guarantee, noise)
+    epsilon = guarantee.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
     least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
     return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)
 
 
 def profile(problem: Problem, strength: float, noise: float, epsilon: float) -> float:
-    """Return δ(ε) of the minimum with the `side` releases, rounded up; 1 where nothing is proved."""
+    """Return δ(ε) of the minimum and the releases of μ = `mu_side`, rounded up; 1 where nothing is proved."""
     lists = problem.extremes(strength, noise)
-    return min(_profile(few, noise, epsilon, problem.side) for few in lists)
+    return min(_profile(few, noise, epsilon, problem.mu_side) for few in lists)
 
 
-def _profile(few: list[Extreme], noise: float, epsilon: float, side: float) -> float:
-    if any(one.jacobian > epsilon for one in few):
+def _profile(few: list[Extreme], noise: float, epsilon: float, mu_side: float) -> float:
+    if any(extreme.jacobian > epsilon for extreme in few):
         return 1.0
     parts = [
-        one.count * gaussian_delta(up(math.hypot(_ROUNDING * one.reach / noise, side)), epsilon - one.jacobian)
-        for one in few
+        extreme.count
+        * gaussian_delta(up(math.hypot(_ROUNDING * extreme.reach / noise, mu_side)), epsilon - extreme.jacobian)
+        for extreme in few
     ]
     return min(1.0, up(sum(parts)))
 
@@ -280,21 +279,22 @@ def _profile(few: list[Extreme], noise: float, epsilon: float, side: float) -> f
 def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
     """Return ε of the minimum where b has the density ∝ e^{−‖b‖/noise}."""
     lists = problem.extremes(strength, math.inf)
-    return up(min(max(one.jacobian + _ROUNDING * one.reach / noise for one in few) for few in lists))
+    return up(min(max(extreme.jacobian + _ROUNDING * extreme.reach / noise for extreme in few) for few in lists))
 
 
-def least_noise(problem: Problem, asked: ApproxDP | PureDP) -> float:
+def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
     """Return the least σ, to one part in a million from above, that keeps the guarantee with the output noise."""
 
     def keeps(noise: float) -> bool:
-        strength = strength_of(problem, asked, noise)
-        if isinstance(asked, PureDP):
-            return pure_epsilon(problem, strength, noise) <= asked.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
-        mu = OUTPUT_SHARE * gaussian_mu(asked.epsilon_value, asked.delta_value)
+        strength = strength_of(problem, guarantee, noise)
+        if isinstance(guarantee, PureDP):
+            epsilon = guarantee.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
+            return pure_epsilon(problem, strength, noise) <= epsilon
+        mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         beside = Problem(
-            problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.side, mu)
+            problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.mu_side, mu)
         )
-        return profile(beside, strength, noise, asked.epsilon_value) <= asked.delta_value
+        return profile(beside, strength, noise, guarantee.epsilon_value) <= guarantee.delta_value
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):

@@ -36,13 +36,11 @@ class SmoothHinge(Loss):
         """The loss."""
         short = np.maximum(0, 1 - y * z + self.width / 2)
         near = np.minimum(short, self.width)
-        found: np.ndarray = near * near / (2 * self.width) + (short - near)
-        return found
+        return near * near / (2 * self.width) + (short - near)
 
     def derivative(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """−y·((m + width/2)/width, clipped to [0, 1])."""
-        found: np.ndarray = -y * np.clip((1 - y * z) / self.width + 0.5, 0, 1)
-        return found
+        return -y * np.clip((1 - y * z) / self.width + 0.5, 0, 1)
 
     def curvature(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """1/width where |m| ≤ width/2."""

@@ -30,8 +30,7 @@ class Vertex:
     @property
     def matrix(self) -> np.ndarray:
         """The matrix written out."""
-        found: np.ndarray = np.multiply.outer(self.weight * self.left, self.right)
-        return found
+        return np.multiply.outer(self.weight * self.left, self.right)
 
 
 class Region(ABC):
@@ -129,9 +128,8 @@ class Spectraplex(Region):
     def projection(self, matrix: np.ndarray) -> np.ndarray:
         """Return the nearest point."""
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        kept = Geometry((self.n_columns,), 1, self.radius).projection(np.maximum(values, 0)[None])[0]
-        found: np.ndarray = (vectors * kept) @ vectors.T
-        return found
+        nearest = Geometry((self.n_columns,), 1, self.radius).projection(np.maximum(values, 0)[None])[0]
+        return (vectors * nearest) @ vectors.T
 
     @property
     def n_directions(self) -> int:
@@ -149,8 +147,7 @@ class Spectraplex(Region):
 
     def at(self, place: np.ndarray) -> np.ndarray:
         """Return radius·yyᵀ for x = (y, y_0): its trace is at most the radius, and 0 where y_0 = 1."""
-        found: np.ndarray = self.radius * np.multiply.outer(place[:-1], place[:-1])
-        return found
+        return self.radius * np.multiply.outer(place[:-1], place[:-1])
 
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
         """Return the upper triangle, entries beside the diagonal times √2."""
@@ -219,15 +216,14 @@ class NuclearBall(Region):
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the dilation, written out."""
         n_rows = self.shape_of[0]
-        found = np.zeros((self.n_directions, self.n_directions))
-        found[:n_rows, n_rows:], found[n_rows:, :n_rows] = slope, slope.T
-        return found
+        dilated = np.zeros((self.n_directions, self.n_directions))
+        dilated[:n_rows, n_rows:], dilated[n_rows:, :n_rows] = slope, slope.T
+        return dilated
 
     def at(self, place: np.ndarray) -> np.ndarray:
         """Return 2·radius·uwᵀ for x = (u, w): its nuclear norm is 2·radius·‖u‖‖w‖, at most the radius."""
         n_rows = self.shape_of[0]
-        found: np.ndarray = 2 * self.radius * np.multiply.outer(place[:n_rows], place[n_rows:])
-        return found
+        return 2 * self.radius * np.multiply.outer(place[:n_rows], place[n_rows:])
 
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
         """Return the entries, row after row."""

@@ -10,7 +10,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.streams import MOST_NUMBERS
-from gaugedp.optimization.trace_designs import TraceScale, TraceTask
+from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 from gaugedp.optimization.vertices import Oracle, Running, oracle
 
 _ROUNDING = 1 + 2.0**-24  # of slopes and predictions in floats
@@ -26,12 +26,12 @@ class Schedule:
     """
 
     n_rows: int
-    most: int
+    most_slots: int
 
     @property
     def group(self) -> int:
         """How many rows share a slot."""
-        return -(-self.n_rows // self.most)
+        return -(-self.n_rows // self.most_slots)
 
     @property
     def n_slots(self) -> int:
@@ -64,9 +64,9 @@ class Schedule:
         if replaced:
             order, ranks = np.argsort(words, kind="stable"), np.arange(n_rows) // self.group
         else:
-            drawn = (words % np.uint64(self.n_slots)).astype(np.int64)
-            order = np.argsort(drawn, kind="stable")
-            ranks = drawn[order]
+            slots = (words % np.uint64(self.n_slots)).astype(np.int64)
+            order = np.argsort(slots, kind="stable")
+            ranks = slots[order]
         bounds = np.searchsorted(ranks, np.arange(self.first, self.n_slots + 1))
         return order, np.concatenate([[0], bounds])
 
@@ -98,12 +98,12 @@ class StochasticFrankWolfe:
         cls, guarantee: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
         """Return the method with the oracle of the name `noise`; `growth` by the scale's smoothness where None."""
-        most = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
-        schedule = Schedule(max(1, round(scale.n_rows)), most)
-        steepness = 1 + scale.swing * scale.smoothness if growth is None else growth
+        most_slots = max(3, min(_MOST_SLOTS, MOST_NUMBERS // scale.region.n_coordinates))
+        schedule = Schedule(max(1, round(scale.n_rows)), most_slots)
+        steepness = 1 + scale.prediction_range * scale.smoothness if growth is None else growth
         positive(growth=steepness)
-        moved = _moved(schedule, steepness, scale.factor)
-        running = Running(scale.region, 1 + schedule.n_later, 1 - schedule.rate, moved)
+        sensitivities = _moved(schedule, steepness, scale.factor)
+        running = Running(scale.region, 1 + schedule.n_later, 1 - schedule.rate, sensitivities)
         return cls(schedule, steepness, scale.replaced, oracle(noise, guarantee, running))
 
     @property
@@ -119,30 +119,30 @@ class StochasticFrankWolfe:
     @property
     def moved(self) -> tuple[float, float]:
         """(Δ_0, Δ), with what floats may add."""
-        return self.oracle.running.moved
+        return self.oracle.running.sensitivities
 
-    def solve(self, task: TraceTask, rng: Entropy) -> np.ndarray:
+    def solve(self, problem: TraceProblem, rng: Entropy) -> np.ndarray:
         """Return X after the last step: pay first."""
         rate = self.schedule.rate
         point = before = estimate = np.zeros(self.region.shape)
         choose = self.oracle.start(rng)
-        order, starts = self.schedule.slots(len(task.target), self.replaced, rng)
+        order, starts = self.schedule.slots(len(problem.target), self.replaced, rng)
         for t in range(1 + self.schedule.n_later):
             places = order[starts[t] : starts[t + 1]]
-            weights = self._weights(task, places, (point, before) if t else (point,))
-            estimate = (1 - rate) * estimate + task.designs.combine(*weights)
+            weights = self._weights(problem, places, (point, before) if t else (point,))
+            estimate = (1 - rate) * estimate + problem.designs.combine(*weights)
             before, point = point, (1 - rate) * point + rate * choose(estimate)
         return point
 
     def _weights(
-        self, task: TraceTask, places: np.ndarray, points: tuple[np.ndarray, ...]
+        self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of a slot and what their designs are multiplied by."""
-        now = task.slopes(places, points[0])
+        now = problem.slopes(places, points[0])
         if len(points) == 1:
             return places, now / (self.schedule.first * self.schedule.group)
         limit = self.schedule.rate * self.growth
-        change = now - (1 - self.schedule.rate) * task.slopes(places, points[1])
+        change = now - (1 - self.schedule.rate) * problem.slopes(places, points[1])
         return places, np.clip(change, -limit, limit) / self.schedule.group
 
 

@@ -111,11 +111,11 @@ class Tree(Stream):
 
     def spread(self, units: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """Yield the sums; intervals that a larger one swallows are forgotten."""
-        known: dict[int, np.ndarray] = {}
+        nodes: dict[int, np.ndarray] = {}
         for step, unit in enumerate(units, 1):
             ends = _ends(step)
-            known = {end: known[end] for end in ends[1:]} | {step: unit}
-            yield np.sum([self.decay ** (step - end) * known[end] for end in ends], axis=0)
+            nodes = {end: nodes[end] for end in ends[1:]} | {step: unit}
+            yield np.sum([self.decay ** (step - end) * nodes[end] for end in ends], axis=0)
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,7 @@ class ToeplitzRoot(Stream):
     @cached_property
     def roots(self) -> np.ndarray:
         """c_0 … c_{n−1}."""
-        found: np.ndarray = square_root(self.n_steps) * self.decay ** np.arange(self.n_steps)
-        return found
+        return square_root(self.n_steps) * self.decay ** np.arange(self.n_steps)
 
     @cached_property
     def columns(self) -> tuple[float, float]:
@@ -187,11 +186,11 @@ def _lengths(column: np.ndarray) -> tuple[float, float]:
 
 def _ends(step: int) -> list[int]:
     """Return the ends of the dyadic intervals that make up [1, step], the last first."""
-    found = []
+    ends = []
     while step:
-        found.append(step)
+        ends.append(step)
         step &= step - 1
-    return found
+    return ends
 
 
 def _units(n_steps: int, width: int, rng: Entropy) -> Iterator[np.ndarray]:

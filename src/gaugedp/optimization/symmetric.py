@@ -11,6 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
+from gaugedp.optimization.lattice import released
 
 _ROUNDING = 2.0**-24  # of a coordinate of either of two matrices, whose entries are at most 2^28, times √2 in floats
 
@@ -21,8 +22,7 @@ def coordinates(square: np.ndarray) -> np.ndarray:
     The ℓ₂ norm of the d(d + 1)/2 numbers is the Frobenius norm of the matrix.
     """
     upper = np.triu_indices(len(square))
-    found: np.ndarray = square[upper] * _stretch(upper)
-    return found
+    return square[upper] * _stretch(upper)
 
 
 def square_of(coords: np.ndarray) -> np.ndarray:
@@ -53,13 +53,13 @@ class SymmetricNoise:
     gaussian: Gaussian
 
     @classmethod
-    def calibrate(cls, n_columns: int, moved: float, guarantee: GaussianDP) -> "SymmetricNoise":
+    def calibrate(cls, n_columns: int, sensitivity: float, guarantee: GaussianDP) -> "SymmetricNoise":
         """Return the noise for (d, d) matrices, d = `n_columns`."""
         whole(minimum=1, n_columns=n_columns)
-        positive(moved=moved)
+        positive(sensitivity=sensitivity)
         size = n_columns * (n_columns + 1) // 2
-        kept = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
-        return cls(Gaussian.calibrate(LpBall(size, 2, moved + _ROUNDING * math.sqrt(size)), kept))
+        gaussian = of_kind(guarantee, GaussianDP, purpose="Noise on second moments")
+        return cls(Gaussian.calibrate(LpBall(size, 2, sensitivity + _ROUNDING * math.sqrt(size)), gaussian))
 
     @property
     def guarantee(self) -> GaussianDP:
@@ -80,6 +80,4 @@ class SymmetricNoise:
 
     def release(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the symmetric (d, d) with noise drawn now."""
-        step = float(self.gaussian.lattice_step)
-        noisy = self.gaussian.prepare(rng)(np.rint(coordinates(square) / step).astype(np.int64))
-        return square_of(noisy * step)
+        return square_of(released(coordinates(square), self.gaussian, rng))

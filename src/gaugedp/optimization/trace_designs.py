@@ -1,18 +1,18 @@
 """Designs A and targets y for losses of ⟨A, X⟩: predictions and sums of gradients that are exact."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.blocks import blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
 
 BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact
 _POINT_BITS = 28  # of X, so that zᵀXz is exact; 40 for ⟨A, X⟩
-_BLOCK = 2**21  # numbers
 
 Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and targets, row by row, in [−1, 1]
 
@@ -28,7 +28,7 @@ class Designs(ABC):
     span: tuple[float, float]
 
     @property
-    def swing(self) -> float:
+    def prediction_range(self) -> float:
         """By how much ⟨A, X⟩ can differ between two points of the region."""
         return self.span[1] - self.span[0]
 
@@ -76,23 +76,17 @@ class RankOne(Designs):
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
         grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
-        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in _blocks(self.rows)])
+        return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
-        d = self.rows.shape[1]
-        total, start = np.zeros((d, d)), 0
-        for part in _blocks(self.rows):
-            stop = start + len(part)
-            total += _cut(slopes[start:stop, None] * part).T @ part
-            start = stop
+        total = sum(_cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows))
         return (total + total.T) / 2
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz."""
         part = self.rows[places]
-        found: np.ndarray = ((part @ point) * part).sum(axis=1)
-        return found
+        return ((part @ point) * part).sum(axis=1)
 
     def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weight·zzᵀ."""
@@ -126,30 +120,24 @@ class Full(Designs):
         """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""
         bits = _POINT_BITS + BITS
         grid = np.rint(point.ravel() * 2.0**bits) * 2.0**-bits
-        return np.concatenate([part @ grid for part in _blocks(self.rows)])
+        return np.concatenate([part @ grid for part in blocks(self.rows)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return Σ slope·A, slopes cut towards 0."""
-        total, start = np.zeros(self.rows.shape[1]), 0
-        for part in _blocks(self.rows):
-            stop = start + len(part)
-            total += _cut(slopes[start:stop]) @ part
-            start = stop
-        return total.reshape(self.shape)
+        total = sum(_cut(slopes[part]) @ self.rows[part] for part in slices(self.rows))
+        return np.reshape(total, self.shape)
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩."""
-        found: np.ndarray = self.rows[places] @ point.ravel()
-        return found
+        return self.rows[places] @ point.ravel()
 
     def combine(self, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return Σ weight·A."""
-        found: np.ndarray = (weights @ self.rows[places]).reshape(self.shape)
-        return found
+        return (weights @ self.rows[places]).reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
-class TraceTask:
+class TraceProblem:
     """Designs, targets (n,), and the slope φ′(⟨A, X⟩, y) of a convex loss, in [−1, 1] (cut to it where it is not)."""
 
     designs: Designs
@@ -158,30 +146,30 @@ class TraceTask:
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
         """Return Σ φ′·A at X, exact: one row adds a matrix of Frobenius norm at most 1."""
-        found = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
-        return self.designs.total(found)
+        slopes = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
+        return self.designs.total(slopes)
 
     def slopes(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return φ′ in floats for a few rows."""
-        found: np.ndarray = np.clip(self.slope(self.designs.predict(places, point), self.target[places]), -1, 1)
-        return found
+        return np.clip(self.slope(self.designs.predict(places, point), self.target[places]), -1, 1)
 
 
 @dataclass(frozen=True)
 class TraceScale:
     """Public numbers to plan by: the region (radius 1), the number of rows, how steep slopes are, who is replaced.
 
-    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `swing` by how much a prediction can differ.
+    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the most that predictions
+    differ.
     """
 
     region: Region
     n_rows: float
     smoothness: float = 1.0
-    swing: float = 2.0
+    prediction_range: float = 2.0
     replaced: bool = True
 
     def __post_init__(self) -> None:
-        positive(n_rows=self.n_rows, smoothness=self.smoothness, swing=self.swing)
+        positive(n_rows=self.n_rows, smoothness=self.smoothness, prediction_range=self.prediction_range)
         if self.region.radius != 1:
             raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
 
@@ -191,12 +179,5 @@ class TraceScale:
         return 2.0 if self.replaced else 1.0
 
 
-def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, max(1, len(rows)), height):  # one block at least: of no rows too
-        yield rows[start : start + height]
-
-
 def _cut(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.trunc(values * 2.0**BITS) * 2.0**-BITS
-    return found
+    return np.trunc(values * 2.0**BITS) * 2.0**-BITS

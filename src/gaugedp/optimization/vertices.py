@@ -38,13 +38,13 @@ class Running:
     region: Region
     n_steps: int
     decay: float
-    moved: tuple[float, float]
+    sensitivities: tuple[float, float]
 
     def total(self, power: int) -> float:
         """Return the most that a row moves all D_t in ℓ_1 or ℓ_2 over time, rounded up."""
         levels = self.decay ** (power * np.arange(self.n_steps))
         lengths = [float(part.sum()) ** (1 / power) for part in (levels, levels[:-1])]
-        return max(moved * length for moved, length in zip(self.moved, lengths, strict=True)) * _UP
+        return max(sensitivity * length for sensitivity, length in zip(self.sensitivities, lengths, strict=True)) * _UP
 
 
 class Oracle(ABC):
@@ -73,8 +73,8 @@ class NoisyGradients(Oracle):
     @cached_property
     def std(self) -> float:
         """σ: the deviation of w on a coordinate."""
-        pairs = zip(self.running.moved, self.stream.columns, strict=True)
-        return max(moved * column for moved, column in pairs) / self.guarantee.mu * (1 + 2.0**-40)
+        pairs = zip(self.running.sensitivities, self.stream.columns, strict=True)
+        return max(sensitivity * column for sensitivity, column in pairs) / self.guarantee.mu * (1 + 2.0**-40)
 
     def start(self, rng: Entropy) -> Choose:
         """Return what finds the vertices."""
@@ -187,5 +187,4 @@ def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
 
 def _on_lattice(numbers: np.ndarray, std: float) -> np.ndarray:
     step = 2.0 ** (math.floor(math.log2(std)) - _FINE)
-    found: np.ndarray = np.rint(numbers / step) * step
-    return found
+    return np.rint(numbers / step) * step

@@ -12,9 +12,10 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.item_factors import ITERATIONS, ItemFactors
-from gaugedp.optimization.ratings import BITS, Completed, Ratings, Spread
-from gaugedp.optimization.shrinkage import GUESS, TINY, Groups, gain
+from gaugedp.optimization.lattice import released
+from gaugedp.optimization.ratings.group_means import GUESS, TINY, Groups, gain
+from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
+from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
 
 SUM_BITS = 22
 _LEAST, _MOST = -4, 1  # logarithms of what totals are multiplied by, beside the sums of items
@@ -37,7 +38,7 @@ class Terms:
     `max_rows` is what a user's ratings together may weigh; it has no part where the unit is a rating.
     """
 
-    asked: Guarantee
+    requested: Guarantee
     unit: str
     replaced: bool
     max_rows: float = 1.0
@@ -45,28 +46,30 @@ class Terms:
     @property
     def is_pure(self) -> bool:
         """Whether δ = 0."""
-        return isinstance(self.asked, PureDP)
+        return isinstance(self.requested, PureDP)
 
     @property
     def mu(self) -> float:
         """The largest μ whose curve is within (ε, δ), a hair less."""
-        assert isinstance(self.asked, ApproxDP)
-        return gaussian_mu(self.asked.epsilon_value, self.asked.delta_value) * (1 - 2.0**-40)
+        assert isinstance(self.requested, ApproxDP)
+        return gaussian_mu(self.requested.epsilon_value, self.requested.delta_value) * (1 - 2.0**-40)
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all releases together."""
-        return self.asked if self.is_pure else GaussianDP(self.mu)
+        return self.requested if self.is_pure else GaussianDP(self.mu)
 
     @property
-    def most(self) -> float | None:
+    def user_weight(self) -> float | None:
         """What a user may weigh, None where the unit is a rating."""
         return self.max_rows if self.unit == "user" else None
 
     def totals_factor(self, n_users: int, share: float) -> float:
         """Return the power of two that totals are multiplied by, so that the mean's noise is small: public numbers."""
         count = n_users * (1 if self.unit == "user" else _RATINGS_GUESS)
-        once = 4 * math.sqrt(2) / (self.asked.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
+        once = (
+            4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
+        )
         exponent = math.ceil(math.log2(once / (count * _MEAN_ERROR)))
         return 2.0 ** min(max(exponent, _LEAST), _MOST)
 
@@ -74,10 +77,10 @@ class Terms:
     def spread_noise(self) -> AdditiveNoise:
         """The noise of `spread_sum`, by how far it moves at most."""
         if self.unit == "user":
-            moved = 1.0 + min(1.0, 2 / self.max_rows) * self.replaced
+            sensitivity = 1.0 + min(1.0, 2 / self.max_rows) * self.replaced
         else:
-            moved = 3.0 + 2.0**-20 + self.replaced
-        square = moved if self.is_pure else moved**2
+            sensitivity = 3.0 + 2.0**-20 + self.replaced
+        square = sensitivity if self.is_pure else sensitivity**2
         return self.noise(1, square / (2 if self.replaced else 1), _SPREAD)
 
     def noise(self, size: int, square: float, share: float) -> AdditiveNoise:
@@ -88,14 +91,14 @@ class Terms:
         grown = square * (1 + _SLACK)
         if self.is_pure:
             ball = LpBall(size, 1, grown * (2 if self.replaced else 1))
-            return Laplace.calibrate(ball, PureDP(self.asked.epsilon(0) * share * (1 - 2.0**-40)))
+            return Laplace.calibrate(ball, PureDP(self.requested.epsilon(0) * share * (1 - 2.0**-40)))
         ball = LpBall(size, 2, math.sqrt(grown * (2 if self.replaced else 1)))
         return Gaussian.calibrate(ball, GaussianDP(self.mu * math.sqrt(share) * (1 - 2.0**-40)))
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What the first release tells: sums and weights by item; totals of values, of weights, of squares; for m users."""
+    """The first release: noisy sums and weights by item, and totals of values, weights and squares, for m users."""
 
     groups: Groups
     totals: np.ndarray
@@ -103,12 +106,14 @@ class Start:
     n_users: int
     doubt: float  # the variance of the totals' noise
 
-    def with_more(self, other: "Start") -> "Start":
+    def with_more(self, second: "Start") -> "Start":
         """Return both releases together."""
-        share = other.groups.variance / (self.groups.variance + other.groups.variance)
-        totals = share * self.totals + (1 - share) * other.totals
-        groups = self.groups.with_more(other.groups)
-        return replace(self, groups=groups, totals=totals, doubt=share**2 * self.doubt + (1 - share) ** 2 * other.doubt)
+        share = second.groups.variance / (self.groups.variance + second.groups.variance)
+        totals = share * self.totals + (1 - share) * second.totals
+        groups = self.groups.with_more(second.groups)
+        return replace(
+            self, groups=groups, totals=totals, doubt=share**2 * self.doubt + (1 - share) ** 2 * second.doubt
+        )
 
     def _ratio(self, place: int, guess: float) -> float:
         """Return a total over the total weight, drawn to a guess that is off by a variance of 0.1."""
@@ -123,8 +128,8 @@ class Start:
     @property
     def weight(self) -> float:
         """What users weigh in `spread_sum` together, or a little more, at least 1: for ratings how many there are."""
-        most = self.terms.most or 1.0
-        return max(float(self.totals[1]) / (most if self.terms.is_pure else math.sqrt(most)), 1.0)
+        user_weight = self.terms.user_weight or 1.0
+        return max(float(self.totals[1]) / (user_weight if self.terms.is_pure else math.sqrt(user_weight)), 1.0)
 
     @property
     def variance(self) -> float:
@@ -135,17 +140,16 @@ class Start:
     def density(self) -> float:
         """How many ratings a user has, on average."""
         is_rating = self.terms.unit == "rating"
-        each = max(float(self.totals[1] if is_rating else self.groups.sizes.sum()) / self.n_users, 1e-9)
+        per_user = max(float(self.totals[1] if is_rating else self.groups.sizes.sum()) / self.n_users, 1e-9)
         if is_rating or self.terms.is_pure:
-            return each
-        return max(each, each**2 / self.terms.max_rows)  # a user with k > c ratings weighs √(ck)
+            return per_user
+        return max(per_user, per_user**2 / self.terms.max_rows)  # a user with k > c ratings weighs √(ck)
 
     @property
     def sizes(self) -> np.ndarray:
         """How many ratings each item has."""
         sizes = self.groups.sizes
-        found: np.ndarray = sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
-        return found
+        return sizes * (self.density * self.n_users / max(float(sizes.sum()), 1e-9))
 
     @property
     def noise_in_means(self) -> float:
@@ -178,72 +182,75 @@ class Completion:
         """Return the model: pay first."""
         start = self._items(ratings, _FIRST, rng)
         spread = self._spread(ratings, start, rng)
-        return replace(self._rest(ratings, start, rng), spread=spread)
+        return replace(self._spend_remaining(ratings, start, rng), spread=spread)
 
-    def _rest(self, ratings: Ratings, start: Start, rng: Entropy) -> Completed:
-        """Return the model after the rest of the guarantee went where it helps most."""
+    def _spend_remaining(self, ratings: Ratings, start: Start, rng: Entropy) -> Completed:
+        """Return the model after spending the remaining guarantee where it reduces the error most."""
         rank = self._tried(start, ratings.shape)
         if rank:
             return self._with_factors(ratings, start, rank, rng)
         share = self._user_share(start, ratings.shape)
         if share < _REST:
             start = start.with_more(self._items(ratings, _REST - share, rng))
-        found = replace(_with_items(start, ratings.shape), reason=f"{share:.0%} of the guarantee went to users' means")
-        return self._with_users(ratings, found, share, rng) if share else found
+        model = replace(_with_items(start, ratings.shape), reason=f"{share:.0%} of the guarantee went to users' means")
+        return self._with_users(ratings, model, share, rng) if share else model
 
     def _items(self, ratings: Ratings, share: float, rng: Entropy) -> Start:
         (n_users, n_items), times = ratings.shape, self.terms.totals_factor(ratings.shape[0], share)
         noise = self.item_noise(ratings.shape, share)
         variance = max(float(noise.variances.max()), TINY)
-        noisy = _released(item_sums(ratings, self.terms, times), noise, rng)
+        noisy = released(item_sums(ratings, self.terms, times), noise, rng)
         groups = Groups(noisy[:n_items], noisy[n_items:-3], variance, variance)
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
 
     def _spread(self, ratings: Ratings, start: Start, rng: Entropy) -> Spread:
-        exact, noise = spread_sum(ratings, _with_items(start, ratings.shape), self.terms.most), self.terms.spread_noise
-        noisy = float(_released(np.array([exact]), noise, rng)[0])
+        exact, noise = (
+            spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight),
+            self.terms.spread_noise,
+        )
+        noisy = float(released(np.array([exact]), noise, rng)[0])
         std = math.sqrt(max(float(noise.variances[0]), TINY))
         return Spread(noisy / start.weight, std / start.weight)
 
     def item_noise(self, shape: tuple[int, int], share: float) -> AdditiveNoise:
         """Return the noise of `item_sums` for a share of the guarantee."""
         terms, power = self.terms, 1 if self.terms.is_pure else 2
-        square = (terms.most or 1.0) * (2 + 3 * terms.totals_factor(shape[0], share) ** power)
+        square = (terms.user_weight or 1.0) * (2 + 3 * terms.totals_factor(shape[0], share) ** power)
         return terms.noise(2 * shape[1] + 3, square, share)
 
     def _tried(self, start: Start, shape: tuple[int, int]) -> int:
-        """Return how many factors are tried: as many as should stand out with half of the ratings' variance."""
-        most = min(MOST_FACTORS, *shape) if self.rank is None else self.rank
-        if self.terms.is_pure or most == 0:
+        """Return the number of factors that should exceed the noise with half of the ratings' variance."""
+        most_factors = min(MOST_FACTORS, *shape) if self.rank is None else self.rank
+        if self.terms.is_pure or most_factors == 0:
             return 0
         signal = start.density * shape[0] * self.terms.mu * math.sqrt(self._factor_share) / (_FEASIBLE * shape[1])
         possible = min(signal**2 / ITERATIONS, 1e6)
         possible = int(possible) if possible >= _FEWEST else 0
         if self.rank is not None:
             return self.rank if possible or self.is_forced else 0
-        return min(most, max(possible, int(self.is_forced)))
+        return min(most_factors, max(possible, int(self.is_forced)))
 
     @property
     def _factor_share(self) -> float:
         return _REST if self.terms.unit == "user" else _REST / 2
 
     def _with_factors(self, ratings: Ratings, start: Start, rank: int, rng: Entropy) -> Completed:
-        found, rest = _with_items(start, ratings.shape), self.terms
+        model, terms = _with_items(start, ratings.shape), self.terms
         single = ratings.once()
-        length = _CUT * math.sqrt(start.variance * (rest.most or start.density))
-        length = length if rest.unit == "user" else max(length, 1.0)
-        guarantee = GaussianDP(rest.mu * math.sqrt(self._factor_share) * (1 - 2.0**-40))
-        method = ItemFactors.calibrate(ratings.shape, rank, length, rest.unit, (guarantee, rest.replaced))
-        factors, ridge = method.solve((single.users, single.items, single.residuals(found)), start.sizes, rng)
-        found = replace(
-            found, factors=factors, ridge=ridge, reason=f"{factors.shape[1]} of {rank} factors stand out of the noise"
+        length = _CUT * math.sqrt(start.variance * (terms.user_weight or start.density))
+        length = length if terms.unit == "user" else max(length, 1.0)
+        guarantee = GaussianDP(terms.mu * math.sqrt(self._factor_share) * (1 - 2.0**-40))
+        method = ItemFactors.calibrate(ratings.shape, rank, length, terms.unit, (guarantee, terms.replaced))
+        factors, ridge = method.solve((single.users, single.items, single.residuals(model)), start.sizes, rng)
+        model = replace(
+            model, factors=factors, ridge=ridge, reason=f"{factors.shape[1]} of {rank} factors stand out of the noise"
         )
-        if rest.unit == "user":
-            return replace(found, scores=np.zeros((ratings.shape[0], factors.shape[1])))
-        return self._with_users(ratings, found, _REST / 2, rng)
+        if terms.unit == "user":
+            return replace(model, scores=np.zeros((ratings.shape[0], factors.shape[1])))
+        return self._with_users(ratings, model, _REST / 2, rng)
 
     def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
-        """Return the share of the guarantee for users' means with which predictions should be best."""
+        """Return the share of the guarantee for users' means that minimises the expected error of predictions."""
         if self.terms.unit == "user":
             return 0.0
         spread = start.groups.means(start.mean, start.noise_in_means)[1]
@@ -262,18 +269,18 @@ class Completion:
         noise = self.terms.noise(n_users * (2 + n_factors), 2 + _ROOT**2 if n_factors else 2.0, share)
         return noise, max(float(noise.variances.max()), TINY)
 
-    def _with_users(self, ratings: Ratings, found: Completed, share: float, rng: Entropy) -> Completed:
+    def _with_users(self, ratings: Ratings, model: Completed, share: float, rng: Entropy) -> Completed:
         """Return the model with users' means and scores."""
-        n_users, n_factors = ratings.shape[0], found.factors.shape[1]
+        n_users, n_factors = ratings.shape[0], model.factors.shape[1]
         noise, variance = self._user_noise(n_users, n_factors, share)
-        exact, longest = user_sums(ratings, found)
-        *sums, counts = _released(exact, noise, rng).reshape(-1, n_users)
-        root, within = _ROOT if n_factors else 1.0, max(found.variance, 1e-3)
+        exact, longest = user_sums(ratings, model)
+        *sums, counts = released(exact, noise, rng).reshape(-1, n_users)
+        root, within = _ROOT if n_factors else 1.0, max(model.variance, 1e-3)
         means = [
             Groups(column * scale, counts / root, variance * scale**2, variance / root**2).means(0.0, within)[0]
             for column, scale in zip(sums, [1.0, *[longest] * n_factors], strict=True)
         ]
-        return replace(found, users=means[0], scores=np.stack(means[1:], 1) if n_factors else found.scores)
+        return replace(model, users=means[0], scores=np.stack(means[1:], 1) if n_factors else model.scores)
 
 
 def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
@@ -283,14 +290,15 @@ def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
     a user, `max_rows`. Two parts have no negative inner product: no sum of values is larger than that of weights.
     All terms are whole multiples of 2^−22 (`times` a power of two): sums are exact, in any order.
     """
-    power, most, unit = (1 if terms.is_pure else 2), terms.most, 2.0**SUM_BITS
+    power, user_weight, unit = (1 if terms.is_pure else 2), terms.user_weight, 2.0**SUM_BITS
     values = ratings.values * 2.0**-BITS
-    weights = ratings.weights(most, power)
-    light = ratings.weights(most, 1) * (most or 1.0) ** (1 / power - 1)  # 1/k-th of √c: totals of a user's means
+    weights = ratings.weights(user_weight, power)
+    light = ratings.weights(user_weight, 1) * (user_weight or 1.0) ** (
+        1 / power - 1
+    )  # 1/k-th of √c: totals of a user's means
     sums = [_sums(ratings.items, np.trunc(weights * column * unit), ratings.shape[1]) for column in (values, 1.0)]
     totals = [np.trunc(light * column * unit).sum() * times for column in (values, 1.0, values**2)]
-    found: np.ndarray = np.concatenate([*sums, totals]) / unit
-    return found
+    return np.concatenate([*sums, totals]) / unit
 
 
 def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
@@ -307,17 +315,18 @@ def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
     return np.concatenate([_sums(ratings.users, column, ratings.shape[0]) for column in columns]), longest
 
 
-def spread_sum(ratings: Ratings, model: Completed, most: float | None) -> float:
-    """Return Σ w·t, t the mean product of two of a user's k residuals, w = k − 1 or, with `most`, min(1, k/most).
+def spread_sum(ratings: Ratings, model: Completed, user_weight: float | None) -> float:
+    """Return Σ w·t, t the mean product of two of a user's k residuals, w = k − 1 or min(1, k/`user_weight`).
 
     The mean of t is the variance of users' offsets. A row added moves (k − 1)·t by at least −3 and at most 1, one that
-    is replaced by at most 4; with `most`, w·t is in [−min(1, 2/most), 1]. Each is cut towards 0 to a multiple of 2^−22.
+    is replaced by at most 4; with `user_weight` c, w·t is in [−min(1, 2/c), 1]. Each is cut towards 0 to a multiple of
+    2^−22.
     """
     residuals = ratings.residuals(model)
     counts, sums, squares = (
         _sums(ratings.users, column, ratings.shape[0]) for column in (np.ones(len(residuals)), residuals, residuals**2)
     )
-    weights = np.maximum(counts - 1, 0.0) if most is None else np.minimum(1.0, counts / most)
+    weights = np.maximum(counts - 1, 0.0) if user_weight is None else np.minimum(1.0, counts / user_weight)
     products = (sums**2 - squares) / np.maximum(counts * (counts - 1), 1.0)
     return float(np.trunc(weights * np.clip(products, -1, 1) * 2.0**SUM_BITS).sum() * 2.0**-SUM_BITS)
 
@@ -335,9 +344,3 @@ def _rounded(numbers: Any) -> Any:
 
 def _sums(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
     return np.bincount(places, values, minlength=size)
-
-
-def _released(exact: np.ndarray, noise: AdditiveNoise, rng: Entropy) -> np.ndarray:
-    step = float(noise.lattice_step)
-    found: np.ndarray = noise.prepare(rng)(np.rint(exact / step).astype(np.int64)) * step
-    return found

@@ -123,11 +123,11 @@ class NoisyMoments:
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
         """Return the pairs for rows (n, d) of norm at most 1: pay first."""
         values, vectors = np.linalg.eigh(self.noise.release(second_moments(rows), rng))
-        found, k = vectors[:, ::-1].T[: self.n_components], self.n_components
+        components, k = vectors[:, ::-1].T[: self.n_components], self.n_components
         values, variance = values[::-1], self.noise.std**2 / 2
         freed = without_noise(values, variance)[:k]
         total = max(float(values.sum()), float(freed.sum()))  # noise adds 0 to the trace on average
-        return Pairs(found, freed, without_noise(values, variance, 2)[:k], total)
+        return Pairs(components, freed, without_noise(values, variance, 2)[:k], total)
 
 
 def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.ndarray:
@@ -140,5 +140,4 @@ def without_noise(values: np.ndarray, variance: float, times: int = 1) -> np.nda
     """
     gaps = values[:, None] - values
     pushed = (gaps / (gaps**2 + max(variance, 1e-300))).sum(axis=1) * variance
-    found: np.ndarray = np.maximum(values - times * pushed, 0.0)
-    return found
+    return np.maximum(values - times * pushed, 0.0)

@@ -9,7 +9,8 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.mechanisms import Gaussian
-from gaugedp.optimization.shrinkage import TINY
+from gaugedp.optimization.lattice import released
+from gaugedp.optimization.ratings.group_means import TINY
 from gaugedp.samplers.continuous import normals
 
 ITERATIONS = 4
@@ -49,12 +50,12 @@ class ItemFactors:
         cls, shape: tuple[int, int], rank: int, length: float, unit: str, guarantee: tuple[GaussianDP, bool]
     ) -> "ItemFactors":
         """Return the method for a guarantee and whether units are replaced."""
-        wanted, replaced = guarantee
+        total, replaced = guarantee
         once = 1.0 if unit == "user" else min(_entry_moves(shape[1], rank, length), 2.0)
-        moved = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
-        each = GaussianDP(wanted.mu / math.sqrt(ITERATIONS) * (1 - 2.0**-40))
-        noise = Gaussian.calibrate(LpBall(shape[1] * rank, 2, moved), each)
-        return cls(shape, rank, length, unit, noise, wanted)
+        sensitivity = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
+        per_step = GaussianDP(total.mu / math.sqrt(ITERATIONS) * (1 - 2.0**-40))
+        noise = Gaussian.calibrate(LpBall(shape[1] * rank, 2, sensitivity), per_step)
+        return cls(shape, rank, length, unit, noise, total)
 
     def solve(self, entries: Entries, sizes: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Return item factors (n, k), k ≤ rank those that stand out of the noise, and a ridge for them; pay first.
@@ -64,56 +65,50 @@ class ItemFactors:
         """
         users, items, _ = entries
         rows = self.cut(entries)
-        left = np.linalg.qr(normals(self.shape[1] * self.rank, rng).reshape(-1, self.rank))[0]
+        directions = np.linalg.qr(normals(self.shape[1] * self.rank, rng).reshape(-1, self.rank))[0]
         for _ in range(ITERATIONS):
-            given = self.flat(centred(left, sizes))
-            noisy = self._step((users, items, rows), given, rng)
+            probe = self.flat(centred(directions, sizes))
+            noisy = self._step((users, items, rows), probe, rng)
             shrunk, variances = self._shrunk(noisy, sizes)
-            left = np.linalg.svd(shrunk, full_matrices=False)[0]
-        left = left[:, : self._standing_out(noisy, variances)]
-        return orthonormal(self.flat(left), sizes), self._ridge(noisy, given, left, float(sizes.sum()))
+            directions = np.linalg.svd(shrunk, full_matrices=False)[0]
+        directions = directions[:, : self._standing_out(noisy, variances)]
+        return orthonormal(self.flat(directions), sizes), self._ridge(noisy, probe, directions, float(sizes.sum()))
 
     def cut(self, entries: Entries) -> np.ndarray:
         """Return x/length in whole steps of 2^−20, cut towards 0."""
         users, _, residuals = entries
         lengths = np.sqrt(np.bincount(users, residuals**2, minlength=self.shape[0]))
-        cut: np.ndarray = np.trunc(residuals / np.maximum(lengths, self.length)[users] * 2.0**_ROW_BITS)
-        return cut
+        return np.trunc(residuals / np.maximum(lengths, self.length)[users] * 2.0**_ROW_BITS)
 
     def flat(self, directions: np.ndarray) -> np.ndarray:
         """Return V with its rows cut to length, in whole steps of 2^−16."""
-        most = _LONGEST * math.sqrt(self.rank / self.shape[1])
+        longest = _LONGEST * math.sqrt(self.rank / self.shape[1])
         lengths = np.linalg.norm(directions, axis=1, keepdims=True)
         unit = 2.0**_DIRECTION_BITS
-        cut: np.ndarray = np.trunc(directions * np.minimum(1.0, most / np.maximum(lengths, 1e-300)) * unit)
+        cut: np.ndarray = np.trunc(directions * np.minimum(1.0, longest / np.maximum(lengths, 1e-300)) * unit)
         return cut / unit
 
     def _step(self, rows: Entries, directions: np.ndarray, rng: Entropy) -> np.ndarray:
-        step = float(self.noise.lattice_step)
-        exact = self.sums(rows, directions)
-        noisy = self.noise.prepare(rng)(np.rint(exact.ravel() / step).astype(np.int64)) * step
-        found: np.ndarray = noisy.reshape(exact.shape)
-        return found
+        return released(self.sums(rows, directions), self.noise, rng)
 
     def sums(self, rows: Entries, directions: np.ndarray) -> np.ndarray:
         """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact, whatever the order of rows."""
         users, items, sizes = rows
         scores = np.stack([np.bincount(users, v[items] * sizes, minlength=self.shape[0]) for v in directions.T], axis=1)
-        found = np.zeros((self.shape[1], self.rank))
+        total = np.zeros((self.shape[1], self.rank))
         for start in range(0, len(users), _BLOCK):
             some = slice(start, start + _BLOCK)
             lean = directions[items[some]] * sizes[some, None]
             clipped = self._clipped(scores[users[some]] - lean) * sizes[some, None]
-            found += np.stack([np.bincount(items[some], column, minlength=len(found)) for column in clipped.T], axis=1)
-        return found * 2.0 ** -(_ROW_BITS + _SCORE_BITS)
+            total += np.stack([np.bincount(items[some], column, minlength=len(total)) for column in clipped.T], axis=1)
+        return total * 2.0 ** -(_ROW_BITS + _SCORE_BITS)
 
     def _clipped(self, scores: np.ndarray) -> np.ndarray:
         """Return scores over the reach, clipped to the unit ball, in whole steps of 2^−12, cut towards 0."""
         reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1]) * 2.0**_ROW_BITS
         squares = sum(column * column for column in scores.T)  # column by column: the same for a row in any table
         lengths = np.maximum(np.sqrt(squares), reach)
-        cut: np.ndarray = np.trunc(scores / lengths[:, None] * 2.0**_SCORE_BITS)
-        return cut
+        return np.trunc(scores / lengths[:, None] * 2.0**_SCORE_BITS)
 
     def _shrunk(self, noisy: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of W over their numbers of ratings, shrunk, and the variance of their entries by chance."""
@@ -130,10 +125,10 @@ class ItemFactors:
         edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + _EDGE) * math.sqrt(float(variances.max()))
         return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
 
-    def _ridge(self, noisy: np.ndarray, given: np.ndarray, left: np.ndarray, n_ratings: float) -> float:
+    def _ridge(self, noisy: np.ndarray, probe: np.ndarray, directions: np.ndarray, n_ratings: float) -> float:
         """Return about the variance of a residual over that of a user's score: from ⟨V_j, W_j⟩, squares of scores."""
-        inside = given.T @ left
-        squares = np.diag(inside.T @ (given.T @ noisy) @ inside) / np.maximum((inside**2).sum(axis=0), 1e-12)
+        inside = probe.T @ directions
+        squares = np.diag(inside.T @ (probe.T @ noisy) @ inside) / np.maximum((inside**2).sum(axis=0), 1e-12)
         reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1])
         ratio = float(squares.mean()) * reach * self.shape[1] / max(n_ratings, 1.0) if squares.size else 0.0
         return float(np.clip(1 / max(ratio, 1e-9), *_RIDGES))
@@ -142,8 +137,7 @@ class ItemFactors:
 def centred(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the columns less their means over ratings: a user who rates all items higher has no score on them."""
     means = sizes @ directions / max(float(sizes.sum()), 1e-300)
-    found: np.ndarray = directions - means
-    return found
+    return directions - means
 
 
 def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -151,8 +145,7 @@ def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     flat = centred(directions, sizes)
     weights = sizes / max(float(sizes.sum()), 1e-300)
     values, vectors = np.linalg.eigh(flat.T @ (flat * weights[:, None]))
-    found: np.ndarray = flat @ (vectors / np.sqrt(np.maximum(values, 1e-12)))
-    return found
+    return flat @ (vectors / np.sqrt(np.maximum(values, 1e-12)))
 
 
 def _entry_moves(n_items: int, rank: int, length: float) -> float:

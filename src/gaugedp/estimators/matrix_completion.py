@@ -12,10 +12,11 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
+from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.completion import Completion, Terms
-from gaugedp.optimization.ratings import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.completion import Completion, Terms
+from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
 
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")
@@ -23,7 +24,7 @@ UNKNOWN = ("error", "ignore")
 MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
-class MatrixCompletion(RegressorMixin, PrivateEstimator):
+class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Predict ratings from rows (user, item) and a rating: mean + item + user + ⟨user's scores, item's factors⟩.
 
     unit : "rating" protects one row, "user" all rows of a user.
@@ -81,47 +82,40 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
         """Fit to rows X (n, 2), user and item, and ratings y (n,)."""
-        asked, bounds = self._asked(), self._check()
+        requested, bounds = self._requested(), self._check()
         ids = Ids("users", self.users), Ids("items", self.items)
-        method = self._method(asked, (len(ids[0]), len(ids[1])))
+        method = self._method(requested, (len(ids[0]), len(ids[1])))
         columns = read_columns(X)
         target = read_target(y, len(columns[0]))
         if len(target) == 0 and self.unit == "rating" and self.neighbours == "replace":  # else how many is private
             raise InvalidRequest("There are no ratings.", "Give at least one row.")
         shape = len(target), len(ids[0]), len(ids[1])
-        stream = self._stream()
-        paid = self._pay(method.terms.guarantee, asked, shape, "user" if self.unit == "user" else None)
+        rng = self._generator()
+        reservation = self._pay(method.terms.guarantee, requested, shape, "user" if self.unit == "user" else None)
         self._bounds, self._users, self._items = bounds, *ids
-        self._model = method.fit(self._ratings(columns, target), stream)
+        self._model = method.fit(self._ratings(columns, target), rng)
         self._show()
         self._note_names(X)
         self._publish(self._values(), method.terms.guarantee, "exact", self._facts())
-        self._settle(paid)
+        self._settle(reservation)
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer."""
         return self._predicted(*self._places(X), own)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of `predict` on rows X (n, 2) and ratings y (n,).
-
-        It looks at them without privacy, and no ledger pays: for ratings that are public, or for your own eyes.
-        """
-        return float(super().score(X, y, sample_weight))
-
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
         whole(minimum=1, n=n)
         self._fitted()
-        (asked, _), items = read_columns([(user, None)]), np.arange(len(self._items))
-        place = self._known("user", self._users.places(asked))[0]
+        (user_ids, _), items = read_columns([(user, None)]), np.arange(len(self._items))
+        place = self._known("user", self._users.places(user_ids))[0]
         predicted = self._predicted(np.full(len(items), place), items, own)
-        left = items
+        candidates = items
         if own is not None:
             users, rated = self._columns(own[0])
-            left = np.setdiff1d(items, self._items.places(rated[same_ids(users, user)]))
-        return self._items.values[left[np.argsort(-predicted[left], kind="stable")[:n]]]
+            candidates = np.setdiff1d(items, self._items.places(rated[same_ids(users, user)]))
+        return self._items.values[candidates[np.argsort(-predicted[candidates], kind="stable")[:n]]]
 
     def _predicted(self, users: np.ndarray, items: np.ndarray, own: tuple[Any, Any] | None) -> np.ndarray:
         model = self._fitted()
@@ -133,11 +127,10 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
             theirs = np.isin(np.arange(len(offsets)), ratings.users)
             by_own = model.own(ratings)
             offsets, scores = np.where(theirs, by_own[0], offsets), np.where(theirs[:, None], by_own[1], scores)
-        found = model.mean + np.where(users >= 0, offsets[users], 0) + np.where(items >= 0, model.items[items], 0)
-        found = found + np.where((users >= 0) & (items >= 0), (scores[users] * model.factors[items]).sum(axis=1), 0)
+        scaled = model.mean + np.where(users >= 0, offsets[users], 0) + np.where(items >= 0, model.items[items], 0)
+        scaled = scaled + np.where((users >= 0) & (items >= 0), (scores[users] * model.factors[items]).sum(axis=1), 0)
         low, high = self._bounds
-        predicted: np.ndarray = (low + high) / 2 + np.clip(found, -1, 1) * (high - low) / 2
-        return predicted
+        return (low + high) / 2 + np.clip(scaled, -1, 1) * (high - low) / 2
 
     def _check(self) -> tuple[float, float]:
         one_of(UNITS, unit=self.unit)
@@ -153,22 +146,22 @@ class MatrixCompletion(RegressorMixin, PrivateEstimator):
         low, high = read_bounds("rating_bounds", self.rating_bounds)
         return float(low), float(high)
 
-    def _method(self, asked: Guarantee, shape: tuple[int, int]) -> Completion:
+    def _method(self, guarantee: Guarantee, shape: tuple[int, int]) -> Completion:
         if self.rank is not None and self.rank > min(shape):
             raise InvalidRequest(
                 f"rank is {self.rank} and there are {shape[0]:,} users and {shape[1]:,} items.",
                 "Give a smaller rank.",
             )
-        terms = Terms(asked, self.unit, self.neighbours == "replace", float(self.max_rows))
+        terms = Terms(guarantee, self.unit, self.neighbours == "replace", float(self.max_rows))
         return Completion(terms, 0 if self.solver == "offsets" else self.rank, self.solver == "factors")
 
     def _ratings(self, columns: tuple[np.ndarray, np.ndarray], y: Any) -> Ratings:
         """Return the rows with known ids and a rating, in whole steps of [−1, 1]."""
         target, (low, high) = read_target(y, len(columns[0])), (np.array(end) for end in self._bounds)
         users, items = self._users.places(columns[0]), self._items.places(columns[1])
-        kept = (users >= 0) & (items >= 0) & ~np.isnan(target)
-        values = box_steps(into_box(target[kept], low, high), BITS)
-        return Ratings(users[kept], items[kept], values, (len(self._users), len(self._items)))
+        usable = (users >= 0) & (items >= 0) & ~np.isnan(target)
+        values = box_steps(into_box(target[usable], low, high), BITS)
+        return Ratings(users[usable], items[usable], values, (len(self._users), len(self._items)))
 
     def _places(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         self._fitted()

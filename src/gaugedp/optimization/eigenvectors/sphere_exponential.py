@@ -11,7 +11,14 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ExponentialLoss, Guarantee, PureDP, compose
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Laplace
-from gaugedp.optimization.eigen import NEIGHBOURS, Pairs, check_components, longest, second_moments, squares
+from gaugedp.optimization.eigenvectors.noisy_moments import (
+    NEIGHBOURS,
+    Pairs,
+    check_components,
+    longest,
+    second_moments,
+    squares,
+)
 from gaugedp.samplers.bingham import Bingham
 
 _LATTICE = 2.0**-24  # what coordinates of directions are rounded to
@@ -36,7 +43,7 @@ class SphereExponential:
 
     shape: tuple[int, int]
     beta: float
-    each: ExponentialLoss
+    per_direction: ExponentialLoss
     noise: Laplace
 
     exactness = "idealized"
@@ -47,16 +54,16 @@ class SphereExponential:
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
         epsilon = of_kind(guarantee, PureDP, purpose="Directions by the exponential mechanism").epsilon_value
-        each = epsilon * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
+        per_direction = epsilon * (1 - _VALUES_SHARE) / shape[1] * _ROUNDING
         width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
         ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))
         noise = Laplace.calibrate(ball, PureDP(epsilon * _VALUES_SHARE * _ROUNDING))
-        return cls(shape, each / width * _ROUNDING, ExponentialLoss(each), noise)
+        return cls(shape, per_direction / width * _ROUNDING, ExponentialLoss(per_direction), noise)
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all directions and values together."""
-        return compose([(self.each, self.shape[1]), (self.noise.guarantee, 1)])
+        return compose([(self.per_direction, self.shape[1]), (self.noise.guarantee, 1)])
 
     def describe(self) -> str:
         """Return the density in words."""
@@ -67,25 +74,23 @@ class SphereExponential:
         noise, unit = self.noise.prepare(rng), float(self.noise.lattice_step)
         vectors = self.directions(second_moments(rows), rng)
         noisy = noise(np.rint(squares(rows, vectors) / unit).astype(np.int64)) * unit
-        found = np.maximum(noisy, 0.0)
-        return Pairs(vectors.T, found, found)
+        values = np.maximum(noisy, 0.0)
+        return Pairs(vectors.T, values, values)
 
     def directions(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return k orthonormal columns (d, k) for A = `square`."""
         d, k = self.shape
-        found = np.empty((d, 0))
+        drawn_columns = np.empty((d, 0))
         for _ in range(k):
-            rest = _complement(found)
-            point = rest @ Bingham.of(rest.T @ square @ rest, self.beta).draw(1, rng)[0]
-            found = np.column_stack([found, np.rint(point / _LATTICE) * _LATTICE])
-        basis, triangle = np.linalg.qr(found)
-        turned: np.ndarray = basis * np.sign(np.diagonal(triangle))
-        return turned
+            complement = _complement(drawn_columns)
+            point = complement @ Bingham.of(complement.T @ square @ complement, self.beta).draw(1, rng)[0]
+            drawn_columns = np.column_stack([drawn_columns, np.rint(point / _LATTICE) * _LATTICE])
+        basis, triangle = np.linalg.qr(drawn_columns)
+        return basis * np.sign(np.diagonal(triangle))
 
 
 def _complement(columns: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis (d, d − i) of what is orthogonal to i columns, by released numbers alone."""
     if columns.shape[1] == 0:
         return np.eye(len(columns))
-    basis: np.ndarray = np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]
-    return basis
+    return np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]

@@ -58,8 +58,8 @@ class FitRelease:
                 raise KeyError("format")
             values = {str(name): np.array(value) for name, value in parts["values"].items()}
             guarantee = from_dict(parts["guarantee"])
-            made = cls(str(parts["estimator"]), values, guarantee, str(parts["exactness"]), dict(parts["facts"]))
-            _ = made.asked  # refused here where it is no guarantee
-            return made
+            release = cls(str(parts["estimator"]), values, guarantee, str(parts["exactness"]), dict(parts["facts"]))
+            _ = release.asked  # refused here where it is no guarantee
+            return release
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None

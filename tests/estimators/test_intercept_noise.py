@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import linear_model
-from gaugedp.estimators.level import Level, _sums, spares_delta
+from gaugedp.estimators.intercept_noise import InterceptNoise, _sums, spares_delta
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.svc import LinearSVC
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
@@ -36,25 +36,25 @@ def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: 
     whole, order = _sums(rows, labels, weights), rng.permutation(12)
     assert (_sums(rows[order], labels[order], weights) == whole).all()
     without = _sums(rows[1:], labels[1:], weights)
-    assert np.linalg.norm(whole - without) <= Level.plan(GUARANTEES[0], replaced=False).noise.body.radius(2)
+    assert np.linalg.norm(whole - without) <= InterceptNoise.plan(GUARANTEES[0], replaced=False).noise.body.radius(2)
     other = np.vstack([-rows[:1], rows[1:]]), np.r_[-labels[:1], labels[1:]]
-    assert np.linalg.norm(whole - _sums(*other, weights)) <= Level.plan(GUARANTEES[0], replaced=True).noise.body.radius(
-        2
-    )
+    assert np.linalg.norm(whole - _sums(*other, weights)) <= InterceptNoise.plan(
+        GUARANTEES[0], replaced=True
+    ).noise.body.radius(2)
 
 
 @pytest.mark.parametrize("replaced", [True, False])
 def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
     """A tenth less noise would break the guarantee: the farthest sums are apart by the charge, and by no more."""
-    level, weights = Level.plan(GUARANTEES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
+    level, weights = InterceptNoise.plan(GUARANTEES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
     rows, labels = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]) / math.sqrt(3), np.array([1.0, -1.0])
     first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights) for i in (0, 1))
     moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
     mu = moved / math.sqrt(level.noise.variances[0])
-    assert 0.999 * level.side < mu <= level.side
-    asked = Level.plan(GUARANTEES[1], replaced)
-    assert asked.noise.guarantee.epsilon_value + asked.rest.epsilon_value == pytest.approx(0.5, rel=1e-12)
-    assert asked.noise.guarantee.epsilon_value + asked.rest.epsilon_value <= 0.5
+    assert 0.999 * level.mu_side < mu <= level.mu_side
+    asked = InterceptNoise.plan(GUARANTEES[1], replaced)
+    assert asked.noise.guarantee.epsilon_value + asked.remaining.epsilon_value == pytest.approx(0.5, rel=1e-12)
+    assert asked.noise.guarantee.epsilon_value + asked.remaining.epsilon_value <= 0.5
 
 
 @pytest.mark.parametrize("asked", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
@@ -64,15 +64,15 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(asked) -> None:
     rows = np.column_stack([0.5 + 0.05 * rng.standard_normal(4000), np.full(4000, 0.7)])
     weights = np.array([2.0, 1.0])
     spread, mean = math.sqrt(5 / 2), float((rows @ weights).mean())
-    found = Level.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
+    found = InterceptNoise.plan(asked, True).intercept(rows, labels, weights, 4000, research_rng(2))
     assert found == pytest.approx(spread / 2 * math.log(0.8 / 0.2) - mean, abs=0.1)
-    even = Level.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
+    even = InterceptNoise.plan(asked, True).intercept(rows, np.zeros(4000), weights, 4000, research_rng(2))
     assert even == pytest.approx(-mean, abs=0.1)
-    assert Level.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
+    assert InterceptNoise.plan(asked, True).intercept(rows, labels, np.zeros(2), 4000, research_rng(2)) == 0
 
 
 def test_weights_of_any_size_give_a_number_of_their_size() -> None:
-    level = Level.plan(GUARANTEES[0], True)
+    level = InterceptNoise.plan(GUARANTEES[0], True)
     rows, labels = in_ball(np.random.default_rng(1).standard_normal((50, 9))), np.ones(50)
     found = {}
     for size in (0.0, 5e-324, 1e-200, 1.0, 1e200, 1e300):
@@ -105,7 +105,7 @@ def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: 
     model = kind(0.3, 1e-5, row_norm=4.0, classes=[0, 1])
     found = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(found) > 0.95
-    monkeypatch.setattr(kind, "_level", lambda _self, centre, _n: Level(None, centre.rest))
+    monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, _n: InterceptNoise(None, centre.remaining))
     before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(before) < 0.9
 
@@ -113,19 +113,19 @@ def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: 
 @pytest.mark.parametrize("solver", ["gradient", "objective"])
 def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    task = linear_model.Task
-    monkeypatch.setattr(linear_model, "Task", lambda *given: seen.append(task(*given)) or seen[-1])
+    task = linear_model.LinearProblem
+    monkeypatch.setattr(linear_model, "LinearProblem", lambda *given: seen.append(task(*given)) or seen[-1])
     rows, labels = far_off(60)
     model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
-    side = Level.plan(gd.ApproxDP(0.5, 1e-5), True).side
-    assert [each.side for each in seen] == [side]
-    assert side > 0
+    mu_side = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), True).mu_side
+    assert [each.mu_side for each in seen] == [mu_side]
+    assert mu_side > 0
     assert model.guarantee_.epsilon(1e-5) <= 0.5 * (1 + 1e-9)
     plain = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver, fit_intercept=False)
     plain.fit(rows, labels)
     pure = LogisticRegression(0.5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
-    assert [each.side for each in seen[1:]] == [0, 0]
-    assert seen[2].asked == Level.plan(gd.PureDP(0.5), True).rest
+    assert [each.mu_side for each in seen[1:]] == [0, 0]
+    assert seen[2].guarantee == InterceptNoise.plan(gd.PureDP(0.5), True).remaining
     assert pure.guarantee_ == gd.PureDP(0.5)
 
 
@@ -134,10 +134,10 @@ def test_several_classes_and_affordable_centres_have_none() -> None:
     centre = linear_model.Centre.plan(gd.ApproxDP(0.5, 1e-5), 30, 10**6, True)
     assert centre.noise is not None
     model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
-    assert model._level(centre, 2).noise is None
+    assert model._intercept_noise(centre, 2).noise is None
     none = linear_model.Centre(None, gd.ApproxDP(0.5, 1e-5))
-    assert model._level(none, 3).noise is None
-    assert model._level(none, 2).noise is not None
+    assert model._intercept_noise(none, 3).noise is None
+    assert model._intercept_noise(none, 2).noise is not None
     assert model.fit(rows, labels).intercept_.shape == (1,)
 
 
@@ -148,8 +148,8 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
 ) -> None:
     """Every Gaussian release of a fit, as it was made, is in the μ that the solver is told of."""
     seen, made = [], []
-    task, calibrate = linear_model.Task, Gaussian.calibrate
-    monkeypatch.setattr(linear_model, "Task", lambda *given: seen.append(task(*given)) or seen[-1])
+    task, calibrate = linear_model.LinearProblem, Gaussian.calibrate
+    monkeypatch.setattr(linear_model, "LinearProblem", lambda *given: seen.append(task(*given)) or seen[-1])
     monkeypatch.setattr(Gaussian, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1])
     rows, labels = far_off(1000)
     model = LogisticRegression(
@@ -160,9 +160,9 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
     counts = [1] if solver == "gradient" else []  # the objective's ridge follows the count, so ε pays for it
     assert [one.body.ambient_dim for one in made][: len(counts) + 1] == [*counts, 30], "then the mean alone"
     assert len(beside) == len(counts) + (2 if n_classes == 2 else 1), "two classes have a level too"
-    assert seen[0].side == pytest.approx(math.hypot(*beside))
-    assert seen[0].asked.epsilon_value == (0.1 if counts else 0.09)
-    assert seen[0].side < 0.6 * gaussian_mu(0.1, 1e-5)
+    assert seen[0].mu_side == pytest.approx(math.hypot(*beside))
+    assert seen[0].guarantee.epsilon_value == (0.1 if counts else 0.09)
+    assert seen[0].mu_side < 0.6 * gaussian_mu(0.1, 1e-5)
     assert model.guarantee_.epsilon(1e-5) <= 0.1 * (1 + 1e-9)
 
 
@@ -172,8 +172,8 @@ def test_nothing_beside_the_objective_takes_much_of_delta(epsilon: float, delta:
     for neighbours in ("replace", "add_remove"):
         for n_classes, corners in ((2, 1), (3, 9), (10, 100)):
             model = LogisticRegression(epsilon, delta, neighbours=neighbours)
-            asked = model._count(gd.ApproxDP(epsilon, delta), "objective").rest
-            centre = model._centre(asked, (n_classes, 20), 2000, "objective")
-            side = math.hypot(centre.side, model._level(centre, n_classes).side)
-            assert corners * gaussian_delta(side, asked.epsilon_value) <= delta / 50
-            assert spares_delta(side, asked, n_classes)
+            remaining = model._count(gd.ApproxDP(epsilon, delta), "objective").remaining
+            centre = model._centre(remaining, (n_classes, 20), 2000, "objective")
+            mu_side = math.hypot(centre.mu_side, model._intercept_noise(centre, n_classes).mu_side)
+            assert corners * gaussian_delta(mu_side, remaining.epsilon_value) <= delta / 50
+            assert spares_delta(mu_side, remaining, n_classes)

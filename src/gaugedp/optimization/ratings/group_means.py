@@ -1,4 +1,4 @@
-"""Group means from noisy sums and noisy counts, shrunk as much as the noise asks: functions of released numbers."""
+"""Empirical Bayes group means from noisy sums and noisy counts: functions of released numbers."""
 
 import math
 from dataclasses import dataclass
@@ -18,11 +18,13 @@ class Groups:
     variance: float
     count_variance: float
 
-    def with_more(self, other: "Groups") -> "Groups":
+    def with_more(self, second: "Groups") -> "Groups":
         """Return the mean of two releases of the same groups, weighted by the precision of their sums."""
-        weight = other.variance / (self.variance + other.variance)
-        rest = 1 - weight
-        sums, counts = (weight * a + rest * b for a, b in ((self.sums, other.sums), (self.counts, other.counts)))
+        weight = second.variance / (self.variance + second.variance)
+        complement = 1 - weight
+        sums, counts = (
+            weight * a + complement * b for a, b in ((self.sums, second.sums), (self.counts, second.counts))
+        )
         return Groups(sums, counts, weight * self.variance, weight * self.count_variance)
 
     @property
@@ -30,9 +32,8 @@ class Groups:
         """The counts, drawn to their mean as the noise asks, never below 0."""
         mean = max(float(self.counts.mean()), 0.0)
         spread = max(float(self.counts.var()) - self.count_variance, 0.0)
-        kept = spread / (spread + self.count_variance + TINY)
-        found: np.ndarray = np.maximum(mean + kept * (self.counts - mean), 0.0)
-        return found
+        factor = spread / (spread + self.count_variance + TINY)
+        return np.maximum(mean + factor * (self.counts - mean), 0.0)
 
     def means(self, centre: float, within: float) -> tuple[np.ndarray, float]:
         """Return how far the groups' means are from `centre`, shrunk, and their variance τ².
@@ -45,18 +46,18 @@ class Groups:
         off = self.sums - centre * self.counts
         noise = self.variance + centre * centre * self.count_variance
         squares = max(float((self.counts**2).sum()) - len(sizes) * self.count_variance, float((sizes**2).sum()), TINY)
-        found = float((off**2).sum() - (sizes * within + noise).sum()) / squares
+        estimate = float((off**2).sum() - (sizes * within + noise).sum()) / squares
         doubt = (2 * noise * math.sqrt(len(sizes)) / squares) ** 2
         guess, width = within / GUESS, (2 * within / GUESS) ** 2
-        spread = min(max((found * width + guess * doubt) / (width + doubt), 0.0), 1.0)
+        spread = min(max((estimate * width + guess * doubt) / (width + doubt), 0.0), 1.0)
         return sizes * spread * off / (sizes**2 * spread + sizes * within + noise + TINY), spread
 
 
 def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float:
-    """Return by how much the mean square error of a value falls when groups' means are estimated so.
+    """Return the reduction of a value's mean square error by such estimates of the groups' means.
 
     n²τ⁴/(n²τ² + n·within + noise), averaged over values: groups of n values whose means have variance τ² = `spread`.
     """
     total = float(sizes.sum())
-    each = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + TINY)
-    return float((sizes * each).sum()) / max(total, TINY)
+    gains = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + TINY)
+    return float((sizes * gains).sum()) / max(total, TINY)

@@ -17,15 +17,15 @@ COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is priva
 _SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
 
 
-def share_of(asked: Guarantee, share: Fraction) -> Guarantee:
-    """Return the guarantee with `share` of its ε and all of its δ: two shares that add up to 1 compose to `asked`.
+def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
+    """Return the guarantee with `share` of its ε and all of its δ.
 
-    Basic composition, where one of the two is pure.
+    By basic composition, two shares that add up to 1 compose to `guarantee` if one of the two is pure.
     """
-    if isinstance(asked, ApproxDP):
-        return ApproxDP(part(asked.epsilon_value, share), asked.delta_value)
-    assert isinstance(asked, PureDP)
-    return PureDP(part(asked.epsilon_value, share))
+    if isinstance(guarantee, ApproxDP):
+        return ApproxDP(part(guarantee.epsilon_value, share), guarantee.delta_value)
+    assert isinstance(guarantee, PureDP)
+    return PureDP(part(guarantee.epsilon_value, share))
 
 
 def part(epsilon: float, share: Fraction) -> float:
@@ -35,34 +35,34 @@ def part(epsilon: float, share: Fraction) -> float:
     return float(exact // unit * unit)
 
 
-class Count:
-    """How many rows there are: exactly where `neighbours` = "replace", else with noise of a tenth of ε, at least 1.
+class NoisyRowCount:
+    """The number of rows: exact for `neighbours` = "replace", else with Laplace noise for a tenth of ε, at least 1.
 
-    `largest` is the most that is paid for it, where more would tell nothing that is needed.
+    `largest` caps the ε of the count. `remaining` is the guarantee for all other releases.
     """
 
-    def __init__(self, asked: Guarantee, neighbours: str, largest: float | None = None) -> None:
+    def __init__(self, guarantee: Guarantee, neighbours: str, largest: float | None = None) -> None:
         self.mechanism: Laplace | Gaussian | None = None
-        self.side = 0.0  # its μ where it is Gaussian
-        self.rest = asked
+        self.mu_side = 0.0  # its μ where it is Gaussian
+        self.remaining = guarantee
         if neighbours == "add_remove":
-            epsilon = asked.epsilon_value if isinstance(asked, ApproxDP) else asked.epsilon(0)
+            epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
             share = COUNT_SHARE if largest is None else min(COUNT_SHARE, decimal(largest) / decimal(epsilon))
             self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, share)))
-            self.rest = share_of(asked, 1 - share)
+            self.remaining = share_of(guarantee, 1 - share)
 
     @classmethod
-    def gaussian(cls, asked: ApproxDP, neighbours: str) -> "Count":
-        """Return the count for a fit of Gaussian releases: a twentieth of μ², `side`², which the rest leaves to it."""
-        found = cls(asked, "replace")
+    def gaussian(cls, guarantee: ApproxDP, neighbours: str) -> "NoisyRowCount":
+        """Return the count for a fit of Gaussian releases: `mu_side`² is a twentieth of μ², which the others leave."""
+        count = cls(guarantee, "replace")
         if neighbours == "add_remove":
-            found.side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-            found.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(found.side))
-        return found
+            count.mu_side = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.mu_side))
+        return count
 
-    def with_rest(self, guarantee: Guarantee) -> Guarantee:
-        """Return the guarantee of the count and of the rest together, which holds a Gaussian count already."""
-        return guarantee if self.mechanism is None or self.side > 0 else self.mechanism.guarantee + guarantee
+    def with_remaining(self, guarantee: Guarantee) -> Guarantee:
+        """Return the guarantee of the count and the other releases; theirs includes a Gaussian count already."""
+        return guarantee if self.mechanism is None or self.mu_side > 0 else self.mechanism.guarantee + guarantee
 
     def draw(self, n_rows: int, rng: Entropy) -> float:
         """Return the number of rows."""

@@ -1,4 +1,4 @@
-"""The intercept of two classes, found again from the rows' scores where noise is loud."""
+"""The intercept of two classes, re-estimated from the rows' scores where noise is loud."""
 
 import math
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks
+from gaugedp.estimators.rows import SUM_BITS, ball_steps
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.blocks import slices
 
 _SHARE = 0.2  # of μ², of ε for a pure guarantee
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row
@@ -24,48 +25,47 @@ _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of whole numbers below 2^53
 _ROUNDING = 1 + 2.0**-20  # of vectors of norm 1 in floats
 
 
-def spares_delta(side: float, asked: ApproxDP, n_classes: int) -> bool:
-    """Return whether releases of μ = `side` leave nearly all of δ to objective perturbation beside them."""
+def spares_delta(mu_side: float, guarantee: ApproxDP, n_classes: int) -> bool:
+    """Return whether releases of μ = `mu_side` leave nearly all of δ to objective perturbation beside them."""
     corners = 1 if n_classes == 2 else n_classes**2
-    return corners * gaussian_delta(side, asked.epsilon_value) <= _MOST_OF_DELTA * asked.delta_value
+    return corners * gaussian_delta(mu_side, guarantee.epsilon_value) <= _MOST_OF_DELTA * guarantee.delta_value
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class InterceptNoise:
     """Noise for the sums of (score, label) over the rows, or None, and what is left of the guarantee.
 
-    Where noise is loud, weights have much of it along the rows' mean, which moves all scores alike: where they lie is
-    one number, and its noise is √d times fainter than that of the mean. `side` is the μ where the noise is Gaussian.
+    Re-estimates the intercept from the sums of score and label over the rows, with noise of one dimension instead of d:
+    loud noise along the rows' mean moves all scores alike. `mu_side` is the μ of Gaussian noise, else 0.
 
     Theorem. Given the weights, a row's vector has norm at most 1, so the sums move by at most 2 where it is replaced, 1
     where it is added. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
-    rest: Guarantee
-    side: float = 0.0
+    remaining: Guarantee
+    mu_side: float = 0.0
 
     @classmethod
-    def plan(cls, asked: Guarantee, replaced: bool, beside: float = 0.0) -> "Level":
-        """Return the noise and the rest; none where it, with releases of μ = `beside`, would take much of δ."""
+    def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "InterceptNoise":
+        """Return the noise and what remains; no noise where it would take much of δ, with releases of μ = `beside`."""
         ball = LpBall(2, 2, (2.0 if replaced else 1.0) * _ROUNDING)
-        if isinstance(asked, ApproxDP):
-            side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-            if not spares_delta(math.hypot(side, beside), asked, 2):
-                return cls(None, asked)
-            return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
-        assert isinstance(asked, PureDP)
-        spent = _SHARE * asked.epsilon_value
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
+        if isinstance(guarantee, ApproxDP):
+            mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            if not spares_delta(math.hypot(mu_side, beside), guarantee, 2):
+                return cls(None, guarantee)
+            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+        assert isinstance(guarantee, PureDP)
+        spent = _SHARE * guarantee.epsilon_value
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def intercept(
         self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
     ) -> float:
-        """Return the number b for which ⟨weights, x⟩ + b tells the classes of rows x of norm at most 1 apart.
+        """Return b such that the sign of ⟨weights, x⟩ + b predicts the class of a row x of norm at most 1.
 
-        `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown, `weights` (d,) released before. b takes the scores'
-        mean away, and adds what makes the commoner class likelier, if classes lie two spreads of the scores apart:
-        post-processing.
+        `rows` (n, d), `labels` (n,) −1, 1, or 0 where unknown; `weights` (d,) were released before. b subtracts the
+        mean score and adds the log odds of the classes, for classes two spreads of the scores apart: post-processing.
         """
         assert self.noise is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
@@ -87,10 +87,9 @@ def _sums(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarr
     `weights` have norm at most √d/1.5, so that a score is a sum of whole numbers below 2^53.
     """
     bits = _SCORE_BITS - _ROW_BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
-    fine, total, start = np.rint(weights * 2.0**bits), np.zeros(2), 0
-    for block in blocks(rows):
-        scores = np.clip(np.trunc(block * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits), -1, 1)
-        pairs = np.column_stack([scores, _LABEL * labels[start : start + len(block)]]) / math.hypot(1.0, _LABEL)
+    fine, total = np.rint(weights * 2.0**bits), np.zeros(2)
+    for part in slices(rows):
+        scores = np.clip(np.trunc(rows[part] * 2.0**_ROW_BITS) @ fine * 2.0 ** -(_ROW_BITS + bits), -1, 1)
+        pairs = np.column_stack([scores, _LABEL * labels[part]]) / math.hypot(1.0, _LABEL)
         total += ball_steps(pairs).sum(axis=0)
-        start += len(block)
     return total * 2.0**-SUM_BITS

@@ -22,29 +22,27 @@ class Ratings:
     values: np.ndarray
     shape: tuple[int, int]
 
-    def weights(self, most: float | None, power: int) -> np.ndarray:
-        """Return each row's weight: 1, or with `most` what gives a user's rows at most most^(1/p) in the ℓ_p norm.
+    def weights(self, user_weight: float | None, power: int) -> np.ndarray:
+        """Return each row's weight: 1, or with `user_weight` c what keeps a user's rows within c^(1/p) in the ℓ_p norm.
 
         A user whose items are rated c_1, c_2, … times weighs Σ c^p, p = 1 or 2.
         """
-        if most is None:
+        if user_weight is None:
             return np.ones(len(self.users))
         codes, counts = np.unique(self._pairs, return_counts=True)
         sizes = np.bincount(codes // self.shape[1], counts.astype(float) ** power, minlength=self.shape[0])
-        shares = np.minimum(1.0, most / np.maximum(sizes, 1.0))
-        found: np.ndarray = (np.sqrt(shares) if power == 2 else shares)[self.users]
-        return found
+        shares = np.minimum(1.0, user_weight / np.maximum(sizes, 1.0))
+        return (np.sqrt(shares) if power == 2 else shares)[self.users]
 
     def once(self) -> "Ratings":
-        """Return the rows whose user and item have no other row together."""
+        """Return the ratings of pairs (user, item) that have one rating only."""
         _, places, counts = np.unique(self._pairs, return_inverse=True, return_counts=True)
         alone = counts[places] == 1
         return Ratings(self.users[alone], self.items[alone], self.values[alone], self.shape)
 
     def residuals(self, model: "Completed") -> np.ndarray:
         """Return the values less the public part of the model, clipped to [−1, 1]: whole multiples of 2^−12."""
-        found: np.ndarray = np.clip(self.values * 2.0**-BITS - model.mean - model.items[self.items], -1, 1)
-        return found
+        return np.clip(self.values * 2.0**-BITS - model.mean - model.items[self.items], -1, 1)
 
     @property
     def _pairs(self) -> np.ndarray:
@@ -60,8 +58,7 @@ class Spread:
 
     def log_prior(self, within: float) -> np.ndarray:
         """Return the logarithms of how likely `_RATIOS` are, for ratings of variance `within`, up to a constant."""
-        found: np.ndarray = np.log(_PRIOR) - ((_RATIOS * within - self.value) / self.std) ** 2 / 2
-        return found
+        return np.log(_PRIOR) - ((_RATIOS * within - self.value) / self.std) ** 2 / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,18 +85,20 @@ class Completed:
         mean is over `_RATIOS`, by what was released of it and by the user's own ratings.
         """
         sides = np.hstack([np.ones((len(self.items), 1)), self.factors])
-        left, n_factors = sides[ratings.items], self.factors.shape[1]
+        features, n_factors = sides[ratings.items], self.factors.shape[1]
         size, residuals = ratings.shape[0], ratings.residuals(self)
-        products = np.stack([np.bincount(ratings.users, column * residuals, minlength=size) for column in left.T], 1)
+        products = np.stack(
+            [np.bincount(ratings.users, column * residuals, minlength=size) for column in features.T], 1
+        )
         squares = [
-            [np.bincount(ratings.users, one * other, minlength=size) for other in left.T] for one in left.T
+            [np.bincount(ratings.users, a * b, minlength=size) for b in features.T] for a in features.T
         ]  # fmt: skip
         sums, within = (np.moveaxis(np.array(squares), 2, 0), products), _within(self.variance, n_factors / self.ridge)
         ridges = [np.array([1 / ratio, *[self.ridge] * n_factors]) for ratio in np.maximum(_RATIOS, _LEAST)]
         ways, evidence = zip(*(_regression(sums, ridge, within) for ridge in ridges), strict=True)
         shares = scipy.special.softmax(np.stack(evidence, 1) + self.spread.log_prior(within), axis=1)
-        found = np.einsum("jmk,mj->mk", np.array(ways), shares)
-        return found[:, 0], found[:, 1:]
+        estimates = np.einsum("jmk,mj->mk", np.array(ways), shares)
+        return estimates[:, 0], estimates[:, 1:]
 
 
 def _within(variance: float, explained: float) -> float:
@@ -113,6 +112,6 @@ def _regression(sums: tuple[np.ndarray, np.ndarray], ridge: np.ndarray, within: 
     Coefficients have the prior N(0, within/ridge) and residuals N(0, within); what no ridge changes is left out.
     """
     matrix = sums[0] + np.diag(ridge)
-    found = np.linalg.solve(matrix, sums[1][:, :, None])[:, :, 0]
-    fit = (sums[1] * found).sum(axis=1) / within
-    return found, (fit + np.log(ridge).sum() - np.linalg.slogdet(matrix)[1]) / 2
+    coefficients = np.linalg.solve(matrix, sums[1][:, :, None])[:, :, 0]
+    fit = (sums[1] * coefficients).sum(axis=1) / within
+    return coefficients, (fit + np.log(ridge).sum() - np.linalg.slogdet(matrix)[1]) / 2

@@ -11,7 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
-from gaugedp.optimization.eigen import BITS, NEIGHBOURS, Pairs, check_components, longest, products
+from gaugedp.optimization.eigenvectors.noisy_moments import BITS, NEIGHBOURS, Pairs, check_components, longest, products
 from gaugedp.samplers.continuous import normals
 
 
@@ -131,5 +131,4 @@ def _moved(shape: tuple[int, int], neighbours: str) -> float:
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
     """Return the orthonormal factor whose triangular one has a positive diagonal: it turns no column round."""
     basis, triangle = np.linalg.qr(columns)
-    found: np.ndarray = basis * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
-    return found
+    return basis * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)

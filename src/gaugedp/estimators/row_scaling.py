@@ -12,11 +12,12 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, blocks, into_ball
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, into_ball
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.blocks import blocks
 
 CONSTANT = 0.2  # the appended constant, where rows have norm 1
 _SHARE, _FAINT, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
@@ -53,13 +54,13 @@ class Scaling:
         return np.clip((self.reading(block) - self.centre) / self.width, -1, 1)
 
 
-def room(faintness: float, enough: float = _ROOM) -> float:
-    """Return how many times their typical length rows may have, from the length of the noise over the number of rows.
+def clip_factor(noise_to_signal: float, enough: float = _ROOM) -> float:
+    """Return the clipping norm of rows in units of their typical length, for a noise-to-signal ratio.
 
-    Pulled back, a row keeps its direction: where noise is loud, short rows and less noise tell classes apart better;
-    where it is faint, rows should stay as they are. At noise `enough` they have twice the room.
+    A clipped row keeps its direction. Where noise is loud, short rows with less noise classify better; where it is
+    faint, rows should stay as they are. At noise `enough` the factor is 2.
     """
-    return 1 + enough / faintness
+    return 1 + enough / noise_to_signal
 
 
 def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling:
@@ -87,7 +88,7 @@ def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class ScaledRows:
     """Unit rows with their private centre `shift` (d,) taken off, pulled back to a ball of radius `reach`, a constant.
 
     Without a constant (`constant` = 0) nothing is taken off.
@@ -108,17 +109,17 @@ class Design:
         """What every known row has in its last place, the constant."""
         return self.constant / self.size
 
-    def rows(self, X: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the label is not `known`."""
+    def rows(self, X: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+        """Return rows of norm at most 1, shape (n, d) or (n, d + 1); 0 where the row is not `labelled`."""
         n_columns, start = len(self.shift), 0
-        found = np.empty((len(X), n_columns + (self.constant > 0)))
+        rows = np.empty((len(X), n_columns + (self.constant > 0)))
         for block in self.scaling.unit(X):
             inside = into_ball(block - self.shift, 2, self.reach) / self.size
-            found[start : start + len(block), :n_columns] = inside
+            rows[start : start + len(block), :n_columns] = inside
             start += len(block)
-        found[:, n_columns:] = self.last
-        found[~known] = 0.0
-        return found
+        rows[:, n_columns:] = self.last
+        rows[~labelled] = 0.0
+        return rows
 
     def coefficients(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (K, d) and intercepts (K,) for rows as given, from weights (K, d or d + 1)."""
@@ -133,49 +134,51 @@ class Design:
 class Centre:
     """Noise for the sums of (u, ‖u‖²) over the unit rows u, or None, and what is left of the guarantee.
 
-    `side` is its μ where it is Gaussian. They take a tenth of μ² (of ε for a pure guarantee), or less where the mean's
-    noise is a tenth of the ball with less; nothing where it would be over half of the ball. Up to the whole ball the
-    sum of u can be taken `alone`: shrunk by its noise, a centre that is far off is better than none.
+    `mu_side` is the μ of Gaussian noise, else 0. The sums take a tenth of μ² (of ε for a pure guarantee), or less where
+    the mean's noise is a tenth of the ball with less. They take nothing where that noise would be over half of the
+    ball. Up to the whole ball the sum of u can be released `alone`: the noise shrinks it, so it does no harm.
 
     Theorem. One row moves the sums by at most 2 where it is replaced: (a + b)² + (a² − b²)² ≤ 4 for a, b in [0, 1]; by
     √2 where it is added; Σu alone by 2 and 1. docs/theory/objective_perturbation.md
     """
 
     noise: AdditiveNoise | None
-    rest: Guarantee
-    side: float = 0.0
+    remaining: Guarantee
+    mu_side: float = 0.0
     alone: bool = False
 
     @classmethod
-    def of_mean(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
+    def of_mean(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
         """Return noise for Σu alone, Gaussian; None where there is no δ, or where it would hide all of the ball."""
-        moved = (2.0 if replaced else 1.0) * _ROUNDING
-        if not isinstance(asked, ApproxDP):
-            return cls(None, asked)
-        side = math.sqrt(_SHARE) * gaussian_mu(asked.epsilon_value, asked.delta_value)
-        if moved * math.sqrt(n_columns) > _WORST_ALONE * n_rows * side:
-            return cls(None, asked)
-        return cls(Gaussian.calibrate(LpBall(n_columns, 2, moved), GaussianDP(side)), asked, side, alone=True)
+        sensitivity = (2.0 if replaced else 1.0) * _ROUNDING
+        if not isinstance(guarantee, ApproxDP):
+            return cls(None, guarantee)
+        mu_side = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        if sensitivity * math.sqrt(n_columns) > _WORST_ALONE * n_rows * mu_side:
+            return cls(None, guarantee)
+        return cls(
+            Gaussian.calibrate(LpBall(n_columns, 2, sensitivity), GaussianDP(mu_side)), guarantee, mu_side, alone=True
+        )
 
     @classmethod
-    def plan(cls, asked: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
+    def plan(cls, guarantee: Guarantee, n_columns: int, n_rows: float, replaced: bool) -> "Centre":
         """Return what public numbers advise."""
-        moved = (2.0 if replaced else math.sqrt(2)) * _ROUNDING
-        ball = LpBall(n_columns + 1, 2, moved)
-        if isinstance(asked, ApproxDP):
-            mu = gaussian_mu(asked.epsilon_value, asked.delta_value)
-            fine = moved * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
+        sensitivity = (2.0 if replaced else math.sqrt(2)) * _ROUNDING
+        ball = LpBall(n_columns + 1, 2, sensitivity)
+        if isinstance(guarantee, ApproxDP):
+            mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
             share = min(_SHARE, min(fine / _FAINT, 1.0) ** 2)
-            side = mu * math.sqrt(share)
+            mu_side = mu * math.sqrt(share)
             if fine / math.sqrt(share) > _WORST:
-                return cls(None, asked)
-            return cls(Gaussian.calibrate(ball, GaussianDP(side)), asked, side)
-        assert isinstance(asked, PureDP)
-        fine = moved * (n_columns + 1) / (n_rows * asked.epsilon_value)
-        spent = asked.epsilon_value * min(_SHARE, fine / _FAINT)
-        if fine * asked.epsilon_value / spent > _WORST:
-            return cls(None, asked)
-        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((asked.epsilon_value - spent) * (1 - 2.0**-50)))
+                return cls(None, guarantee)
+            return cls(Gaussian.calibrate(ball, GaussianDP(mu_side)), guarantee, mu_side)
+        assert isinstance(guarantee, PureDP)
+        fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
+        spent = guarantee.epsilon_value * min(_SHARE, fine / _FAINT)
+        if fine * guarantee.epsilon_value / spent > _WORST:
+            return cls(None, guarantee)
+        return cls(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
     def release(self, units: Blocks, n_rows: float, rng: Entropy) -> tuple[np.ndarray | float, float]:
         """Return the mean of the unit rows, shrunk by how long its noise would be alone, and their spread around it.

@@ -1,0 +1,1 @@
+"""Private eigenvectors of second moments."""

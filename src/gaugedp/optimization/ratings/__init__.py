@@ -1,0 +1,1 @@
+"""Private completion of a table of ratings."""

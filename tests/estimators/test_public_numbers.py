@@ -1,0 +1,77 @@
+"""Where the number of rows is private only its release decides, and rows stay in the balls that noise was made for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+
+import gaugedp as gd
+from gaugedp.estimators import PCA, Lasso, LinearRegression, LogisticRegression, regression, spectral
+from gaugedp.estimators.row_scaling import Centre
+
+SIZES = (50, 3000)
+pytestmark = pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
+
+
+def table(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.full((n_rows, 2), 0.5), np.arange(n_rows) % 2
+
+
+def test_the_solver_is_not_told_a_private_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, numbers = LogisticRegression._chosen, []
+
+    def noted(self: Any, requested: Any, size: int, n_rows: int | None) -> Any:
+        numbers.append(n_rows)
+        return whole(self, requested, size, n_rows)
+
+    monkeypatch.setattr(LogisticRegression, "_chosen", noted)
+    for neighbours in ("replace", "add_remove"):
+        LogisticRegression(1.0, 1e-6, row_norm=1.0, classes=[0, 1], neighbours=neighbours).fit(*table(50))
+    assert numbers == [50, None]
+
+
+def test_steps_are_planned_without_a_private_number_of_rows() -> None:
+    steps = {
+        Lasso(1.0, 1e-6, bounds=(0, 1), target_bounds=(0, 1), neighbours="add_remove").fit(*table(size)).n_steps_
+        for size in SIZES
+    }
+    assert len(steps) == 1
+
+
+def test_least_squares_are_planned_with_the_released_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, numbers = LinearRegression._method, []
+
+    def noted(self: Any, n_rows: int, *more: Any) -> Any:
+        numbers.append(n_rows)
+        return whole(self, n_rows, *more)
+
+    monkeypatch.setattr(LinearRegression, "_method", noted)
+    monkeypatch.setattr(regression.NoisyRowCount, "draw", lambda *_: 123.0)
+    for size in SIZES:
+        LinearRegression(1.0, 1e-6, bounds=(0, 1), target_bounds=(0, 1), neighbours="add_remove").fit(*table(size))
+    assert numbers[:2] == numbers[2:]
+    assert numbers[1] == 123
+
+
+def test_a_pure_centre_is_paid_by_the_rest() -> None:
+    centre = Centre.plan(gd.PureDP(1.0), 3, 10_000, replaced=True)
+    assert centre.noise is not None
+    assert 0.9 < centre.noise.guarantee.epsilon_value + centre.remaining.epsilon_value <= 1
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_centred_rows_stay_in_the_ball(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most rows are near one place, one is far away: in the shrunken ball it is pulled back."""
+    lengths, whole = [], spectral.NoisyMoments.solve
+
+    def noted(self: Any, unit: np.ndarray, *more: Any) -> Any:
+        lengths.append(np.linalg.norm(unit, axis=1).max())
+        return whole(self, unit, *more)
+
+    monkeypatch.setattr(spectral.NoisyMoments, "solve", noted)
+    rows = np.vstack([np.random.default_rng(1).normal(0.9, 0.01, (3000, 2)), [[-1.0, -1.0]]])
+    model = PCA(1, 2.0, 1e-6, bounds=(-1, 1), neighbours=neighbours, solver="gaussian", random_state=1).fit(rows)
+    assert model.release_.facts["mean"], "a centre was taken off"
+    assert max(lengths) == pytest.approx(1, abs=1e-9), "the far row is pulled back to the ball, and no further"
