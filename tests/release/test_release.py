@@ -253,6 +253,17 @@ def test_a_plan_for_a_question_with_the_same_body_is_refused() -> None:
     assert ledger.spent == PureDP(0)
 
 
+def test_noise_drawn_ahead_is_for_its_own_mechanism_and_one_answer(table: Table, ledger: Ledger) -> None:
+    planned, faint = gd.plan(QUERY, UNIT, epsilon=0.5), gd.plan(QUERY, UNIT, epsilon=1.5)
+    with pytest.raises(InvalidRequest, match="prepared by another mechanism"):
+        gd.release(QUERY, table, ledger=ledger, planned=planned, noise=faint.mechanism.pool(1)[0])
+    noise = planned.mechanism.pool(1)[0]
+    gd.release(QUERY, table, ledger=ledger, planned=planned, noise=noise)
+    with pytest.raises(InvalidRequest, match="has been used"):
+        gd.release(QUERY, table, ledger=ledger, planned=planned, noise=noise)
+    assert ledger.spent == PureDP(0.5)
+
+
 def test_what_contradicts_itself_is_refused(table: Table, ledger: Ledger) -> None:
     mechanism = gd.plan(QUERY, UNIT, epsilon=0.5).mechanism
     other = gd.query(gd.Domain.of(SEX=["1", "2", "3"]), "SEX")
