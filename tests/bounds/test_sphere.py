@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope, volume
 from gaugedp.bodies.representation import sums_above
 from gaugedp.bounds import lower_bound, sphere, staircase_lower_bound
@@ -107,3 +108,12 @@ def test_the_mean_is_the_root_of_the_wager(stake: float) -> None:
     assert np.prod(1 + stake * (np.exp(logs) / mean - 1)) == pytest.approx(1e9, rel=1e-6)
     longer = partial(sphere._log_mean, logs, stake)
     assert longer(500) > longer(50)
+
+
+def test_a_plan_says_that_its_bound_is_certified() -> None:
+    domain = gd.Domain.of(a=list("1234"), b=list("1234"), c=list("123"))
+    plan = gd.plan(gd.marginals(domain, ("a", "b"), ("a", "c"), ("b", "c")), gd.PrivacyUnit(), epsilon=0.1)
+    assert (plan.real_lower_bound.kind, plan.real_lower_bound.confidence) == ("certified", 1 - 1e-9)
+    assert 118 < plan.real_lower_bound < plan.error
+    assert "(certified with confidence 1 − 10⁻⁹)" in plan.bound_in_words()
+    assert "is proved" not in plan.bound_in_words()

@@ -37,31 +37,29 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
     """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
+    is_certified = isinstance(real, VolumeBound) and real.confidence < 1
+    known = "certified" if is_certified else "proved"
     words = (
         f"For data in real numbers no {digits_down(epsilon)}-DP mechanism has an expected error below {readable(real)}"
+        f"{' (certified with confidence 1 − 10⁻⁹)' if is_certified else ''}"
     )
     if error < _TRIALS * real:
-        return f"{words}. Counts are whole numbers, for which less noise is enough{_for_counts(error, whole)}."
-    if isinstance(real, VolumeBound) and real.confidence < 1:
-        words = f"{words} (certified with confidence 1 − 10⁻⁹)"
+        for_counts = (
+            f": {readable(whole)} is {known} for them, {error / whole:.3g} times" if _tells(error, whole) else ""
+        )
+        return f"{words}. Counts are whole numbers, for which less noise is enough{for_counts}."
     near = f"{words}; this one is at {max(error / real, 1.0):.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."
-    return (
-        f"{near} For whole numbers {readable(whole)} is proved, {error / whole:.3g} times."
-        if _tells(error, whole)
-        else near
-    )
+    if not _tells(error, whole):
+        return near
+    return f"{near} For whole numbers {readable(whole)} is {known}, {error / whole:.3g} times."
 
 
 def floor_in_words(ratio: float) -> str:
     """Return how far noise is from the best of its kind, from the ratio of their root mean square errors."""
     near = "less than 0.01 %" if ratio < 1.0001 else f"at most {100 * (ratio - 1):.2g} %"
     return f"Of all Gaussian noise that keeps this guarantee, the best has a root mean square error {near} smaller."
-
-
-def _for_counts(error: float, whole: float) -> str:
-    return f": {readable(whole)} is proved for them, {error / whole:.3g} times" if _tells(error, whole) else ""
 
 
 def _tells(error: float, whole: float) -> bool:
