@@ -16,8 +16,8 @@ from gaugedp.samplers.continuous import normals
 MISS = 1e-9  # the chance, over the public key, that a volume is above the truth
 _KEY = 24  # public and fixed, so that a plan says the same each time
 _PILOT = 160  # draws by which power and stake are chosen, and which are not used again
-_FEWEST, _MOST = 48, 4096  # draws
-_WORK = 2e10  # multiplications: some seconds
+_FEWEST, _MOST = 48, 2048  # draws
+_WORK = 1.5e9  # multiplications: half a second
 _BLOCK = 2**23  # numbers that a block of draws holds
 _POWERS = (1.0, 0.5, 0.25, 0.1)  # of the rank
 _STAKES = tuple(np.geomspace(0.003, 0.95, 24).tolist())
@@ -33,7 +33,7 @@ def certified_volume(body: Body) -> Volume | None:  # noqa: ARG001 - other bodie
     0 < b < 1 be fixed before them. With probability 1 − α, E‖Lθ‖_K^{−s} ≥ m for Π(1 + b·(S_i^{−s}/m − 1)) = 1/α.
 
     L is a root of the second moment of the generators; s and b are the best for a pilot with draws of its own. None,
-    too, where the draws would take longer than some seconds.
+    too, where the draws would take longer than a second or so.
     """
     return None
 
