@@ -514,6 +514,7 @@ def test_an_audit_tells_how_far_it_is() -> None:
     assert (told[0], told[-1], len(told)) == (0.0, 1.0, 101)
 
 
+@pytest.mark.slow
 def test_both_walks_of_an_audit_are_told() -> None:
     """The runs up to a half, and what they are compared with beyond it."""
     told: list[float] = []

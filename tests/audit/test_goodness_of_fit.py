@@ -134,6 +134,7 @@ def test_wide_laws_are_looked_at_in_strides(kind: type, power: int, monkeypatch:
     assert plainly[2] <= coarsely[2] <= 1.1 * plainly[2], "a bound"
 
 
+@pytest.mark.slow
 def test_wide_sums_of_laplace_noise_are_looked_at_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their law is an integral, which a list of all places of would not fit memory."""
     monkeypatch.setattr(goodness_of_fit, "_MOST_PLACES", 300)

@@ -60,6 +60,7 @@ def test_it_looks_at_the_largest_coordinates(statistic: str, s: int | None, sign
     assert (found.true_positive_rate, found.false_positive_rate) == (0.5, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["printed", "signed"])
 @pytest.mark.parametrize(("n", "s", "delta"), [(25, 1000, 1e-6), (50, 1000, 1e-2), (9, 100, 1e-6)])
 def test_the_power_at_the_sources_sizes_is_the_one_computed(statistic: str, n: int, s: int, delta: float) -> None:

@@ -68,6 +68,7 @@ def test_gamma_noise_on_a_ball_is_above_and_near_as_epsilon_falls(rank: int, nor
         assert squares <= rank * (rank + 1) / epsilon**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "d", "n"), KNORM_ERRORS, ids=str)
 def test_knorm_noise_is_within_ten_percent(kind: str, d: int, n: int) -> None:
     body = Polytope.symmetric_hull(matrix(kind, d, n))

@@ -34,6 +34,7 @@ def test_an_audit_in_json(desk: Desk) -> None:
     assert facts["guarantee"] == "PureDP(0.5)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", [["--epsilon", "1", "--delta", "1e-6"], ["--rho", "0.1"], ["--mu", "0.5"]])
 def test_every_guarantee_can_be_audited(desk: Desk, guarantee: list[str]) -> None:
     words = ["audit", "--domain", "domain.toml", "--query", "SEX*AGE; sum(PAY)", "--runs", "300", *SURE]

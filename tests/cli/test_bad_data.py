@@ -101,6 +101,7 @@ def said_of_good() -> dict[str, Any]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", BAD_ROWS.values(), ids=BAD_ROWS)
 def test_bad_rows_of_a_csv_file(desk: Desk, good: dict[str, Any], rows: bytes) -> None:
     assert said(desk, table_of(desk, GOOD + rows), "") == good[""]
@@ -127,6 +128,7 @@ def test_a_tsv_file_and_a_packed_one(desk: Desk, good: dict[str, Any]) -> None:
     assert said(desk, table_of(desk, gzip.compress(GOOD + rows), "other.csv.gz"), "") == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.binary(max_size=200), st.text(alphabet='1290.,"\n\r-einfax \t', max_size=200).map(str.encode)))
 def test_any_bytes_as_rows(desk: Desk, rows: bytes) -> None:
@@ -168,6 +170,7 @@ TYPED: dict[str, tuple[dict[str, pa.DataType], list[tuple[Any, ...]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPED)
 def test_bad_rows_of_a_parquet_file(desk: Desk, good: dict[str, Any], kind: str) -> None:
     types, rows = TYPED[kind]
@@ -224,6 +227,7 @@ def usual(people: gd.Domain) -> dict[str, Any]:
     return answered(people, GOOD_FRAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD)
 def test_odd_objects_in_a_frame(people: gd.Domain, usual: dict[str, Any], make: Callable[[], Any]) -> None:
     odd = pd.Series([make(), 20], dtype=object)

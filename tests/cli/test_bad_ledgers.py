@@ -274,6 +274,7 @@ def check_paid_and_unseen(desk: Desk, done: Done) -> None:
     assert desk.ledger().verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 33000])
 def test_a_full_disk_after_the_look_keeps_the_payment(forks: Nursery, desk: Desk, size: int) -> None:
     (desk.folder / "long.toml").write_text(DOMAIN.replace("low = 0, high = 100, width = 10", "from = 0, to = 99"))

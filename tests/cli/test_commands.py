@@ -31,6 +31,7 @@ def planned(desk: Desk, **guarantee: float) -> gd.Plan:
 # -- plan ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "guarantee", [{"epsilon": 0.5}, {"epsilon": 0.5, "delta": 1e-6}, {"rho": 0.1}, {"mu": 0.3}], ids=str
 )
@@ -49,6 +50,7 @@ def test_plan_prints_the_plan(desk: Desk, guarantee: dict[str, float]) -> None:
     assert desk.files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [1.0, 33.0, 1000.0])
 def test_plan_finds_the_least_epsilon(desk: Desk, wanted: float) -> None:
     facts = json.loads(desk.gaugedp(*PLAN, "--error", str(wanted), "--json").out)
@@ -59,6 +61,7 @@ def test_plan_finds_the_least_epsilon(desk: Desk, wanted: float) -> None:
     assert (both.code, both.out) == (2, "")
 
 
+@pytest.mark.slow
 def test_plan_prints_where_there_are_only_ascii_letters(forks: Nursery, desk: Desk) -> None:
     program = (
         "import sys\nsys.stdout.reconfigure(encoding='ascii')\nfrom gaugedp.cli.main import run\nsys.exit(run(words))"

@@ -20,6 +20,7 @@ def explored(desk: Desk, *more: str, text: str = "SEX") -> Done:
     return desk.gaugedp("explore", *asked, *more)
 
 
+@pytest.mark.slow
 def test_a_page_and_progress(desk: Desk) -> None:
     before = desk.files()
     done = explored(desk, text="SEX; mean(PAY) by SEX")

@@ -14,6 +14,7 @@ FLAGS = ["--consistent", "--non-negative", "--round"]
 STEPS = ["consistent", "non_negative", "rounded"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [[0], [1], [2], [0, 2], [2, 1, 0]], ids=str)
 def test_flags_name_the_steps(desk: Desk, chosen: list[int]) -> None:
     done = desk.release("people.csv", "--json", *(FLAGS[i] for i in chosen), query="SEX; AGE; SEX*AGE")

@@ -52,6 +52,7 @@ ENDS = ([17, 1, 0], [90, 16, 99])
 # -- names ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @NAMED
 def test_a_frame_gives_its_names_and_an_array_takes_them_away(name: str) -> None:
     model = made(name).fit(FRAME, LABELS)
@@ -95,6 +96,7 @@ def test_another_number_of_columns_is_refused(name: str) -> None:
 # -- bounds by name ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_A_BOX)
 def test_bounds_by_name_are_those_by_place(name: str) -> None:
     wanted = boxed(name, ENDS).fit(ROWS, LABELS)

@@ -32,6 +32,7 @@ def test_folds_share_a_ledger_file_whatever_their_processes(n_jobs: int, tmp_pat
     assert ledger.spent.epsilon(10e-6) == pytest.approx(10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearRegression])
 def test_a_ledger_in_memory_is_refused_in_words_in_other_processes(kind) -> None:
     ledger = gd.Ledger.in_memory(gd.ApproxDP(10, 1e-4))

@@ -61,6 +61,7 @@ def same(one, other) -> None:
         assert np.array_equal(value, other.release_.values[name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
 @named([*MODELS, *OTHERS])
 def test_a_missing_number_counts_as_the_middle_of_its_bounds(model) -> None:
@@ -81,6 +82,7 @@ def test_without_bounds_a_row_with_a_gap_counts_as_0(model) -> None:
         assert np.array_equal(of_holes, of_full)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chosen", "places"), [(True, [0, 1, 2, 3]), ([2, 0], [2, 0]), (np.array([1]), [1]), ([], [])])
 @named(MODELS)
 def test_an_indicator_is_a_public_column_after_the_others(model, chosen, places) -> None:
@@ -98,6 +100,7 @@ def test_an_indicator_is_a_public_column_after_the_others(model, chosen, places)
     assert repr(marked.guarantee_) == repr(full.guarantee_)
 
 
+@pytest.mark.slow
 @named(MODELS)
 def test_the_gaps_decide_neither_the_columns_nor_the_cost(model) -> None:
     """A table without gaps, one with a gap in a single cell, and one of gaps alone, get the same columns and charge."""

@@ -78,7 +78,9 @@ def test_a_mean_from_sums(engine: str, unit: gd.PrivacyUnit) -> None:
 
 def test_the_mean_of_a_group_of_rows_has_noise_for_the_group() -> None:
     means = [
-        Mean(epsilon=1.0, neighbours=unit.neighbours, random_state=1).fit_table(scanned("arrow", unit), ["x"])
+        Mean(epsilon=1.0, noise="laplace", neighbours=unit.neighbours, random_state=1).fit_table(
+            scanned("arrow", unit), ["x"]
+        )
         for unit in (ROW, gd.PrivacyUnit("pid", max_rows=3), gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"))
     ]
     scales = [float(mean.mechanism_.variances.max()) ** 0.5 for mean in means]
@@ -91,7 +93,7 @@ def test_the_mean_of_a_group_of_rows_has_noise_for_the_group() -> None:
 def test_the_ledger_pays_for_the_unit_before_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
     table = scanned("arrow", PERSON)
     ledger = gd.Ledger.in_memory(gd.PureDP(1.5))
-    estimator = Mean(epsilon=1.0, neighbours="add_remove", ledger=ledger)
+    estimator = Mean(epsilon=1.0, noise="laplace", neighbours="add_remove", ledger=ledger)
     estimator.fit_table(table, ["x"])
     assert ledger.unit == PERSON
     assert ledger.spent.epsilon(0) == pytest.approx(1.0)

@@ -22,6 +22,7 @@ def test_a_mean_of_fifty_rows_gives_nine_in_ten_away(example: ModuleType) -> Non
     assert found.false_positive_rate <= 0.01
 
 
+@pytest.mark.slow
 def test_the_published_test_finds_members_of_smaller_means(example: ModuleType) -> None:
     assert example.printed_power(25, 20_000, 1000, 1e-6) > 0.9
     assert example.printed_power(100, 20_000, 100, 1e-6) == 0
@@ -35,6 +36,7 @@ def test_a_private_mean_does_not(example: ModuleType) -> None:
     assert found.true_positive_rate <= 0.1
 
 
+@pytest.mark.slow
 def test_it_prints_and_draws(example: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="the figure needs matplotlib: the extra gaugedp[report]")
     out = tmp_path / "figure.svg"

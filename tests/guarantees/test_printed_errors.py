@@ -57,6 +57,7 @@ def test_stability_is_about_neighbours_of_the_domain() -> None:
     assert loss_of_composition <= LaplaceLoss(scale).group(2).renyi(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "factor"), [(4, 7 / 3), (6, 11 / 5), (16, 31 / 15)])
 def test_the_sharper_group_factor_holds_for_coins(order: float, factor: float) -> None:
     """Over chains P, R, Q of coins the ratio is never above the factor, and some are above 2 − 2/order."""

@@ -23,6 +23,7 @@ def cases(chunk: int) -> list[tuple[finite.Laws, ...]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_method_is_below_the_exact_product(chunk: int) -> None:
     for laws in cases(chunk):
@@ -55,6 +56,7 @@ def test_pure_guarantees_read_off_mechanisms_cover_their_product(chunk: int) -> 
                 assert guarantee.delta(epsilon, method) >= finite.delta(together, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_low_end_is_above_the_exact_product(chunk: int) -> None:
     for laws in cases(chunk):

@@ -147,6 +147,7 @@ def test_counts_lose_no_more_than_epsilon(start, cell: int) -> None:
         assert np.ptp(losses) <= 1 + 1e-7 or kind is not gd.Exponential
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absolute", [False, True])
 def test_noisy_max_loses_no_more_than_epsilon(absolute: bool) -> None:
     body = gd.marginals(gd.Domain.of(a=gd.integers(1, 3)), "a").sensitivity(gd.PrivacyUnit(neighbours="replace"))

@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 import gaugedp as gd
-from gaugedp.audit import goodness
+from gaugedp.audit import goodness_of_fit
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.staircase import StaircaseLaw
@@ -95,12 +95,12 @@ def test_no_law_errs_less(epsilon: float, period: int) -> None:
 def test_draws_follow_the_law(epsilon: float, period: int) -> None:
     """False alarms: 1e-6 each. Noise a tenth too small alarms, and so does the other ratio of the stairs."""
     law = StaircaseLaw.narrowest(Fraction(epsilon), period)
-    assert goodness.fit(law.draw(100_000, gd.research_rng(1)), law) > 1e-6
+    assert goodness_of_fit.fit(law.draw(100_000, gd.research_rng(1)), law) > 1e-6
     smaller = StaircaseLaw(law.epsilon * 10 / 9, law.period, law.stair)
-    assert goodness.fit(smaller.draw(100_000, gd.research_rng(2)), law) < 1e-6
+    assert goodness_of_fit.fit(smaller.draw(100_000, gd.research_rng(2)), law) < 1e-6
     if epsilon == 1:
         wider = StaircaseLaw(law.epsilon, law.period, law.period)
-        assert goodness.fit(wider.draw(100_000, gd.research_rng(3)), law) < 1e-6
+        assert goodness_of_fit.fit(wider.draw(100_000, gd.research_rng(3)), law) < 1e-6
 
 
 def test_a_plan_takes_it_where_it_errs_least() -> None:

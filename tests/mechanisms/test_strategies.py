@@ -240,6 +240,7 @@ def test_a_carried_strategy_holds_every_generator_and_no_less(n: int, unit: gd.P
             assert exact >= 0.999 * strategy.radius
 
 
+@pytest.mark.slow
 def test_five_hundred_cells_are_no_cliff() -> None:
     """Before, the best were 1,192 with pure noise on the cells, and 1,573 on the answers."""
     body = gd.workload(some_ranges(512, 700), line(512)).sensitivity(ROW)

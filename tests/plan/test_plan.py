@@ -32,6 +32,7 @@ def names(found) -> list[str]:
     return [one.mechanism.name for one in found.candidates]
 
 
+@pytest.mark.slow
 def test_text_and_python_make_equal_plans() -> None:
     by_hand = gd.stack(gd.marginals(DOMAIN, "a", ("a", "b")), gd.bounded_sums(DOMAIN, "v", "b"))
     for guarantee in GUARANTEES:
@@ -66,6 +67,7 @@ def test_a_walk_is_a_candidate_only_where_a_delta_is_asked_for() -> None:
         assert ("mixing" in [one.mechanism.exactness for one in found.candidates]) == walks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "ranges(c)", "sum(v); a", "mean(v) by b"])
 @pytest.mark.parametrize("unit", [ROW, REPLACED], ids=str)
@@ -98,6 +100,7 @@ def test_the_reason_says_why_another_one_errs_less() -> None:
 ALL = {kind.name for kind in registered()} - {"RankExponential"}  # which is for quantiles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "sum(v)", "sum(v); a"])
 def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guarantee) -> None:
@@ -132,6 +135,7 @@ def test_the_reasons_are_those_that_hold() -> None:
     assert gd.plan(gd.quantiles(DOMAIN, "v", 0.5), ROW, epsilon=1).left_out == {}
 
 
+@pytest.mark.slow
 def test_the_best_mechanism_depends_on_the_question() -> None:
     assert planned("prefix(a)", epsilon=1).mechanism.name == "Identity"
     assert planned("a", epsilon=1).mechanism.name == "Laplace"
@@ -141,6 +145,7 @@ def test_the_best_mechanism_depends_on_the_question() -> None:
     assert planned("a", mu=0.5).mechanism.name == "Gaussian"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guarantee", "kind"), list(zip(GUARANTEES, ["PureDP", "ApproxDP", "ZCDP", "GaussianDP"], strict=True))
 )
@@ -156,6 +161,7 @@ def test_what_was_asked_is_kept_by_every_candidate(guarantee, kind: str) -> None
             assert one.mechanism.guarantee.delta(float(epsilon)) <= asked * (1 + 1e-9) + 1e-16
 
 
+@pytest.mark.slow
 def test_a_plan_can_be_written_as_json() -> None:
     for guarantee in GUARANTEES:
         facts = json.loads(json.dumps(planned("a; mean(v) by b; sum(v)", **guarantee).to_dict(), allow_nan=False))
@@ -199,6 +205,7 @@ def test_a_matrix_with_a_row_of_zeros_can_be_planned() -> None:
 # -- from an error to epsilon ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "error", "delta"),
     [
@@ -332,6 +339,7 @@ def test_the_pure_guarantee_within_the_others() -> None:
 # -- how near to the best ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a", "a; b; a*b", "prefix(a)", "ranges(c)", "sum(v); a", "mean(v) by b", "count"])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0])
 def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None:
@@ -386,10 +394,11 @@ def test_the_unit_of_an_error_is_said() -> None:
         ("median(v)", "rows, by which ranks are off", True),
     ):
         found = planned(text, epsilon=1)
-        assert (found.unit_of_error, found.has_one_unit) == (words, one)
+        assert (found.unit_of_error, found.query.has_one_unit) == (words, one)
         assert words in str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", [{"epsilon": 0.5}, {"rho": 0.05}], ids=str)
 def test_a_mean_of_a_thousand_rows_is_worth_what_a_release_says(guarantee) -> None:
     domain = gd.Domain.of(v=gd.bounded(0, 200_000))

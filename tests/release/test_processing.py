@@ -151,6 +151,7 @@ def level_by_level(query: Workload, values: np.ndarray, deviations: np.ndarray) 
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["count; A; B; A*B", "count; C; C*A; B*A*C", "count; A; B; C; A*B; B*C; A*C"])
 @pytest.mark.parametrize("rows", [0, 3, 50])
 def test_each_level_is_the_nearest_that_the_levels_before_allow(text: str, rows: int) -> None:
@@ -177,6 +178,7 @@ def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: in
             assert (np.abs(sums) <= term.ratio[1] * sizes + 1e-6 * scale + 1e-8).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_cells", [False, True])
 def test_it_errs_less_than_setting_single_counts_to_0_in_every_table_and_keeps_the_total(on_cells: bool) -> None:
     """Many cells are empty, noise is on each answer or on the cells: 20 seeded draws, mean squares by table."""

@@ -180,6 +180,7 @@ GUARANTEES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "asked", "wanted"), GUARANTEES)
 def test_guarantees_in_words(budget: Any, asked: dict[str, float], wanted: tuple[str, ...]) -> None:
     shown = text(render(made("EDU; AGEP; SEX; SEX*EDU; SEX*AGEP", budget=budget, **asked)))
@@ -247,6 +248,7 @@ def test_a_mechanism_of_the_caller_is_not_compared() -> None:
     assert "gaugedp release" not in page
 
 
+@pytest.mark.slow
 def test_many_terms_and_many_cells_stay_small() -> None:
     names = {f"A{i}": [str(j) for j in range(12)] for i in range(6)}
     domain = gd.Domain.of(**names)

@@ -46,7 +46,7 @@ def page(explored: "Explored", start: Start) -> str:
     lead = f"The privacy cost of an answer, and its error. Protected: {explored.unit}."
     header = tag("header", tag("p", "Explorer", class_="kicker"), tag("h1", text), tag("p", lead, class_="lead"))
     parts, source = [header, tag("main", section(explored, start))], "Made from public facts; no row was read for it."
-    return document(f"Explorer – {text[:120]}", parts, source, [policy(), looks()])
+    return document(f"Explorer – {text[:120]}", parts, source, policy(), looks())
 
 
 def policy() -> Html:

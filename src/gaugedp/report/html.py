@@ -58,8 +58,8 @@ def render(release: "Release", explorer: Html | None = None) -> str:
         ),
     ]
     title = f"{_question(facts)} – {facts['table']}"
-    in_head = [] if explorer is None else [explorer_page.policy(), explorer_page.looks()]
-    return document(title, body, "Made from a release; no row was read for it.", in_head)
+    extras = () if explorer is None else (explorer_page.policy(), explorer_page.looks())
+    return document(title, body, "Made from a release; no row was read for it.", *extras)
 
 
 def _head(release: "Release") -> Html:
