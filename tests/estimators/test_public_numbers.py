@@ -1,5 +1,6 @@
 """Where the number of rows is private only its release decides, and rows stay in the balls that noise was made for."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,16 @@ import pytest
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 
 import gaugedp as gd
-from gaugedp.estimators import PCA, Lasso, LinearRegression, LogisticRegression, regression, spectral
+from gaugedp.estimators import (
+    PCA,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    SparseMean,
+    regression,
+    sparse_regression,
+    spectral,
+)  # fmt: skip
 from gaugedp.estimators.row_scaling import Centre
 
 SIZES = (50, 3000)
@@ -75,3 +85,26 @@ def test_centred_rows_stay_in_the_ball(neighbours: str, monkeypatch: pytest.Monk
     model = PCA(1, 2.0, 1e-6, bounds=(-1, 1), neighbours=neighbours, solver="gaussian", random_state=1).fit(rows)
     assert model.release_.facts["mean"], "a centre was taken off"
     assert max(lengths) == pytest.approx(1, abs=1e-9), "the far row is pulled back to the ball, and no further"
+
+
+def test_a_private_range_is_in_the_guarantee_and_hides_a_row() -> None:
+    rows = np.random.default_rng(2).normal(size=(4000, 3))
+    model = SparseMean(1, 1.0, 1e-6, bounds="private", magnitudes=(0.25, 64), random_state=1).fit(rows)
+    search = model._range(gd.ApproxDP(1.0, 1e-6))
+    assert model.guarantee_ == model.mechanism_.guarantee + search.mechanism.guarantee
+    assert search.mechanism.body.radius(math.inf) == 1, "a row moves each count of rows beyond a range by 1"
+
+
+@pytest.mark.parametrize(("neighbours", "sensitivity"), [("replace", 2), ("add_remove", 1)])
+def test_screens_hide_what_a_row_moves(neighbours: str, sensitivity: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies, whole = [], sparse_regression.Peeling.calibrate
+
+    def noted(body: Any, *more: Any, **named: Any) -> Any:
+        bodies.append(body)
+        return whole(body, *more, **named)
+
+    monkeypatch.setattr(sparse_regression.Peeling, "calibrate", noted)
+    given = {"bounds": (0, 1), "target_bounds": (0, 1), "neighbours": neighbours}
+    sparse_regression.SparseRegression(1, 1.0, 1e-6, **given).fit(*table(300))
+    assert bodies
+    assert min(body.radius(math.inf) for body in bodies) >= sensitivity

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression import Frame, LinearRegression
-from gaugedp.optimization.least_squares import BITS, LeastSquares, Metric
+from gaugedp.optimization.least_squares import BITS, Gradient, LeastSquares, Metric
 from tests.estimators.kit import check_refused
 
 LOUD = 1e7
@@ -283,3 +283,10 @@ def test_pure_noise_keeps_a_guarantee_with_a_delta_where_it_is_the_fainter() -> 
         if is_pure:
             pure = LeastSquares.calibrate(shape, gd.PureDP(epsilon), None, "replace")
             assert made.gradient.variances.max() == pure.gradient.variances.max()
+
+
+def test_a_row_far_from_its_prediction_moves_the_gradient_by_its_length() -> None:
+    """A unit row whose residual is 10: clipped to 1, in steps of 4^-BITS."""
+    one = np.array([[2.0**BITS]])
+    for weight, slope in ((10.0, 1), (-10.0, -1)):
+        assert Gradient(np.array([weight * 2.0**BITS]), 1.0)(one, np.zeros(1)) == slope * 4.0**BITS

@@ -293,9 +293,7 @@ def damaged_pages(draw: random.Random, seed: bytes) -> bytes:
 
 def change_entries(draw: random.Random, path: Path) -> str:
     """Write something else into an entry or the head, behind the back of the guards."""
-    column = draw.choice(
-        ["kind", "key", "promise", "charge", "request", "released", "spent", "time", "tip", "number"]
-    )
+    column = draw.choice(["kind", "key", "promise", "charge", "request", "released", "spent", "time", "tip", "number"])
     value = draw.choice(
         [None, "", "1", "-5", "x", "9" * 500, "{}", '{"kind":"PureDP","epsilon":9}', b"\xff", 2**62, 1.5]
     )

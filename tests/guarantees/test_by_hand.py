@@ -2,17 +2,22 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import mpmath
 import pytest
 
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
+from gaugedp.accountant import tight
+from gaugedp.accountant.total import Total
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, events
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.budget import Budget
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss
 from gaugedp.guarantees.finite import FiniteLoss
+from gaugedp.guarantees.gaussian_curve import gaussian_delta
 from gaugedp.guarantees.groups import Grouped, doublings, group_factor
 from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.renyi_budget import RenyiBudget
 
 
@@ -70,4 +75,43 @@ def test_a_delta_near_one_is_not_below_the_truth(mu: float, epsilon: float) -> N
     with mpmath.workdps(60):
         x = mpmath.mpf(epsilon) / mu - mpmath.mpf(mu) / 2
         truth = mpmath.ncdf(-x) - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(-x - mpmath.mpf(mu))
-        assert mpmath.mpf(GaussianDP(mu).delta(epsilon)) >= truth
+        assert mpmath.mpf(gaussian_delta(mu, epsilon)) >= truth
+
+
+def test_nothing_is_known_of_a_curve_beyond_its_orders() -> None:
+    curve = RenyiDP([2.0, 4.0], [0.1, 0.2])
+    assert curve.renyi(4) == 0.2
+    assert curve.renyi(5) == math.inf
+
+
+def test_basic_composition_leaves_the_others_what_is_spared_of_delta() -> None:
+    both = ApproxDP(1.0, 1e-6) + GaussianDP(1.0)
+    assert both.epsilon(2e-6, method="basic") == pytest.approx(1 + GaussianDP(1.0).epsilon(1e-6), rel=1e-9)
+
+
+def test_what_is_dearer_than_what_was_asked_is_charged_last() -> None:
+    asked = ApproxDP(1.0, 1e-6)
+    dearer, cheaper = 60 * PureDP(0.02), PureDP(0.5)
+    assert dearer.epsilon(1e-6) < 1 < dearer.cost("approx")[0]
+    assert chargeable(dearer, asked) == [asked, dearer]
+    assert chargeable(cheaper, asked) == [cheaper, asked]
+
+
+def test_other_libraries_are_told_the_noise_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in for dp-accounting, so that it is seen where that is not installed."""
+    stand_in = SimpleNamespace(GaussianDpEvent=lambda noise_multiplier: noise_multiplier)
+    monkeypatch.setattr(events, "_events", lambda: stand_in)
+    assert events.to_event(GaussianDP(0.5)) == 2
+    assert events.to_event(GaussianDP(0.3)) <= 1 / 0.3
+
+
+@pytest.mark.parametrize("epsilon", [0.1 * step for step in range(1, 25)])
+def test_a_contour_is_above_the_truth(epsilon: float) -> None:
+    """Gaussian noise has a closed form; its contour is asked all the same."""
+    total = Total((9 * GaussianDP(0.2)).components(), remove=True)
+    order = tight.saddle(total, epsilon)
+    high = math.exp(tight._contour(total, order, epsilon, -20.0).log_delta(epsilon).high)
+    with mpmath.workdps(40):
+        mu, at = mpmath.mpf(0.2) * 3, mpmath.mpf(epsilon)
+        truth = mpmath.ncdf(mu / 2 - at / mu) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - at / mu)
+        assert truth <= mpmath.mpf(high) <= truth * (1 + mpmath.mpf(10) ** -6)

@@ -12,7 +12,8 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization import minimise as certified
-from gaugedp.optimization.losses import Hinge, Logistic, Softmax
+from gaugedp.optimization import objective_perturbation
+from gaugedp.optimization.losses import Hinge, Logistic, Softmax, Squared
 from gaugedp.optimization.minimise import Binary, Multiclass, minimise
 from gaugedp.optimization.objective_perturbation import (
     CappedLogistic,
@@ -397,3 +398,9 @@ def test_few_steps_find_the_minimum_of_clustered_rows(kept: bool, monkeypatch: p
         calls.clear()
         minimise(Binary(SmoothHinge(0.2), (rows, labels), 1.0, 3 * rng.standard_normal(4)), 1e-7)
         assert len(calls) < 150
+
+
+def test_a_replaced_row_tilts_the_objective_twice_as_far() -> None:
+    loss = Squared(1.0)
+    replaced, added = (objective_perturbation._two_sided(loss, way, 1.0, 5.0)[0] for way in (True, False))
+    assert (replaced.reach, added.reach) == (2 * loss.lipschitz, loss.lipschitz)

@@ -159,6 +159,19 @@ def test_a_ledger_that_fails_after_the_look_does_not_deny_the_payment(
     assert str(caught.value).endswith(STAYS_SPENT)
 
 
+def test_a_ledger_that_cannot_be_read_after_paying_does_not_deny_the_payment(
+    table: Table, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Ledger) -> None:
+        raise LedgerRefused("The ledger cannot be read.", "Try again.")
+
+    monkeypatch.setattr(Ledger, "balance", property(fails))
+    with pytest.raises(LedgerRefused) as caught:
+        gd.release(QUERY, table, ledger=ledger, epsilon=0.5)
+    assert str(caught.value).endswith(STAYS_SPENT)
+    assert UNTOUCHED not in str(caught.value)
+
+
 def test_a_huge_budget_does_not_lose_the_answer(table: Table) -> None:
     ledger = Ledger.in_memory(gd.GaussianDP(1e301))
     gd.release(QUERY, table, ledger=ledger, mu=0.1)

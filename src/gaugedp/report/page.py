@@ -8,7 +8,8 @@ from gaugedp.report.style import CSS
 
 _CHARSET = Html('<meta charset="utf-8">')
 _METAS = Html(
-    '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="color-scheme" content="light dark">'
 )
 
 
