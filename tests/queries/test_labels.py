@@ -61,7 +61,7 @@ def test_the_rules_say_what_happens_to_other_values() -> None:
     domain = gd.Domain.of(
         a=["x"], b=gd.categories(["x"], "other"), v=gd.bounded(0, 2.5, 0.5), w=gd.bounded(-1, 1, missing=0), c=["x"]
     )
-    spelling = "A category that the table never writes exactly so, case and spaces included, has no rows."
+    spelling = "Categories must match the table exactly, including case and spaces; others count 0."
     text = "text that is not a plain number (such as 1,250 or €5) counts as missing"
     left_out = "Rows where v is missing are left out of the terms about it."
     assert gd.query(domain, "b; a*b; sum(v); mean(w)").rules == [

@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gaugedp as gd
+from gaugedp.queries.maps import Prefix, Ranges
 from tests.queries.brute import differences, longest
 from tests.queries.strategies import domains, exact_stacks, examples, measure_terms, stacks
 
@@ -140,3 +141,14 @@ def test_a_body_that_is_too_small_would_be_caught(factor: float) -> None:
 
     with pytest.raises(AssertionError):
         check_holds(TooSmall(gd.marginals(gd.Domain.of(a=["x", "y"]), "a")), ROW)
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("kind", [Prefix, Ranges])
+def test_a_replaced_row_moves_ranges_as_far_as_counted(kind: type[Prefix | Ranges], n_cells: int) -> None:
+    """Over all pairs of cells, by the rows themselves."""
+    rows = kind(n_cells).apply(np.eye(n_cells))
+    apart = [np.abs(one - other) for one in rows for other in rows]
+    for p in (1, 2, np.inf):
+        power = max((gaps.max() if np.isinf(p) else (gaps**p).sum()) for gaps in apart)
+        assert kind(n_cells).largest_difference_power(p) == power

@@ -7,6 +7,7 @@ from scipy import stats
 from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, Polytope, SchattenBall, image
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.continuous import exponentials
 from gaugedp.samplers.direct import gammas_above_one, has_direct, uniform_direct
 from tests.bodies.zoo import ZOO, Member
 
@@ -172,3 +173,8 @@ def test_what_has_no_recipe_is_refused(body: Body) -> None:
     assert not has_direct(body)
     with pytest.raises(InvalidRequest, match="recipe"):
         uniform_direct(body, 1, research_rng(1))
+
+
+def test_exponentials_have_their_tail() -> None:
+    """Of 100,000 draws one is beyond 9 but with probability 4e-6; the largest is beyond 30 with 1e-8."""
+    assert 9 < exponentials(100_000, research_rng(1)).max() < 30

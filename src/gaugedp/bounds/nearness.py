@@ -36,24 +36,24 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
 
 
 def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> str:
-    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved)."""
-    is_certified = isinstance(real, VolumeBound) and real.confidence < 1
-    known = "certified" if is_certified else "proved"
-    words = (
-        f"For data in real numbers no {digits_down(epsilon)}-DP mechanism has an expected error below {readable(real)}"
-        f"{' (certified with confidence 1 − 10⁻⁹)' if is_certified else ''}"
-    )
+    """Return how an error stands to the bounds for data in real and in whole numbers (0: nothing is proved).
+
+    Where the error is below the bound for real numbers, only that for whole numbers is of use.
+    """
+    known = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
+    none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
     if error < _TRIALS * real:
-        for_counts = (
-            f": {readable(whole)} is {known} for them, {error / whole:.3g} times" if _tells(error, whole) else ""
-        )
-        return f"{words}. Counts are whole numbers, for which less noise is enough{for_counts}."
-    near = f"{words}; this one is at {max(error / real, 1.0):.3g} times that."
+        if not _tells(error, whole):
+            return "Data in whole numbers need less noise than data in real numbers; nothing near this error is proved."
+        return f"For whole numbers {none} {readable(whole)} ({known}); this one is at {error / whole:.3g} times that."
+    confidence = " (certified with confidence 1 − 10⁻⁹)" if known == "certified" else ""
+    ratio = max(error / real, 1.0)
+    near = f"For data in real numbers {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."
     if not whole > 0:
         return f"{near} For whole numbers, nothing is proved at so large an epsilon."
     if not _tells(error, whole):
         return near
-    return f"{near} For whole numbers {readable(whole)} is {known}, {error / whole:.3g} times."
+    return f"{near} For whole numbers {readable(whole)} is {known}; this one is at {error / whole:.3g} times that."
 
 
 def floor_in_words(ratio: float) -> str:

@@ -28,7 +28,7 @@ _OUTSIDE_RULES = {
     "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
     "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
 }
-_SPELLING = "A category that the table never writes exactly so, case and spaces included, has no rows."
+_SPELLING = "Categories must match the table exactly, including case and spaces; others count 0."
 
 
 @dataclass(frozen=True)

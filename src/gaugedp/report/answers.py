@@ -24,7 +24,8 @@ _HEADS = ("cell", "estimate", "lower", "upper")
 _DOTS = "Dots are the released answers."
 _BARS = (
     "{level} confidence intervals: each dark bar contains its true answer with probability at least {level}, over the "
-    "noise. The lighter, longer bars are simultaneous: with that probability all of this page contain theirs."
+    "noise. The lighter, longer bars are simultaneous: with that probability all light bars of this page contain their "
+    "true answers at once."
 )
 _ENDS = (
     "Simultaneous {level} confidence intervals: all bars of this page contain their true quantiles with probability at "

@@ -218,7 +218,7 @@ def _again(release: "Release") -> Html:
         tag("h3", "In Python"),
         _code(_python(facts)),
         *checks,
-        tag("h3", "Names of this release"),
+        tag("h3", "Identifiers"),
         tag("dl", *lines, class_="names"),
     )
 
