@@ -45,7 +45,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page.read_text("utf-8"))], ids=name)
+def waiting(page: Path) -> object:
+    """Return the README as it is, any other page as one that waits for `make thorough`."""
+    return page if page == PAGES[0] else pytest.param(page, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("page", [waiting(page) for page in PAGES if blocks(page.read_text("utf-8"))], ids=name)
 def test_the_page_runs(page: Path, folder: Path) -> None:
     run_page(page, folder)
 
