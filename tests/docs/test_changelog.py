@@ -28,4 +28,4 @@ def test_fragments_are_joined_by_kind_and_older_versions_stay(tmp_path: Path) ->
 def test_every_fragment_has_a_kind_that_is_joined() -> None:
     names = {path.name for path in (ROOT / "changelog.d").glob("*.md")} - {"README.md"}
     assert {name.split(".")[-2] for name in names} <= set(KINDS)
-    assert CHANGELOG.read_text("utf-8").count("\n- ") >= len(names)
+    assert CHANGELOG.read_text("utf-8").count("\n- ") >= len(names), "run make changelog"

@@ -8,6 +8,7 @@ import pytest
 
 from gaugedp.bodies import Polytope, prepared
 from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.facet_walk import Chains, facets_of, fastest, numpy_steps, started
 from gaugedp.samplers.facets import ListedFacets
 from gaugedp.samplers.gauge_noise import ByFacets, ByWalk
@@ -171,3 +172,11 @@ def test_facets_of_signs_columns() -> None:
     columns = np.arange(6.0).reshape(2, 3)
     found = facets_of(columns, np.array([[0, 2]]), np.array([[1.0, -1.0]]))
     assert found.tolist() == [[[0.0, -2.0], [3.0, -5.0]]]
+
+
+def test_facets_beyond_which_a_generator_lies_are_refused() -> None:
+    """The facets of a square, and a corner that was forgotten: 1.8 beyond the plane at 1."""
+    listed = ListedFacets(np.eye(2))
+    listed.columns = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
+    with pytest.raises(InvalidRequest, match="reliably"):
+        listed._check(4.0, 2.0)

@@ -63,7 +63,7 @@ class Mechanism(Calibrated):
     """
 
     in_rows: ClassVar[bool] = False
-    plan_order: ClassVar[int] = 9  # of the rows of a plan: simple noise first
+    plan_order: ClassVar[int] = 9  # the place in the table of a plan, the smallest first
     body: Body
 
     @classmethod

@@ -55,7 +55,7 @@ class Cube(NormNoise):
         return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else TOO_WIDE
 
     def is_valid_for(self, body: Body) -> bool:
-        """Whether the body's radius is no larger."""
+        """Whether the body has the same dimension and lattice step, and no larger a radius."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None

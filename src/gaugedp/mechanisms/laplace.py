@@ -46,7 +46,7 @@ class Laplace(IndependentNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Laplace]":
-        """Yield the one for every body."""
+        """Yield one mechanism, whatever the body."""
         yield cls.calibrate(body, pure_within(guarantee), weights)
 
     def recalibrated(self, guarantee: Guarantee) -> "Laplace":
@@ -54,7 +54,7 @@ class Laplace(IndependentNoise):
         return Laplace.calibrate(self.body, guarantee, self.weights)
 
     def error_bound(self, failure: float) -> float:
-        """Return what max_i |noise_i|/w_i exceeds with probability at most `failure`: log(d/failure)·Δ/ε.
+        """Return t with P(max_i |noise_i|/w_i > t) ≤ `failure`: log(d/failure)·Δ/ε.
 
         Rounding to the lattice makes Δ a little larger, and adds a step (Dwork and Roth 2014, theorem 3.8).
         """
