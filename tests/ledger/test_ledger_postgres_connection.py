@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gaugedp._postgres import Address
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger
 from gaugedp.ledger import postgres_schema as schema
@@ -199,3 +200,9 @@ def test_rights_that_were_taken_away_are_gone(server: Server) -> None:
     server.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA {name} FROM passing")
     with refused("may not be used by this user"):
         ask(ledger, 0.1)
+
+
+def test_a_password_in_the_place_of_the_database_is_not_shown() -> None:
+    """Nor is any other name with more than letters, digits and the signs of an address."""
+    for written, shown in (("people", "people"), ("people%20password=hunter2", ""), ("p%40ss", "")):
+        assert Address.parse(f"postgresql://host/{written}", "table")[0].shown == f"postgresql://host/{shown}"

@@ -111,3 +111,10 @@ def test_a_short_float_in_postgres_is_the_number_that_prints_as_it():
 @pytest.mark.parametrize("name", ['a"b', 'a" FROM others --'])
 def test_a_name_in_postgres_is_only_a_name(name):
     assert re.fullmatch(r'"(?:[^"]|"")*"', quoted(name))
+
+
+def test_no_value_makes_a_cast_of_duckdb_fail():
+    """Cells and steps are whole numbers by TRY_CAST: one beyond them is no error after the payment."""
+    text = statement(columns()).sql(dialect="duckdb")
+    assert "TRY_CAST(LEAST(" in text
+    assert not re.search(r"(?<!TRY_)CAST\(LEAST\(", text)
