@@ -249,6 +249,15 @@ def test_a_look_writes_nothing_and_repeats(postgres: Server) -> None:
     assert repr(table) == "<Table 'people': a PostgreSQL table, 1 attributes, protecting one row, added or removed>"
 
 
+def test_a_view_that_would_write_is_not_looked_at(postgres: Server) -> None:
+    postgres.execute("CREATE SEQUENCE looks")
+    rows = "SELECT (i % 2 + 1)::text AS sex FROM generate_series(1, 5) i WHERE nextval('public.looks') > 0"
+    url = made(postgres, f"CREATE VIEW {{}} AS {rows}")
+    with pytest.raises(GaugedpError):
+        Table.scan(url, domain=SEX, name="people").totals([Aggregate(("sex",))], b"")
+    assert [tuple(row) for row in postgres.execute("SELECT last_value, is_called FROM looks")] == [(1, False)]
+
+
 def test_table_and_ledger_on_one_server(postgres: Server) -> None:
     url = made(postgres, "CREATE TABLE {} AS SELECT (i % 2 + 1)::text AS sex FROM generate_series(1, 5000) i")
     ledger = gd.Ledger.open(postgres.new_ledger(), gd.PureDP(2.0))
