@@ -11,7 +11,7 @@ if (location.protocol === "file:") {
       document.documentElement.appendChild(this.frame);
       const inside = this.frame.contentWindow;
       inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
-      inside.importScripts = (...urls) => urls.reduce((before, one) => before.then(() => load(inside, one)), Guarantee.resolve());
+      inside.importScripts = (...urls) => urls.reduce((before, one) => before.then(() => load(inside, one)), Promise.resolve());
       load(inside, url).then(() => {
         this.ready = true;
         this.waiting.splice(0).forEach((data) => this.postMessage(data));
@@ -27,7 +27,7 @@ if (location.protocol === "file:") {
     }
   };
   const load = (inside, url) =>
-    new Guarantee((done, failed) => {
+    new Promise((done, failed) => {
       const script = inside.document.createElement("script");
       script.src = url;
       script.onload = done;

@@ -19,7 +19,7 @@ DOMAIN = gd.Domain.of(SEX=["1", HOSTILE], AGEP=gd.bins(0, 100, width=25), PAY=gd
 QUESTION = "SEX; AGEP; SEX*AGEP; mean(PAY) by SEX"
 GRID = ((0.1, 0.2, 0.5, 1.0, 2.0), (1e-8, 1e-4))
 WIDTHS = {"phone": (360, 740), "desk": (1400, 900)}
-VIOLATION = """() => new Guarantee((done) => {
+VIOLATION = """() => new Promise((done) => {
   document.addEventListener("securitypolicyviolation", (event) => done(event.effectiveDirective));
   setTimeout(() => done("nothing was refused"), 2000);
   %s
@@ -175,7 +175,7 @@ def test_a_click_into_the_chart_moves_epsilon(page: Any) -> None:
 @pytest.mark.parametrize("width", [320, 500, 900])
 def test_the_chart_fits_a_window_that_changes(page: Any, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
-    page.evaluate("new Guarantee(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     drawn, box = page.evaluate(
         "(chart => [Number(chart.firstElementChild.getAttribute('width')), chart.clientWidth])"
         "(document.getElementById('explorer-chart'))"
