@@ -71,8 +71,8 @@ newer: ## make test on every newer Python that is installed
 		$(MAKE) VENV=$(VENV)-$$version PYTHON=python$$version test || status=1; \
 		else echo "No other python$$version with ensurepip: skipped."; fi; done; exit $$status
 
-mutants: $(VENV)/project ## plant faults one at a time and say which the tests catch; ROOM=ledger or ONLY=word plants some
-	@$(RUN) -m tests.mutants.run $(if $(ROOM),--room $(ROOM)) $(if $(ONLY),--only $(ONLY))
+mutants: $(VENV)/project ## plant faults one at a time and say which the tests catch; ROOM=ledger or ONLY=word plants some, QUICK=1 runs the tests of make test
+	@$(RUN) -m tests.mutants.run $(if $(ROOM),--room $(ROOM)) $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
 oldest: ## tests of the parts that lean on other libraries, with the oldest versions that are allowed
 	@if [ -z "$(OLD_PYTHON)" ]; then echo "make oldest needs Python 3.11: skipped."; else \

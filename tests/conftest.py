@@ -1,8 +1,13 @@
-"""Which tests wait for `make thorough`, and which share a worker."""
+"""Which tests wait for `make thorough`, and which share a worker.
+
+A test that a planted fault names runs in `make test`, long or not; its cases that add little say `thorough` themselves.
+"""
 
 from pathlib import Path
 
 import pytest
+
+from tests.mutants.faults import read
 
 TESTS = Path(__file__).parent
 LONG = {"slow", "statistical"}  # marks of tests that are long
@@ -17,11 +22,13 @@ THOROUGH = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    catchers = {test for fault in read() for test in fault.tests}
     for item in items:
         place, engine = item.path.relative_to(TESTS).as_posix(), _engine(item)
         if engine == "spark" or item.path.name == "test_spark.py":
             item.add_marker(pytest.mark.xdist_group("spark"))  # each of its sessions takes a gigabyte and half a minute
-        if place.startswith(THOROUGH) or engine in SERVERS or LONG & {mark.name for mark in item.iter_markers()}:
+        long = LONG & {mark.name for mark in item.iter_markers()} and item.nodeid.partition("[")[0] not in catchers
+        if place.startswith(THOROUGH) or engine in SERVERS or long:
             item.add_marker(pytest.mark.thorough)
 
 

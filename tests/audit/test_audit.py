@@ -147,6 +147,7 @@ def test_a_rare_output_that_only_one_answer_has_is_found(sign: str, rate: float,
     assert not audited(telling(0.0), 0.0, 1.0, runs=runs).violated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", SIGNALS)
 def test_a_rare_output_beyond_delta_is_found(sign: str) -> None:
     found = audited(telling(5e-3, SIGNALS[sign]), 0.0, 1.0, SMALL_DELTA, runs=60_000)

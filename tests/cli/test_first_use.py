@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_plan_release_show_verify(folder: Path) -> None:
     asked = ["--domain", "domain.toml", "--query", QUESTION, "--epsilon", "0.5"]
     planned = gaugedp(folder, "plan", *asked)

@@ -152,6 +152,7 @@ def test_momentum_adds_little_noise_and_goes_as_far() -> None:
     assert 1.0 < pulled.mean() / (1e3 * far) < 1.15  # T²/8, and a term of order T
 
 
+@pytest.mark.slow
 def test_many_columns_take_few_steps() -> None:
     """For engines a step is a look at the table; without momentum these took 141 steps."""
     rows, target = made(20_000, 200, 3)

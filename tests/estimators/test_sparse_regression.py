@@ -40,6 +40,7 @@ def error(model: SparseRegression, data, key: int) -> float:
     return float(np.linalg.norm(clone(model).set_params(random_state=key).fit(rows, target).coef_ - truth))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize(("solver", "delta"), [("screen", 1e-6), ("iht", 1e-6), ("screen", 0.0), ("iht", 0.0)])
 def test_without_noise_it_is_least_squares_on_the_support(solver: str, delta: float, neighbours: str) -> None:
@@ -99,6 +100,7 @@ def test_no_row_moves_the_moments_further_than_the_body(neighbours: str) -> None
     assert 0.8 * radius <= moved <= radius
 
 
+@pytest.mark.slow
 def test_auto_takes_rounds_where_noise_is_small_by_public_numbers() -> None:
     solvers = {}
     for n in (3000, 300_000):
@@ -146,6 +148,7 @@ def test_it_lives_in_a_pipeline() -> None:
     assert pipeline.fit(ROWS, TARGET).predict(ROWS[:3]).shape == (3,)
 
 
+@pytest.mark.slow
 def test_any_rows_give_a_fit() -> None:
     rows, target = ROWS[:50].copy(), TARGET[:50].copy()
     rows[0], rows[1, 3], target[2:4] = np.nan, np.inf, (np.nan, -np.inf)

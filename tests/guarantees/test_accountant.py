@@ -76,6 +76,7 @@ def test_padding_is_an_upper_bound_that_is_seen() -> None:
     assert whole <= guarantee.delta(1.0, "rdp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10**6, 2 * 10**6, 3 * 10**6, 10**7])
 def test_many_steps_at_tiny_rates_do_not_fall_back(n: int) -> None:
     """The order that Rényi likes best lies where moments explode; the contour is taken at a smaller one then."""

@@ -110,6 +110,7 @@ def case(request: pytest.FixtureRequest) -> tuple[PrivacyLoss, dict[tuple[float,
     return family([row], [1]), truth
 
 
+@pytest.mark.slow
 def test_moments_on_the_axis(case: Any) -> None:
     losses, truth = case
     for (order, height), (log_moment, _, _) in truth.items():
@@ -119,6 +120,7 @@ def test_moments_on_the_axis(case: Any) -> None:
             assert losses.rounding(order) <= 1e-11 * (1 + log_moment)
 
 
+@pytest.mark.slow
 def test_the_line_is_within_its_own_rounding(case: Any) -> None:
     losses, truth = case
     for order in dict.fromkeys(order for order, _ in truth):

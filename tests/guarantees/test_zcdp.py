@@ -63,6 +63,7 @@ def test_tiny_rhos_stay_sound() -> None:
         assert ZCDP(rho).epsilon(1e-9) >= oracles.zcdp_epsilon(rho, 1e-9)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-6, 30), st.floats(0, 60), st.floats(0, 60))
 def test_delta_decreases_in_epsilon(rho: float, first: float, second: float) -> None:
     low, high = sorted((first, second))

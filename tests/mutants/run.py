@@ -111,9 +111,9 @@ def _name(case: ElementTree.Element) -> str:
 class Workers:
     """Copies that take work in turn."""
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, *options: str) -> None:
         self._free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
-        self.count = count
+        self.count, self._options = count, options
         for index in range(count):
             self._free.put(Copy.made(folder / str(index)))
 
@@ -143,7 +143,7 @@ class Workers:
 
         def run(fault: Fault) -> Outcome:
             with self.copy() as copy, copy.planted(fault):
-                outcome = copy.run(fault.tests, fault.seconds, "-x")
+                outcome = copy.run(fault.tests, fault.seconds, "-x", *self._options)
             done.append(fault.name)
             _note(f"{len(done)}/{len(faults)} {fault}: {outcome.kind} {' '.join(outcome.failed)}")
             return outcome
@@ -183,6 +183,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--room", default="", help="the faults of one file, such as ledger")
     parser.add_argument("--only", default="", help="the faults with this word in their name or file")
+    parser.add_argument("--quick", action="store_true", help="run only the tests of `make test`")
     parser.add_argument("--list", action="store_true", help="list them and plant nothing")
     parser.add_argument("--workers", type=int, default=2)
     return parser.parse_args()
@@ -204,7 +205,8 @@ def main() -> int:
         _say("\n".join([*unplaced, "Mend the fragments in tests/mutants, so that each names one place again."]))
         return 2
     with tempfile.TemporaryDirectory(prefix="gaugedp-mutants-") as folder:
-        return _plant(faults, Workers(Path(folder), options.workers))
+        marks = ("-m", "not thorough") if options.quick else ()
+        return _plant(faults, Workers(Path(folder), options.workers, *marks))
 
 
 def _plant(faults: list[Fault], workers: Workers) -> int:

@@ -61,7 +61,7 @@ def worst(loss, strength: float, noise: float, epsilon: float, replaced: bool) -
     return max(true_delta(loss, pair, strength, noise, epsilon) for pair in neighbours(replaced))
 
 
-@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize("replaced", [True, pytest.param(False, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_profile_bounds_the_true_one(loss, replaced: bool) -> None:
     for strength, noise, epsilon in [(0.7, 1.5, 2.0), (3.0, 4.0, 1.0), (20.0, 20.0, 0.3), (1.0, 0.8, 5.0)]:
@@ -70,6 +70,7 @@ def test_the_profile_bounds_the_true_one(loss, replaced: bool) -> None:
         assert true <= proved * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_calibrated_noise_keeps_the_guarantee_and_less_does_not(loss, replaced: bool) -> None:
@@ -129,6 +130,7 @@ def true_epsilon(loss, pair, strength: float, noise: float) -> float:
     return float(np.max(logs[0] - logs[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_pure_noise_is_pure(loss, replaced: bool) -> None:

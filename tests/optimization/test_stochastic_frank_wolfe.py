@@ -198,6 +198,7 @@ def test_a_row_more_leaves_the_others_in_their_slots() -> None:
 # -- the method -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("kind", ["rank one", "full"])
 def test_without_noise_the_matrix_is_found(name: str, kind: str) -> None:

@@ -164,6 +164,7 @@ def test_each_level_is_the_nearest_that_the_levels_before_allow(text: str, rows:
         assert np.abs(far / deviations).max() < 0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(text=st.sampled_from(TABLES), seed=st.integers(0, 10**6), scale=st.sampled_from([1e-3, 1.0, 1e6]))
 def test_it_is_the_answers_of_a_table_without_negative_cells(text: str, seed: int, scale: float) -> None:
