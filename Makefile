@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
+# Tests start many processes: compiled files are kept, even where the environment says not to write them.
+export PYTHONDONTWRITEBYTECODE :=
 
 VENV   := .venv
 RUN    := $(VENV)/bin/python
