@@ -15,6 +15,7 @@ from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
 from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
 from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
+from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
 from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
 from gaugedp.mechanisms.strategies.residual import residual
@@ -22,7 +23,7 @@ from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.mechanisms.strategies.weighted import weighted
 
-_MOST_WRITTEN_OUT = 256  # cells of an ordered attribute
+_MOST_REPLACED = 64  # cells of an ordered attribute whose differences are written out
 _MOST_GENERATORS = 20_000
 _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
 
@@ -53,12 +54,19 @@ def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     if structure is not None and kinds == {"cells"}:
         yield residual(body, structure)
     elif structure is not None and len(structure.blocks) == 1:
-        n = body.generators.n_generators
-        yield _answers(toeplitz(body), kinds, n)
-        if (4 * n if body.differences else n) <= _MOST_WRITTEN_OUT:
-            yield optimal(body, None) if kinds == {"prefix"} else optimal_ranges(body)
+        yield from _ordered(body, kinds)
     else:
         yield from _unstructured(body, weights)
+
+
+def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
+    n = body.generators.n_generators
+    if not body.differences and n <= MOST_CELLS:
+        yield best_ordered(body, kinds == {"ranges"})
+        return
+    yield _answers(toeplitz(body), kinds, n)
+    if n <= _MOST_REPLACED:
+        yield optimal(body, None) if kinds == {"prefix"} else optimal_ranges(body)
 
 
 def _unstructured(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
