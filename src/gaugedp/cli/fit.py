@@ -30,7 +30,7 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.tables.table import Table, source_rules
+from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:
     from gaugedp.estimators.table_fit import Look, TableFit
@@ -178,7 +178,7 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
     result = look(source)
     result["guarantee"] = reservation.guarantee.to_dict()
     result["facts"] |= {"table": source.name, "account": account}
-    result["facts"]["rules"] += source_rules(source)
+    result["facts"]["rules"] += source.rules
     stage.show("store")
     ledger.settle(reservation, json.dumps(result).encode())
     return result

@@ -11,17 +11,17 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
-from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql
 from gaugedp.tables.files import File
 from gaugedp.tables.refusals import (
     Failures,
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class DuckDBEngine:
+class DuckDBEngine(Engine):
     """A source on a connection of its own, made for each statement; `attach` gives it the table `SOURCE`."""
 
     description: str
@@ -78,6 +78,7 @@ class DuckDBEngine:
     _attach: Attach = field(repr=False)
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
+    in_process: ClassVar[bool] = True
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """See Engine."""
@@ -86,6 +87,16 @@ class DuckDBEngine:
     def add_up(self, statement: Sql, of: Of) -> np.ndarray:
         """See Engine."""
         return _or_refuse(lambda: self._added(statement.sql(dialect="duckdb"), of), unfinished())
+
+    def limited(self, memory_bytes: int) -> "DuckDBEngine":
+        """See Engine."""
+
+        def attach(connection: "duckdb.DuckDBPyConnection") -> None:
+            connection.execute(f"SET memory_limit = '{memory_bytes}B'")
+            connection.execute("SET preserve_insertion_order = false")
+            self._attach(connection)
+
+        return replace(self, _attach=attach)
 
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of the result in the order of the source, some thousands at a time."""
@@ -108,7 +119,7 @@ class DuckDBEngine:
 
 
 @dataclass(frozen=True)
-class RelationEngine:
+class RelationEngine(Engine):
     """A relation, queried on the connection it belongs to, whose settings are left alone."""
 
     columns: Mapping[str, Column]
@@ -116,6 +127,7 @@ class RelationEngine:
     description: str = "a DuckDB relation"
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
+    in_process: ClassVar[bool] = True
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """See Engine."""

@@ -1,9 +1,10 @@
 """What a table asks of an engine: the types of its columns, and the integers that one statement gives."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -33,27 +34,29 @@ class Column:
     type_name: str
 
 
-class Engine(Protocol):
-    """A source of rows on an engine."""
+class Engine(ABC):
+    """A source of rows on an engine.
 
-    @property
-    def description(self) -> str:
-        """What the rows come from, such as "a Parquet file"; never a row."""
+    `description`: what the rows come from, such as "a Parquet file"; never a row. `rules`: what happens to rows that
+    cannot be read, in sentences that are the same whatever the rows are. `columns`: the needed ones by name, found
+    without looking at a row. `sql_products`: up to how many columns sums of products are faster as one statement than
+    by `add_up`. `in_process`: whether the rows are read in this process, so that moving them costs nothing.
+    """
 
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """What happens to rows that cannot be read, in sentences that are the same whatever the rows are."""
+    description: str
+    rules: tuple[str, ...]
+    columns: Mapping[str, Column]
+    sql_products: int
+    in_process: ClassVar[bool] = False
 
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """The needed columns by name, found without looking at a row."""
-
+    @abstractmethod
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL.
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
         """
 
+    @abstractmethod
     def add_up(self, statement: Sql, of: Of) -> np.ndarray:
         """Run one statement, of the same kind, and return Σ of(batch), flat int64, over batches of its rows.
 
@@ -62,6 +65,6 @@ class Engine(Protocol):
         empty, or 0. Raises as `run`.
         """
 
-    @property
-    def sql_products(self) -> int:
-        """Up to how many columns sums of products are faster as one statement than by `add_up`."""
+    def limited(self, memory_bytes: int) -> "Engine":  # noqa: ARG002
+        """Return the engine such that it takes at most about so much memory; itself where its settings are not ours."""
+        return self

@@ -13,7 +13,7 @@ import numpy as np
 
 from gaugedp._postgres import Address, driver, is_address
 from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
-from gaugedp.tables.engine import Column, Kind, Of, Sql
+from gaugedp.tables.engine import Column, Engine, Kind, Of, Sql
 from gaugedp.tables.postgres_sql import postgres_text, quoted
 from gaugedp.tables.refusals import check_names, or_refuse, unfinished
 
@@ -60,7 +60,7 @@ class ServerTable:
 
 
 @dataclass(frozen=True)
-class PostgresEngine:
+class PostgresEngine(Engine):
     """A table on a server; `connected` gives a connection for one statement."""
 
     columns: Mapping[str, Column]

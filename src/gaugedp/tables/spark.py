@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
-from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql
 from gaugedp.tables.refusals import check_names, or_refuse, taken_words, unfinished, unreadable
 from gaugedp.tables.source_files import SourceFiles
 from gaugedp.tables.spark_plan import check_repeatable, check_words, source_files
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class SparkEngine:
+class SparkEngine(Engine):
     """A Spark frame, read anew by each statement; the session that it belongs to is left as it was."""
 
     columns: Mapping[str, Column]

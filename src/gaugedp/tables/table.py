@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._progress import Progress
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.aggregate import Aggregate, check_values
+from gaugedp.tables.aggregate import Aggregate, Rows, check_values
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
 
@@ -24,7 +25,7 @@ RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, a
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Rows):
     """Rows in a file, a frame or a relation, that have a domain and a privacy unit.
 
     `totals`, `moments`, `vector_sum` and `rows` are the only ways to the rows. Whether they succeed does not depend on
@@ -172,6 +173,20 @@ class Table:
             _check_total(total, self.domain)
         return Aggregation(self.domain, self.unit, self._engine.columns, tuple(totals))
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """See Rows."""
+        return self._engine.rules
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is a folder for the sums of an unfinished look."""
+        return self._buckets.folder is not None
+
+    def reporting(self, on_progress: Progress) -> "Table":
+        """See Rows."""
+        return replace(self, _buckets=replace(self._buckets, on_progress=on_progress))
+
     def __repr__(self) -> str:
         n = len(self.domain.attributes)
         return f"<Table {self.name!r}: {self._engine.description}, {n} attributes, protecting {self.unit}>"
@@ -179,26 +194,7 @@ class Table:
 
 def is_elsewhere(table: Table) -> bool:
     """Return whether the rows are on another engine than DuckDB in this process, so that they had better stay."""
-    from gaugedp.tables.duckdb import DuckDBEngine, RelationEngine
-
-    return not isinstance(table._engine, DuckDBEngine | RelationEngine)
-
-
-def can_resume(table: object) -> bool:
-    """Return whether a look that was killed may be finished: whether there is a folder for its sums."""
-    return isinstance(table, Table) and table._buckets.folder is not None
-
-
-def source_rules(table: object) -> tuple[str, ...]:
-    """Return what happens to rows that cannot be read, in sentences; none for what stands in for a table."""
-    return table._engine.rules if isinstance(table, Table) else ()
-
-
-def reporting(table: Table, on_progress: Callable[[float], object]) -> Table:
-    """Return the table; where it is looked at in parts, `on_progress` is told the share that is done."""
-    if not isinstance(table, Table):  # what stands in for one
-        return table
-    return replace(table, _buckets=replace(table._buckets, on_progress=on_progress))
+    return not table._engine.in_process
 
 
 @dataclass(frozen=True)
