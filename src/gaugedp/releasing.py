@@ -9,11 +9,11 @@ import numpy as np
 from gaugedp._progress import silent
 from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
-from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Reservation, Stored
+from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
 from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan
@@ -83,7 +83,7 @@ def release(
     if isinstance(reservation, Stored):
         return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
     on_stage("look")
-    facts["account"] = _account(ledger, reservation)
+    facts["account"] = ledger.account(reservation) | {"key": reservation.key}
     numbers = prepared(query.evaluate(table.reporting(on_progress), row_key))
     on_stage("store")
     answer = Release(numbers, query.labels, query.estimates, chosen_plan.mechanism.guarantee, facts)
@@ -131,22 +131,6 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
     if source.query.digest() != query.digest() or source.unit != table.unit:
         raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
     return source
-
-
-def _account(ledger: Ledger, reservation: Reservation) -> dict[str, Any]:
-    """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
-    try:
-        numbers = ledger.balance
-    except LedgerRefused as refused:
-        raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
-    charged = {
-        "charged": repr(reservation.guarantee),
-        "entry": reservation.number,
-        "tip": reservation.tip,
-        "durable": ledger.durable,
-    }
-    charged["key"] = reservation.key
-    return {**numbers, **charged}
 
 
 def _request(chosen_plan: Plan, seed: int | None) -> dict[str, Any]:
