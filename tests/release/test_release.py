@@ -22,7 +22,7 @@ from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.linear import Workload
 from gaugedp.releasing import LEVELS, Release
-from gaugedp.tables.duckdb import DuckDBEngine
+from gaugedp.tables.duckdb.engine import DuckDBEngine
 from gaugedp.tables.table import Table
 
 SECRET = "SECRET-7731"

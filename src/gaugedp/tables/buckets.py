@@ -54,9 +54,9 @@ class Buckets:
     @classmethod
     def of(cls, source: object) -> "Buckets":
         """Return one part, or more for a file that is large beside half of the machine's memory."""
-        from gaugedp.tables import spark
+        from gaugedp.tables.spark import engine as spark
 
-        if spark.is_spark(source):
+        if spark.reads(source):
             return cls(find_source_files=partial(spark.source_files_of, source))
         if not isinstance(source, str | Path):
             return cls()

@@ -1,15 +1,16 @@
 """What a table asks of an engine: the types of its columns, and the integers that one statement gives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
 Of: TypeAlias = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # int64 columns of some rows to a sum over them, int64
+T = TypeVar("T")
 SOURCE = "gaugedp_source"  # the name under which a statement reads the rows
 
 
@@ -34,6 +35,18 @@ class Column:
     type_name: str
 
 
+@dataclass(frozen=True)
+class Types:
+    """The types of an engine, by its own names for them: what can be done with a column, and plain words."""
+
+    kinds: Mapping[str, Kind]
+    words: Mapping[str, str]
+
+    def column(self, name: str, family: str, type_name: str) -> Column:
+        """Return the column `name`, whose type is one of a `family`, and `type_name` in full."""
+        return Column(name, self.kinds.get(family, Kind.UNUSABLE), f"{self.words.get(family, 'values')} ({type_name})")
+
+
 class Engine(ABC):
     """A source of rows on an engine.
 
@@ -50,13 +63,24 @@ class Engine(ABC):
     in_process: ClassVar[bool] = False
 
     @abstractmethod
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        """Run a statement; errors are the engine's own."""
+
+    @abstractmethod
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        """Add up over the rows of a statement; errors are the engine's own."""
+
+    @abstractmethod
+    def _finished(self, work: Callable[[], T]) -> T:
+        """Return what `work` gives, or raise UnreadableTable in place of the engine's own errors."""
+
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL.
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
         """
+        return self._finished(lambda: self._run(statement))
 
-    @abstractmethod
     def add_up(self, statement: Sql, of: Of) -> np.ndarray:
         """Run one statement, of the same kind, and return Σ of(batch), flat int64, over batches of its rows.
 
@@ -64,7 +88,26 @@ class Engine(ABC):
         not depend on the batches; it may run on another machine. Without any row there is no batch: the total is then
         empty, or 0. Raises as `run`.
         """
+        return self._finished(lambda: self._added(statement, of))
 
     def limited(self, memory_bytes: int) -> "Engine":  # noqa: ARG002
         """Return the engine such that it takes at most about so much memory; itself where its settings are not ours."""
         return self
+
+
+def added_up(batches: Iterable[Mapping[str, np.ndarray]], of: Of) -> np.ndarray:
+    """Return Σ of(batch), flat int64; empty, or 0, where there is no batch."""
+    total: np.ndarray = np.zeros(0, dtype=np.int64)
+    for batch in batches:
+        part = of(batch).ravel()
+        total = total + part if len(total) else part
+    return np.asarray(total)
+
+
+def bottom_up(node: Sql, replaced: Callable[[Sql], Sql]) -> Sql:
+    """Return the expression with every node replaced, children first: no replacement is looked at again."""
+    for child in list(node.iter_expressions()):
+        replacement = bottom_up(child, replaced)
+        if replacement is not child:
+            child.replace(replacement)
+    return replaced(node)
