@@ -78,7 +78,7 @@ def fit(
 ) -> None:
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
     domain, unit = load(domain_path)
-    guarantee = numbers(epsilon=epsilon, delta=delta, score=score, radius=radius)
+    guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
     total = budget(budget_text)
     stage.key = checked_key(key)
     read = {"table": table, "domain file": domain_path, "ledger": ledger_path}

@@ -65,10 +65,6 @@ def release(
     table: str,
     domain_path: str,
     text: str,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-    mu: str | None,
     ledger_path: str,
     budget_text: str | None,
     key: str | None,
@@ -81,6 +77,7 @@ def release(
     report: str | None,
     save: str | None,
     as_json: bool,
+    **asked: str | None,
 ) -> None:
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
 
@@ -88,7 +85,7 @@ def release(
     """
     domain, unit = load(domain_path)
     question = query(domain, text)
-    e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    guarantee = numbers(**asked)
     options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
     steps = check([name for name, is_on in options.items() if is_on], question)
     total = budget(budget_text)
@@ -101,7 +98,7 @@ def release(
         check_installed()
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
-    planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
+    planned = plan(question, unit, **guarantee)  # refuses before a ledger is made
     check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
     account = open_ledger(ledger_path, total, source.name, unit)

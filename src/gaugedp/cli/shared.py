@@ -63,9 +63,9 @@ def processing_options(command: Command) -> Command:
     return command
 
 
-def numbers(**texts: str | None) -> tuple[float | None, ...]:
-    """Return the numbers that were written, in order, refusing words."""
-    return tuple(None if text is None else number(name, text) for name, text in texts.items())
+def numbers(**texts: str | None) -> dict[str, float | None]:
+    """Return the numbers that were written, by name, refusing words."""
+    return {name: None if text is None else number(name, text) for name, text in texts.items()}
 
 
 def number(name: str, text: str) -> float:

@@ -38,9 +38,14 @@ class Query(ABC):
     text: str
 
     @property
-    @abstractmethod
     def n_released(self) -> int:
         """The number of integers that are released."""
+        return sum(estimate.n_released for estimate in self.estimates)
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers."""
+        return sum(estimate.n_answers for estimate in self.estimates)
 
     @property
     @abstractmethod

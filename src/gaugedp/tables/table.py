@@ -71,7 +71,7 @@ class Table(Rows):
         for fact_name, fact in facts.items():
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
-            _check_person(engine.columns[unit.column])
+            _refuse_unless(engine.columns[unit.column], set(Kind) - {Kind.UNUSABLE}, "used to tell people apart")
         buckets = Buckets.of(source)
         return cls(domain.name if name is None else name, domain, unit, buckets.limited(engine), buckets)
 
@@ -253,10 +253,6 @@ def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
     else:
         _refuse_unless(column, accepted, "read as numbers")
-
-
-def _check_person(column: Column) -> None:
-    _refuse_unless(column, set(Kind) - {Kind.UNUSABLE}, "used to tell people apart")
 
 
 def _refuse_unless(column: Column, accepted: set[Kind], use: str) -> None:
