@@ -33,7 +33,8 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.planning import Plan, plan
 from gaugedp.processing import check, remark
-from gaugedp.queries import Quantiles, Workload, query
+from gaugedp.queries import query
+from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import split_answers
 from gaugedp.releasing import release as make_release
 from gaugedp.tables.table import Table
@@ -125,7 +126,7 @@ def _released(planned: Plan, source: Table, account: Ledger, steps: Sequence[str
     return answer, stored
 
 
-def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None = None) -> None:
+def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
     rows = list(_rows(answer))
     about = f"({_guarantee(answer)}, {answer.exactness})"
@@ -182,7 +183,7 @@ def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | N
 
 
 def _write(
-    answer: Release, question: Workload | Quantiles, files: dict[str, str | None], as_json: bool, stored: Ledger | None
+    answer: Release, question: Query, files: dict[str, str | None], as_json: bool, stored: Ledger | None
 ) -> None:
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
