@@ -15,7 +15,7 @@ import json, os, signal, sys, traceback
 import codecs, csv, gzip, sqlite3, tomllib
 import cryptography.hazmat.primitives.ciphers, duckdb, rich.console, rich.table, scipy.sparse, scipy.special
 import gaugedp as gd
-import gaugedp.cli.main, gaugedp.ledger.sqlite, gaugedp.tables.duckdb, gaugedp.tables.statement
+import gaugedp.cli.main, gaugedp.ledger.sqlite, gaugedp.tables.duckdb.engine, gaugedp.tables.statement
 from sqlglot import exp
 
 exp.select("a").from_("t").sql(dialect="duckdb")

@@ -28,7 +28,7 @@ class Comparison:
                 (plan.epsilon, candidate.error)
                 for plan in self.plans
                 for candidate in plan.candidates
-                if _name(candidate) == name
+                if str(candidate.mechanism.name) == name
             ]
             for name in names
         }
@@ -88,7 +88,3 @@ def compare(
 
 def _shown(value: Any) -> str:
     return "" if value is None else readable(value) if isinstance(value, float | int) else str(value)
-
-
-def _name(candidate: Any) -> str:
-    return str(candidate.mechanism.name)

@@ -9,25 +9,25 @@ import numpy as np
 from gaugedp._progress import silent
 from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
 from gaugedp.entropy import Entropy, system_rng
-from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Reservation, Stored
+from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
 from gaugedp.mechanisms.ratio_intervals import quotients
 from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan
 from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import quotient_terms
-from gaugedp.tables.table import Table, can_resume, reporting, source_rules
+from gaugedp.tables.aggregate import Rows
 
 __all__ = ["LEVELS", "Release", "release"]
 
 
 def release(
     query: Query,
-    table: Table,
+    table: Rows,
     *,
     ledger: Ledger,
     epsilon: float | None = None,
@@ -78,13 +78,13 @@ def release(
         unit=table.unit,
         request=_request(chosen_plan, seed),
         key=key,
-        resume=can_resume(table),
+        resume=table.can_resume,
     )
     if isinstance(reservation, Stored):
         return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
     on_stage("look")
-    facts["account"] = _account(ledger, reservation)
-    numbers = prepared(query.evaluate(reporting(table, on_progress), row_key))
+    facts["account"] = ledger.account(reservation) | {"key": reservation.key}
+    numbers = prepared(query.evaluate(table.reporting(on_progress), row_key))
     on_stage("store")
     answer = Release(numbers, query.labels, query.estimates, chosen_plan.mechanism.guarantee, facts)
     ledger.settle(reservation, answer.to_json().encode())
@@ -95,7 +95,7 @@ def _check_kinds(query: object, table: object, ledger: object) -> None:
     """Refuse what is no question, table or ledger, such as its name."""
     for name, value, fits_in, how in (
         ("query", query, isinstance(query, Query), "gd.query(domain, text)"),
-        ("table", table, hasattr(table, "domain"), "gd.Table.scan(file, domain=domain)"),
+        ("table", table, isinstance(table, Rows), "gd.Table.scan(file, domain=domain)"),
         ("ledger", ledger, isinstance(ledger, Ledger), "gd.Ledger.open(file, budget=...)"),
     ):
         if not fits_in:
@@ -114,7 +114,7 @@ def _noise(chosen_plan: Plan, noise: Prepared | None, stream: Entropy, progress:
     return noise
 
 
-def _planned(query: Query, table: Table, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
+def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
         raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
     if source is None:
@@ -131,22 +131,6 @@ def _planned(query: Query, table: Table, source: Plan | Mechanism | None, number
     if source.query.digest() != query.digest() or source.unit != table.unit:
         raise InvalidRequest("The plan is for another question or unit.", "Make a plan for this one.")
     return source
-
-
-def _account(ledger: Ledger, reservation: Reservation) -> dict[str, Any]:
-    """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
-    try:
-        numbers = ledger.balance
-    except LedgerRefused as refused:
-        raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
-    charged = {
-        "charged": repr(reservation.guarantee),
-        "entry": reservation.number,
-        "tip": reservation.tip,
-        "durable": ledger.durable,
-    }
-    charged["key"] = reservation.key
-    return {**numbers, **charged}
 
 
 def _request(chosen_plan: Plan, seed: int | None) -> dict[str, Any]:
@@ -178,7 +162,7 @@ def _check_facts(mechanism: Mechanism) -> None:
             )
 
 
-def _facts(chosen_plan: Plan, table: Table, seed: int | None) -> dict[str, Any]:
+def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
     return {
         "format": FORMAT,
@@ -189,7 +173,7 @@ def _facts(chosen_plan: Plan, table: Table, seed: int | None) -> dict[str, Any]:
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *source_rules(table), *chosen_plan.query.rules],
+        "rules": [*table.unit.rules, *table.rules, *chosen_plan.query.rules],
         "asked": chosen_plan.asked.to_dict(),
         "mechanism": {
             "name": chosen_plan.mechanism.name,

@@ -6,7 +6,7 @@ import pytest
 
 from gaugedp.errors import UnreadableTable
 from gaugedp.guarantees import PureDP
-from gaugedp.tables.duckdb import DuckDBEngine
+from gaugedp.tables.duckdb.engine import DuckDBEngine
 from tests.cli.kit import DOMAIN, Desk, check_sentence
 
 BY_PERSON = DOMAIN.replace("[attributes]", '[unit]\ncolumn = "PID"\nmax_rows = 2\n[attributes]')

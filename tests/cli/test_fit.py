@@ -335,7 +335,7 @@ def test_a_model_that_cannot_be_written_is_kept(desk: Desk, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("gaugedp.cli.fit.write_beside", full)
+        patched.setattr("gaugedp.cli.output.write_beside", full)
         done = fit(desk, out="model.json", key="my-key")
     assert (done.code, done.out) == (1, "")
     assert "--key my-key" in done.err

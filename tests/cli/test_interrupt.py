@@ -40,7 +40,7 @@ elif at == "settled":
     Ledger.settle = lambda *words: (settle(*words), interrupt())
 elif at == "engine":
     import threading
-    from gaugedp.tables.duckdb import DuckDBEngine
+    from gaugedp.tables.duckdb.engine import DuckDBEngine
 
     work = DuckDBEngine._run
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.bodies import Body, LpBall, Polytope
+from gaugedp.bodies import Body, Ellipsoid, LpBall, Polytope, SchattenBall
 from gaugedp.guarantees import ExponentialLoss, Guarantee
-from gaugedp.mechanisms import Mechanism
+from gaugedp.mechanisms import AdditiveNoise, Calibrated, Mechanism, Selection
 from gaugedp.mechanisms.choose import registered
+from tests.mechanisms import matrix_zoo
+from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
 
 DOMAIN = gd.Domain.of(
     a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5)
@@ -63,12 +65,20 @@ GUARANTEES = [
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism on a body, made anew by `make(body)`."""
+    """Noise on a body, made anew by `make(body)`.
+
+    `n_draws` draws are worth `n_independent`: fewer for a walk. `own` is the relative error of what the mechanism says
+    of its own error and widths, where it takes them from draws: 0 where its law gives them.
+    """
 
     name: str
     body: Body
     weights: np.ndarray | None
     make: Callable
+    exactness: str = "exact"
+    own: float = 0.0
+    n_draws: int = N_DRAWS
+    n_independent: int = N_DRAWS
 
     def __str__(self) -> str:
         return self.name
@@ -82,8 +92,13 @@ class Case:
 
     @property
     def noise(self) -> np.ndarray:
-        """20,000 draws, shape (20000, d)."""
+        """Draws with a fixed key, shape (n_draws, d)."""
         return drawn(self)
+
+    @property
+    def root(self) -> float:
+        """The root of the number of independent draws."""
+        return self.n_independent**0.5
 
 
 @cache
@@ -94,7 +109,7 @@ def calibrated(case: Case):
 @cache
 def drawn(case: Case) -> np.ndarray:
     key = sum(ord(letter) * 257**place for place, letter in enumerate(case.name[:20]))
-    return case.mechanism.sample_noise(N_DRAWS, gd.research_rng(key))
+    return case.mechanism.sample_noise(case.n_draws, gd.research_rng(key))
 
 
 def _independent() -> list[Case]:
@@ -117,13 +132,83 @@ def _on_cells() -> list[Case]:
             body,
             None,
             lambda body, epsilon=epsilon: gd.Identity.calibrate(body, gd.PureDP(epsilon)),
+            own=0.015,
         )
         for epsilon in (1.0, 0.07)
         for name, (body, _) in COUNTING.items()
     ]
 
 
-INDEPENDENT, ON_CELLS = _independent(), _on_cells()
+STRATEGIES = [
+    ("prefix", gd.ApproxDP(1.0, 1e-6)),
+    ("prefix, replaced", gd.ZCDP(0.1)),
+    ("ranges", gd.GaussianDP(0.4)),
+    ("mixed", gd.ApproxDP(1.0, 1e-6)),
+    ("stack", gd.GaussianDP(3.0)),
+    ("random", gd.ZCDP(0.5)),
+    ("prefix, person", gd.PureDP(0.5)),
+    ("ranges, replaced", gd.PureDP(1.0)),
+    ("mixed", gd.PureDP(1.0)),
+    ("matrix", gd.PureDP(0.3)),
+    ("random", gd.PureDP(1.0)),
+]
+SHAPED = {
+    "ball": LpBall(3, 2, 0.3),
+    "octahedron": LpBall(3, 1, 2.0),
+    "cube": LpBall(2, np.inf, 1e-7),
+    "between": LpBall(3, 1.5, 1e6),
+    "ellipsoid": Ellipsoid(np.diag([1.0, 5.0])),
+    "spectral": SchattenBall((2, 3), np.inf, 1.0),
+    "few facets": Polytope.symmetric_hull(signs_matrix(3, 9)),
+    "independent": Polytope.symmetric_hull(np.array([[2.0, 1], [0, 0.5]])),
+    "flat": Polytope.symmetric_hull(two_way_marginals(2, 2)),
+    "question": question("a; b; a*b")[0],
+    "replaced": question("b; c", REPLACED)[0],
+    "sums": question("sum(v) by b")[0],
+    "walk": Polytope.symmetric_hull(signs_matrix(10, 100)),
+}
+
+
+def _of_strategies() -> list[Case]:
+    return [
+        Case(
+            f"Matrix {guarantee} {name}",
+            matrix_zoo.BODIES[name],
+            np.linspace(1, 3, matrix_zoo.BODIES[name].ambient_dim),
+            lambda body, guarantee=guarantee: gd.Matrix.calibrate(body, guarantee),
+            "idealized",
+            own=0.01,
+        )
+        for name, guarantee in STRATEGIES
+    ]
+
+
+def _shaped() -> list[Case]:
+    makers = [(f"KNorm {name}", body, gd.KNorm.calibrate) for name, body in SHAPED.items()]
+    makers += [
+        ("Cube real", REAL, gd.Cube.calibrate),
+        ("EllipsoidNoise thin", THIN, gd.EllipsoidNoise.calibrate),
+        ("NIM thin", THIN, gd.NIM.calibrate),
+    ]
+    walks = {"KNorm walk"}
+    return [
+        Case(
+            name,
+            body,
+            None,
+            lambda body, make=make: make(body, gd.PureDP(1.0)),
+            "mixing" if name in walks else "idealized",
+            own=0.03,
+            n_draws=4000,
+            n_independent=250 if name in walks else 4000,
+        )
+        for name, body, make in makers
+    ]
+
+
+REAL = Polytope.symmetric_hull(np.random.default_rng(3).normal(size=(3, 5)))
+THIN = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
+INDEPENDENT, ON_CELLS, OF_A_BODY = _independent(), _on_cells(), _shaped()
 
 
 # -- mechanisms that have no line here: wherever a plan would weigh them ----------------------------------------------
@@ -155,7 +240,7 @@ def _offered() -> list[Case]:
 
 
 PURE = (gd.PureDP(1.0), gd.PureDP(0.07))
-CASES = [*INDEPENDENT, *ON_CELLS, *_offered()]
+CASES = [*INDEPENDENT, *ON_CELLS, *_offered(), *_of_strategies(), *OF_A_BODY]
 
 
 # -- every mechanism, by the guarantees that it is made for ----------------------------------------------------------
@@ -165,7 +250,8 @@ CASES = [*INDEPENDENT, *ON_CELLS, *_offered()]
 class Recipe:
     """`make(guarantee)` is a mechanism; `guarantees` are two of each kind that it takes, the first two of one kind.
 
-    `form` is the family of its law that the audit tests, empty where it tests none.
+    `form` is the family of its law that the audit tests, empty where it tests none. `kind` is the interface that it
+    has, and `unit` what it counts its errors in, empty where it does not say.
     """
 
     name: str
@@ -173,6 +259,8 @@ class Recipe:
     guarantees: tuple[Guarantee, ...]
     exactness: str
     form: str
+    kind: type[Calibrated] = AdditiveNoise
+    unit: str = "answer"
 
     def __str__(self) -> str:
         return self.name
@@ -190,8 +278,6 @@ APPROX = (gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(0.3, 1e-9))
 NORMAL = (*APPROX, gd.GaussianDP(0.5), gd.GaussianDP(2.5), gd.ZCDP(0.3), gd.ZCDP(0.05))
 RANGES = (*PURE, ExponentialLoss(2.0), ExponentialLoss(0.1))
 SCORES = LpBall(5, np.inf, 1.0)
-REAL = Polytope.symmetric_hull(np.random.default_rng(3).normal(size=(3, 5)))
-THIN = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
 WIDE = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (10, 30)) * 2.0 - 1)  # facets by a walk
 COUNTS, WEIGHTS = COUNTING["histogram"][0], np.array([1.0, 1.0, 4.0])
 VALUES = gd.marginals(gd.Domain.of(v=gd.integers(1, 6)), "v").sensitivity(ROW)
@@ -212,6 +298,10 @@ def _density(walks: bool) -> Callable[[Guarantee], gd.ExponentialDensity]:
     return lambda guarantee: gd.ExponentialDensity.calibrate(NEARNESS, LpBall(1, 2, 3.0), guarantee, walks)
 
 
+CHOICE: dict[str, Any] = {"kind": Selection, "unit": "score"}
+RANKS: dict[str, Any] = {"kind": Mechanism, "unit": "rows"}
+POINT: dict[str, Any] = {"kind": Calibrated, "unit": "score"}
+RESPONSE: dict[str, Any] = {"kind": Calibrated, "unit": ""}
 RECIPES = [
     Recipe("Laplace", _on(gd.Laplace, LpBall(3, 1, 0.3), WEIGHTS), PURE, "exact", "independent"),
     Recipe("Gaussian", _on(gd.Gaussian, LpBall(3, 2, 5.0), WEIGHTS), NORMAL, "exact", "independent"),
@@ -223,18 +313,20 @@ RECIPES = [
     Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),
-    Recipe("Exponential", _on(gd.Exponential, SCORES), (*RANGES, gd.ZCDP(0.3), *APPROX), "exact", "choice"),
-    Recipe("PermuteAndFlip", _on(gd.PermuteAndFlip, SCORES), PURE, "exact", "choice"),
-    Recipe("NoisyMax", _on(gd.NoisyMax, SCORES, False, True), PURE, "exact", "choice"),
-    Recipe("NoisyMax, value", _on(gd.NoisyMax, SCORES, True), PURE, "exact", "choice"),
-    Recipe("NoisyMax, printed", _printed_max, PURE, "exact", "choice"),
-    Recipe("Peeling", _on(gd.Peeling, SCORES, 2), (*PURE, gd.ZCDP(0.3), APPROX[0]), "exact", "picks"),
-    Recipe("Peeling, printed", _on(gd.Peeling, SCORES, 2, "laplace"), APPROX, "exact", ""),
-    Recipe("RankExponential", _on(gd.RankExponential, VALUES, MEDIAN), (*PURE, gd.ZCDP(0.3)), "exact", "value"),
-    Recipe("RankExponential, two", _on(gd.RankExponential, VALUES, QUARTILES), PURE, "exact", ""),
-    Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice"),
-    Recipe("ExponentialDensity", _density(False), (*RANGES, *APPROX), "idealized", "point"),
-    Recipe("ExponentialDensity, walk", _density(True), (*APPROX, *PURE), "mixing", "point"),
+    Recipe("Exponential", _on(gd.Exponential, SCORES), (*RANGES, gd.ZCDP(0.3), *APPROX), "exact", "choice", **CHOICE),
+    Recipe("PermuteAndFlip", _on(gd.PermuteAndFlip, SCORES), PURE, "exact", "choice", **CHOICE),
+    Recipe("NoisyMax", _on(gd.NoisyMax, SCORES, False, True), PURE, "exact", "choice", **CHOICE),
+    Recipe("NoisyMax, value", _on(gd.NoisyMax, SCORES, True), PURE, "exact", "choice", **CHOICE),
+    Recipe("NoisyMax, printed", _printed_max, PURE, "exact", "choice", **CHOICE),
+    Recipe("Peeling", _on(gd.Peeling, SCORES, 2), (*PURE, gd.ZCDP(0.3), APPROX[0]), "exact", "picks", **CHOICE),
+    Recipe("Peeling, printed", _on(gd.Peeling, SCORES, 2, "laplace"), APPROX, "exact", "", **CHOICE),
+    Recipe(
+        "RankExponential", _on(gd.RankExponential, VALUES, MEDIAN), (*PURE, gd.ZCDP(0.3)), "exact", "value", **RANKS
+    ),
+    Recipe("RankExponential, two", _on(gd.RankExponential, VALUES, QUARTILES), PURE, "exact", "", **RANKS),
+    Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice", **RESPONSE),
+    Recipe("ExponentialDensity", _density(False), (*RANGES, *APPROX), "idealized", "point", **POINT),
+    Recipe("ExponentialDensity, walk", _density(True), (*APPROX, *PURE), "mixing", "point", **POINT),
 ]
 
 _NAMED = {type(recipe.made(recipe.guarantees[0])) for recipe in RECIPES}

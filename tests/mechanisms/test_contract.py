@@ -12,47 +12,49 @@ import pytest
 import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
-from tests.mechanisms.registry import CASES, COUNTING, DOMAIN, INDEPENDENT, N_DRAWS, ON_CELLS, ROW, Case
+from tests.mechanisms.registry import CASES, COUNTING, DOMAIN, INDEPENDENT, OF_A_BODY, ROW, Case
 
 LEVELS = (0.5, 0.95, 0.99)
-ROOT = N_DRAWS**0.5
 
 
-@pytest.fixture(params=CASES, ids=str)
+@pytest.fixture(
+    params=[pytest.param(case, marks=[pytest.mark.statistical] * (case in OF_A_BODY)) for case in CASES], ids=str
+)
 def case(request) -> Case:
     return request.param
 
 
 def test_shapes_and_names(case: Case) -> None:
     d = case.body.ambient_dim
-    assert case.noise.shape == (N_DRAWS, d)
+    assert case.noise.shape == (case.n_draws, d)
     assert case.mechanism.variances.shape == case.mechanism.half_widths(0.9).shape == (d,)
     assert case.mechanism.draw(3, gd.research_rng(0)).shape == (3, d)
-    assert case.mechanism.exactness == "exact"
+    assert case.mechanism.exactness == case.exactness
     assert case.mechanism.name in repr(case.mechanism)
 
 
 def test_the_noise_is_centred(case: Case) -> None:
-    assert (np.abs(case.noise.mean(axis=0)) <= 4.5 * np.sqrt(case.mechanism.variances) / ROOT).all()
+    assert (np.abs(case.noise.mean(axis=0)) <= 4.5 * np.sqrt(case.mechanism.variances) / case.root).all()
 
 
 def test_the_variances_are_those_of_the_noise(case: Case) -> None:
-    squares = case.noise**2
-    assert (np.abs(squares.mean(axis=0) - case.mechanism.variances) <= 4.5 * squares.std(axis=0) / ROOT).all()
+    """Those of noise with the shape of a body are estimates."""
+    squares, variances = case.noise**2, case.mechanism.variances
+    own = case.own if case in OF_A_BODY else 1e-3 * (case.own > 0)
+    assert (np.abs(squares.mean(axis=0) - variances) <= 4.5 * squares.std(axis=0) / case.root + own * variances).all()
 
 
 @pytest.mark.parametrize("case", INDEPENDENT, ids=str)
 def test_the_coordinates_are_uncorrelated(case: Case) -> None:
     correlations = np.corrcoef(case.noise, rowvar=False).reshape(case.body.ambient_dim, -1)
     correlations = correlations - np.diag(np.diag(correlations))
-    assert np.abs(correlations).max() <= 5 / ROOT
+    assert np.abs(correlations).max() <= 5 / case.root
 
 
 def test_the_error_is_the_mean_norm_of_the_noise(case: Case) -> None:
     for norm, scale in product((1, 2), (None, case.weights) if case.weights is not None else (None,)):
         lengths = np.linalg.norm(case.noise if scale is None else case.noise / scale, norm, axis=1)
-        own = 0.015 if case in ON_CELLS else 1e-3  # of the error itself, which Identity estimates from draws
-        slack = 4 * lengths.std() / ROOT + own * lengths.mean()
+        slack = 4 * lengths.std() / case.root + max(case.own, 1e-3) * lengths.mean()
         assert case.mechanism.error(norm, scale) == pytest.approx(lengths.mean(), abs=slack)
 
 
@@ -63,8 +65,8 @@ def test_other_norms_are_refused(norm: float) -> None:
             case.mechanism.error(norm)
 
 
-def error_of(share: float) -> float:
-    return 4.5 * (share * (1 - share)) ** 0.5 / ROOT
+def error_of(case: Case, share: float) -> float:
+    return 4.5 * (share * (1 - share)) ** 0.5 / case.root
 
 
 def held(case: Case, width: np.ndarray) -> np.ndarray:
@@ -73,25 +75,23 @@ def held(case: Case, width: np.ndarray) -> np.ndarray:
 
 def fewer(case: Case, width: np.ndarray) -> np.ndarray:
     """The width without its last lattice points, which must be needed."""
-    points = 2 if case in ON_CELLS else 1  # those of Identity are rounded up
+    points = 2 if case.own else 1  # those from draws are rounded up
     return width - points * float(case.mechanism.lattice_step)
 
 
 def test_the_half_widths_hold_and_are_not_much_wider(case: Case) -> None:
-    more = 0.01 if case in ON_CELLS else 0.0  # raised by three standard errors of its draws
     for level in LEVELS:
         width = case.mechanism.half_widths(level)
-        assert (held(case, width).mean(axis=0) >= level - error_of(level)).all()
-        assert (held(case, fewer(case, width)).mean(axis=0) <= level + more + error_of(level)).all()
+        assert (held(case, width).mean(axis=0) >= level - error_of(case, level)).all()
+        assert (held(case, fewer(case, width)).mean(axis=0) <= level + case.own + error_of(case, level)).all()
 
 
 def test_the_simultaneous_widths_hold_all_at_once(case: Case) -> None:
-    more = 0.01 if case in ON_CELLS else 0.0
     for level in LEVELS:
         width = case.mechanism.half_widths(level, simultaneous=True)
         assert (width >= fewer(case, case.mechanism.half_widths(level))).all()
-        assert held(case, width).all(axis=1).mean() >= level - error_of(level)
-        assert held(case, fewer(case, width)).all(axis=1).mean() <= level + more + error_of(level)
+        assert held(case, width).all(axis=1).mean() >= level - error_of(case, level)
+        assert held(case, fewer(case, width)).all(axis=1).mean() <= level + case.own + error_of(case, level)
 
 
 def test_noise_lies_on_the_lattice(case: Case) -> None:
@@ -106,8 +106,8 @@ def test_the_lattice_is_a_power_of_two_and_one_for_counts(case: Case) -> None:
     if isinstance(case.body, Polytope) and case.body.generators.whole_numbers:
         assert step == 1
     else:
-        p = 2 if isinstance(case.mechanism, gd.Gaussian) else 1
-        assert float(step) * 4096 * case.body.ambient_dim ** (1 / p) <= case.body.radius(p, case.weights)
+        p, weights = (2, case.weights) if isinstance(case.mechanism, gd.Gaussian) else (1, case.weights)
+        assert float(step) * 4096 * case.body.ambient_dim ** (1 / p) <= case.body.radius(p, weights)
 
 
 @pytest.mark.parametrize("case", INDEPENDENT, ids=str)
@@ -139,7 +139,7 @@ def test_prepared_noise_is_used_once(case: Case) -> None:
         prepared(np.zeros(case.body.ambient_dim + 1, dtype=int))
     assert "unused" in repr(prepared)
     noisy = prepared(answer)
-    assert np.array_equal(noisy - answer, case.mechanism.draw(1, gd.research_rng(5))[0])
+    assert np.array_equal(noisy - answer, case.mechanism.releasable(1, gd.research_rng(5))[0])
     with pytest.raises(InvalidRequest, match="This noise has been used"):
         prepared(answer)
     assert "used" in repr(prepared)

@@ -12,6 +12,7 @@ from gaugedp.audit.noise import expected
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
+from gaugedp.mechanisms import Mechanism
 from gaugedp.mechanisms.independent import IndependentNoise
 from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from tests.mechanisms.registry import COUNTS, RECIPES, Recipe
@@ -35,6 +36,14 @@ def implies(kept: Guarantee, asked: Guarantee, walks: bool) -> bool:
 def test_every_mechanism_has_a_recipe() -> None:
     made = {type(recipe.made(recipe.guarantees[0])).__name__ for recipe in RECIPES}
     assert made == set(mechanisms.__all__) - INTERFACES
+
+
+def test_it_has_the_kind_and_the_unit_of_its_recipe(recipe: Recipe) -> None:
+    made = recipe.made(recipe.guarantees[0])
+    assert isinstance(made, recipe.kind)
+    assert isinstance(made, Mechanism) == (recipe.unit in {"answer", "rows"})
+    assert not isinstance(made, Mechanism) or made.in_rows == (recipe.unit == "rows")
+    assert recipe.unit != "score" or callable(made.error_bound)
 
 
 def test_it_keeps_the_guarantee_on_the_same_body(recipe: Recipe) -> None:

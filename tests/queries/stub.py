@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.aggregate import Aggregate
+from gaugedp.tables.aggregate import Aggregate, Rows
 
 Row = Mapping[str, "int | Fraction | None"]
 
 
 @dataclass(frozen=True)
-class StubTable:
+class StubTable(Rows):
     """Rows name → cell number for attributes (None: outside), → value for bounded columns (None: missing)."""
 
     domain: Domain

@@ -21,6 +21,7 @@ from gaugedp.processing.non_negative import solvable, without_negatives
 from gaugedp.queries.estimates import split
 from gaugedp.queries.linear import Workload
 from gaugedp.releasing import Release
+from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
 
 DOMAIN = gd.Domain.of(A=["1", "2"], B=gd.integers(1, 3), C=gd.integers(1, 4), PAY=gd.bounded(0, 100, step=1))
@@ -37,7 +38,7 @@ TEXTS = [
 ]
 
 
-class Stand:
+class Stand(Rows):
     """What a release needs of a table: the totals of equal joint cells, no engine."""
 
     name = "people"

@@ -22,8 +22,8 @@ from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.linear import Workload
 from gaugedp.releasing import LEVELS, Release
-from gaugedp.tables.duckdb import DuckDBEngine
-from gaugedp.tables.table import Table, source_rules
+from gaugedp.tables.duckdb.engine import DuckDBEngine
+from gaugedp.tables.table import Table
 
 SECRET = "SECRET-7731"
 DOMAIN = gd.Domain.of(SEX=["1", "2"], AGE=gd.bins(0, 100, width=10), PAY=gd.bounded(0, 1000))
@@ -483,6 +483,6 @@ def test_a_plan_put_together_by_hand_does_not_underpay(table: Table) -> None:
 def test_the_rules_are_those_of_the_unit_the_source_and_the_question(path: Path) -> None:
     table = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("NOTE"))
     rules = released(table).facts["rules"]
-    assert rules == [*table.unit.rules, *source_rules(table), *QUERY.rules]
+    assert rules == [*table.unit.rules, *table.rules, *QUERY.rules]
     assert any("Rows whose NOTE is missing are left out" in rule for rule in rules)
     assert any("Malformed lines are left out" in rule for rule in rules)

@@ -18,6 +18,7 @@ import gaugedp as gd
 from gaugedp.errors import MissingExtra
 from gaugedp.report import check_installed, render
 from gaugedp.report.account import _percents as percents
+from gaugedp.tables.aggregate import Rows
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
@@ -35,7 +36,7 @@ ODD = [
 VOID = ("meta",)
 
 
-class Stand:
+class Stand(Rows):
     """What a release needs of a table: made-up totals, no engine."""
 
     name = "people"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.tables.aggregate import Rows
 from tests.queries.stub import StubTable
 from tests.statistics import kit
 
@@ -63,7 +64,7 @@ def test_a_release_is_the_exact_answer_and_prepared_noise() -> None:
 # -- end to end: many cells, one release -------------------------------------------------------------
 
 
-class Level:
+class Level(Rows):
     """A table with as many rows in every cell: the cells of one release are independent runs of the audit."""
 
     domain = gd.Domain.of(a=gd.integers(1, N_RUNS))

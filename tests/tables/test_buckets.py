@@ -16,7 +16,7 @@ from gaugedp.attributes import bounded, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
 from gaugedp.tables import buckets, checkpoint
-from gaugedp.tables.table import Aggregate, Table, reporting
+from gaugedp.tables.table import Aggregate, Table
 from tests.forking import nursery
 from tests.tables.sources import KINDS, make
 
@@ -88,7 +88,7 @@ def test_more_buckets_than_people_and_one_person_alone(tmp_path):
 def test_without_people_there_is_one_look(tmp_path):
     source = make("parquet", people(4), TYPES, tmp_path)
     seen = []
-    table = reporting(scan(source, PrivacyUnit()).in_buckets(9), seen.append)
+    table = scan(source, PrivacyUnit()).in_buckets(9).reporting(seen.append)
     assert numbers(table) == numbers(scan(source, PrivacyUnit()))
     assert not seen
 
@@ -107,7 +107,7 @@ def test_people_are_spread_evenly(tmp_path):
 
 def test_progress_is_reported(tmp_path):
     seen = []
-    numbers(reporting(scan(make("parquet", people(5), TYPES, tmp_path)).in_buckets(4), seen.append))
+    numbers(scan(make("parquet", people(5), TYPES, tmp_path)).in_buckets(4).reporting(seen.append))
     assert seen == [0.25, 0.5, 0.75, 1.0]
 
 
@@ -161,7 +161,7 @@ def stopped_after(n_buckets, table, key=b"key"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reporting(table, stop).totals(TOTALS, key)
+        table.reporting(stop).totals(TOTALS, key)
 
 
 def looks(table, key=b"key"):
@@ -267,7 +267,7 @@ def test_sums_are_not_taken_for_those_of_another_question_with_the_same_statemen
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reporting(table, stop).totals(asked, b"key")
+        table.reporting(stop).totals(asked, b"key")
     assert kept_files(tmp_path / "sums")
     found, wanted = table.totals(other, b"key"), scan(source).totals(other, b"key")
     assert [answer.tolist() for answer in found] == [answer.tolist() for answer in wanted]
@@ -277,7 +277,7 @@ def test_a_file_that_changes_meanwhile_is_refused_and_nothing_stays(tmp_path):
     source = make("parquet", people(11), TYPES, tmp_path)
     table = scan(source).in_buckets(4, folder=tmp_path / "sums")
     with pytest.raises(UnreadableTable, match="stays spent"):
-        reporting(table, lambda _: changed_file(source)).totals(TOTALS, b"k")
+        table.reporting(lambda _: changed_file(source)).totals(TOTALS, b"k")
     assert not kept_files(tmp_path / "sums")
 
 

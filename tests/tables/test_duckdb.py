@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.table import Aggregate, Table, source_rules
+from gaugedp.tables.table import Aggregate, Table
 
 SECRET = "s3cr3t-4711"
 DOMAIN = Domain.of(sex=["1", "2"], age=bins(0, 100, 10))
@@ -66,9 +66,9 @@ def test_a_broken_line_is_left_out_whatever_is_asked(line, tmp_path):
 
 
 def test_only_tables_of_text_files_say_that_broken_lines_are_left_out(tmp_path):
-    (rule,) = source_rules(Table.scan(written(tmp_path, "sex\n1\n"), domain=SEX))
+    (rule,) = Table.scan(written(tmp_path, "sex\n1\n"), domain=SEX).rules
     assert rule.startswith("Malformed lines are left out of every question")
-    assert source_rules(Table.scan(pd.DataFrame({"sex": ["1"]}), domain=SEX)) == ()
+    assert Table.scan(pd.DataFrame({"sex": ["1"]}), domain=SEX).rules == ()
 
 
 @pytest.mark.parametrize("name", ["a*b?.csv", "[x].csv", "it's.csv", "größe {1}.csv", "year=2020.csv"])

@@ -313,7 +313,7 @@ def test_a_failure_charges_and_shows_nothing_where_it_comes_before_paying(postgr
 
 def test_a_table_that_is_locked_for_ever_is_refused_at_the_scan(postgres: Server, monkeypatch) -> None:
     url = made(postgres, "CREATE TABLE {} AS SELECT '1' AS sex")
-    monkeypatch.setattr("gaugedp.tables.postgres.PATIENCE", 0.2)
+    monkeypatch.setattr("gaugedp.tables.postgres.engine.PATIENCE", 0.2)
     with psycopg.connect(postgres.url()) as other:
         other.execute(f"LOCK TABLE {url.rpartition('=')[2]} IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(UnreadableTable, match="Nothing was read"):
@@ -322,7 +322,7 @@ def test_a_table_that_is_locked_for_ever_is_refused_at_the_scan(postgres: Server
 
 
 def test_an_old_server_is_refused_at_the_scan(postgres: Server, monkeypatch) -> None:
-    monkeypatch.setattr("gaugedp.tables.postgres.OLDEST", 99)
+    monkeypatch.setattr("gaugedp.tables.postgres.engine.OLDEST", 99)
     with pytest.raises(UnreadableTable, match=r"older than PostgreSQL 99.*Nothing was read"):
         counts(made(postgres, "CREATE TABLE {} AS SELECT '1' AS sex"))
 

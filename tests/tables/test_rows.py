@@ -9,7 +9,7 @@ import pytest
 from gaugedp.attributes import bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
-from gaugedp.tables.duckdb import DuckDBEngine
+from gaugedp.tables.duckdb.engine import DuckDBEngine
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.reference import coded
 from tests.tables.sources import KINDS, make

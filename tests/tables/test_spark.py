@@ -13,8 +13,8 @@ from gaugedp.attributes import bins, categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UnknownName, UnreadableTable
 from gaugedp.tables.engine import SOURCE, Column, Kind
-from gaugedp.tables.spark import LOGGERS
-from gaugedp.tables.spark_sql import PLAIN, spark_text
+from gaugedp.tables.spark.engine import LOGGERS
+from gaugedp.tables.spark.sql import PLAIN, spark_text
 from gaugedp.tables.statement import Aggregation
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.conformance import types

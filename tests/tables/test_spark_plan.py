@@ -11,7 +11,7 @@ from gaugedp.attributes import integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.checkpoint import ENDING
-from gaugedp.tables.table import Aggregate, Table, reporting
+from gaugedp.tables.table import Aggregate, Table
 from tests.tables.engines import spark, spark_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -75,7 +75,7 @@ def stopped(table, n_buckets):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reporting(table, stop).totals(TOTALS, b"key")
+        table.reporting(stop).totals(TOTALS, b"key")
 
 
 def done(folder):
@@ -88,7 +88,7 @@ def test_a_look_that_was_stopped_goes_on(people, tmp_path):
     stopped(scan(read(people)).in_buckets(3, folder=folder), 2)
     assert done(folder) == 2
     again, seen = scan(read(people)).in_buckets(3, folder=folder), []  # another frame, as in another process
-    assert numbers(reporting(again, seen.append), b"another key") == whole
+    assert numbers(again.reporting(seen.append), b"another key") == whole
     assert not list(folder.iterdir())
 
 

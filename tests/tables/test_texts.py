@@ -8,8 +8,8 @@ from gaugedp.attributes import bins, bounded
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.engine import Column, Kind
-from gaugedp.tables.postgres_sql import postgres_text, quoted
-from gaugedp.tables.spark_sql import spark_text
+from gaugedp.tables.postgres.sql import postgres_text, quoted
+from gaugedp.tables.spark.sql import spark_text
 from gaugedp.tables.statement import Aggregation
 
 

@@ -1,7 +1,7 @@
 """The four rules of composition and their least answer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Literal
 
@@ -14,7 +14,8 @@ from gaugedp.accountant.tight import Certified, tight_delta, tight_epsilon
 from gaugedp.accountant.total import Total, both_directions
 
 Method = Literal["basic", "advanced", "rdp", "tight"]
-METHODS = ("basic", "advanced", "rdp", "tight")
+Rule = Callable[[Part, float], Bound]
+METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
 _FEW = 32  # different guarantees, up to which each may be asked by itself
 
@@ -23,24 +24,29 @@ def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound
     """Return the ε of the `method`, or the least of all."""
     if delta == 1:
         return Bound(0.0, method or "basic")
-    if _uncountable(guarantee):
-        return _basic_epsilon(guarantee, delta)
-    if method is not None:
-        return _EPSILONS[method](guarantee, delta)
-    if guarantee.exact_epsilon(delta) is not None:
-        return _tight_epsilon(guarantee, delta)
-    return _least(guarantee, lambda rule: _EPSILONS[rule](guarantee, delta))
+    return _answer(guarantee, delta, method, _EPSILONS, guarantee.exact_epsilon)
 
 
 def least_delta(guarantee: Part, epsilon: float, method: Method | None) -> Bound:
     """Return the δ of the `method`, or the least of all."""
+    return _answer(guarantee, epsilon, method, _DELTAS, guarantee.exact_delta)
+
+
+def _answer(
+    guarantee: Part,
+    given: float,
+    method: Method | None,
+    rules: Mapping[Method, Rule],
+    closed: Callable[[float], float | None],
+) -> Bound:
+    """Return the answer at the number that is `given`, δ or ε, by `rules`; `closed` is its closed form."""
     if _uncountable(guarantee):
-        return _basic_delta(guarantee, epsilon)
+        return rules["basic"](guarantee, given)
     if method is not None:
-        return _DELTAS[method](guarantee, epsilon)
-    if guarantee.exact_delta(epsilon) is not None:
-        return _tight_delta(guarantee, epsilon)
-    return _least(guarantee, lambda rule: _DELTAS[rule](guarantee, epsilon))
+        return rules[method](guarantee, given)
+    if closed(given) is not None:
+        return rules["tight"](guarantee, given)
+    return _least(guarantee, lambda rule: rules[rule](guarantee, given))
 
 
 def _uncountable(guarantee: Part) -> bool:
@@ -160,6 +166,12 @@ def _sums(charged: list[tuple[Cost, int]]) -> tuple[Fraction, Fraction]:
     return sum((loss for loss, _ in pairs), Fraction(0)), sum((spent for _, spent in pairs), Fraction(0))
 
 
+def _evenly(others: list[tuple[Part, int]], spare: float, least: Callable[[Part, float, Method], Bound]) -> float:
+    """Return the sum of the answers of all parts, each at an even share of `spare`."""
+    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
+    return math.fsum(count * least(part, share, "tight") for part, count in others)
+
+
 def _basic_epsilon(guarantee: Part, delta: float) -> Bound:
     """Σε at Σδ; parts that are no (ε, δ) by themselves share the δ that is left evenly. Groups: along a chain."""
     chained = guarantee.chain_epsilon(delta)
@@ -172,9 +184,7 @@ def _basic_epsilon(guarantee: Part, delta: float) -> Bound:
         return Bound(math.inf, "basic")
     if not others:
         return Bound(up_decimal(epsilon), "basic")
-    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
-    others_epsilon = math.fsum(count * least_epsilon(part, share, "tight") for part, count in others)
-    return Bound(up(up_decimal(epsilon) + others_epsilon), "basic")
+    return Bound(up(up_decimal(epsilon) + _evenly(others, spare, least_epsilon)), "basic")
 
 
 def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
@@ -189,9 +199,7 @@ def _basic_delta(guarantee: Part, epsilon: float) -> Bound:
         return Bound(1.0, "basic")
     if not others:
         return Bound(above(delta), "basic")
-    share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
-    others_delta = math.fsum(count * least_delta(part, share, "tight") for part, count in others)
-    return Bound(min(1.0, up(up_decimal(delta) + others_delta)), "basic")
+    return Bound(min(1.0, up(up_decimal(delta) + _evenly(others, spare, least_delta))), "basic")
 
 
 def _moments(charged: list[tuple[Cost, int]]) -> tuple[float, float, Fraction]:
@@ -232,15 +240,9 @@ def _advanced_delta(guarantee: Part, epsilon: float) -> Bound:
     return Bound(min(1.0, up(max(math.exp(-exponent * (1 - 1e-13)), math.ulp(0.0)) + spent)), "advanced")
 
 
-_EPSILONS: dict[Method, Callable[[Part, float], Bound]] = {
-    "basic": _basic_epsilon,
-    "advanced": _advanced_epsilon,
-    "rdp": _rdp_epsilon,
-    "tight": _tight_epsilon,
-}
-_DELTAS: dict[Method, Callable[[Part, float], Bound]] = {
-    "basic": _basic_delta,
-    "advanced": _advanced_delta,
-    "rdp": _rdp_delta,
-    "tight": _tight_delta,
-}
+_EPSILONS: Mapping[Method, Rule] = dict(
+    zip(METHODS, (_basic_epsilon, _advanced_epsilon, _rdp_epsilon, _tight_epsilon), strict=True)
+)
+_DELTAS: Mapping[Method, Rule] = dict(
+    zip(METHODS, (_basic_delta, _advanced_delta, _rdp_delta, _tight_delta), strict=True)
+)

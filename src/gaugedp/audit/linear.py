@@ -61,7 +61,8 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
     n_cells = mechanism.body.generators.n_generators
     p_values = common(draws, float(mechanism.law.coverage(np.array(0))) ** mechanism.body.rank)
     if n_cells <= _MOST_CELLS and mechanism.body.rank == n_cells:
-        cells = np.rint(np.linalg.lstsq(_matrix(mechanism), draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
+        matrix = mechanism.body.generators.apply(np.eye(n_cells)).T
+        cells = np.rint(np.linalg.lstsq(matrix, draws.T.astype(float), rcond=None)[0].T).astype(np.int64)
         return p_values | {
             "law": goodness_of_fit.fit(cells.ravel(), mechanism.law),
             "size": goodness_of_fit.size(cells.ravel(), mechanism.law),
@@ -76,10 +77,6 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
             draws @ weights.T, mechanism.law.variance * (parts**2).sum(axis=1)
         ),
     }
-
-
-def _matrix(mechanism: Identity) -> np.ndarray:
-    return mechanism.body.generators.apply(np.eye(mechanism.body.generators.n_generators)).T
 
 
 def _rows(mechanism: Identity, draws: np.ndarray) -> float:

@@ -71,6 +71,14 @@ def of_objects(outputs: list[Any]) -> Outputs:
     return Outputs(columns, _numbered(keys), _numbered(kinds), None, _texts(texts))
 
 
+def numbers_of(answer: Any) -> np.ndarray | None:
+    """Return numbers as an array; None for anything else, such as rows of unlike lengths."""
+    with contextlib.suppress(TypeError, ValueError):
+        numbers = np.asarray(answer)
+        return numbers if numbers.dtype.kind in "biuf" else None
+    return None
+
+
 def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
     """Return labels of all texts in each row, of their forms without digits, and of each of the first places."""
     labels = {"texts": _numbered(map(tuple, rows))}

@@ -1,7 +1,7 @@
 """What an audit found."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from gaugedp._numbers import digits_down, digits_up, readable
@@ -53,8 +53,7 @@ class Test:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the test as JSON can hold it: infinity as null."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in plain.items()}
+        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"guarantee": repr(self.guarantee), "tests": self.table()}
+        return vars(self) | {"guarantee": repr(self.guarantee), "tests": self.table()}
 
     @property
     def mu_lower(self) -> float | None:

@@ -1,6 +1,5 @@
 """Where outputs come from: a mechanism of ours, or any function of an answer."""
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._progress import Progress, silent
-from gaugedp.audit.outputs import Outputs, check_readable, of_array, of_objects
+from gaugedp.audit.outputs import Outputs, check_readable, numbers_of, of_array, of_objects
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -55,7 +54,7 @@ def runs_of(mechanism: Any, answers: tuple[Any, Any], n_runs: int, rng: Entropy,
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
     """Refuse numbers of unlike shapes, numbers that are all NaN, and two answers that are equal."""
-    numeric = [row for row in map(_numbers, (answer_a, answer_b)) if row is not None]
+    numeric = [row for row in map(numbers_of, (answer_a, answer_b)) if row is not None]
     if any(row.size and np.isnan(row).all() for row in numeric):
         raise InvalidRequest("One of the answers is NaN.", "Give the answers of two neighbouring tables.")
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
@@ -69,17 +68,9 @@ def _check_answers(answer_a: Any, answer_b: Any) -> None:
         )
 
 
-def _numbers(answer: Any) -> np.ndarray | None:
-    """Return numbers as an array, None for anything else."""
-    with contextlib.suppress(TypeError, ValueError):
-        numbers = np.asarray(answer)
-        return numbers if numbers.dtype.kind in "biuf" else None
-    return None
-
-
 def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return neighbours' answers on the mechanism's lattice, in steps; refuse answers that are no neighbours'."""
-    if any(_numbers(answer) is None for answer in answers):
+    if any(numbers_of(answer) is None for answer in answers):
         raise InvalidRequest(
             "The answers are not numbers.",
             f"Give {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",

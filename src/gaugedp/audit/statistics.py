@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp.audit.classifier import likelihood_ratios, logistic, separated
-from gaugedp.audit.outputs import Outputs
+from gaugedp.audit.outputs import Outputs, numbers_of
 
 Scores = dict[str, np.ndarray]
 
@@ -58,9 +58,10 @@ def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
 
 def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[Any, Any]) -> Scores:
     """Return what compares outputs with answers of the same shape, or of twice the dimensions."""
-    low, high = (_numbers(answer) for answer in answers)
-    if shape is None or low is None or high is None:
+    first, second = (numbers_of(answer) for answer in answers)
+    if shape is None or first is None or second is None:
         return {}
+    low, high = first.astype(float), second.astype(float)
     if low.ndim == 2 and low.shape == (values.shape[1],) * 2:
         return _quadratic(values, low, high)
     if low.size != values.shape[1]:
@@ -84,14 +85,6 @@ def _quadratic(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> Scores:
         below_a, below_b = (np.abs(top - form) + share * unit for top, form in zip(tops, (of_a, of_b), strict=True))
         by_name[f"log ratio of distances below the top, plus {share:g}"] = np.log(below_a / below_b)
     return by_name
-
-
-def _numbers(answer: Any) -> np.ndarray | None:
-    try:
-        numbers = np.asarray(answer)
-    except ValueError:  # rows of unlike lengths
-        return None
-    return numbers.astype(float) if numbers.dtype.kind in "biuf" else None
 
 
 def _floating(values: np.ndarray) -> Scores:

@@ -14,7 +14,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 
 STATISTICS = ("correlation", "printed", "signed")
-_NAMES = ("mean_", "coef_", "location_", "values")
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,11 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _vector(released: Any, d: int) -> np.ndarray:
     """Return the released vector, or the first that a fitted estimator has."""
-    names = [name for name in _NAMES if hasattr(released, name)]
-    values = getattr(released, names[0]) if names else released
+    match released:
+        case object(mean_=values) | object(coef_=values) | object(location_=values) | object(values=values):
+            pass
+        case values:
+            pass
     vector = np.asarray(values).ravel()
     if vector.shape != (d,) or vector.dtype.kind not in "biuf" or not np.isfinite(vector).all():
         raise InvalidRequest(f"The release has shape {np.shape(values)}, or is not finite.", f"Release {d} numbers.")
@@ -184,13 +186,11 @@ def _vector(released: Any, d: int) -> np.ndarray:
 
 
 def _carried(*carriers: Any) -> Guarantee | None:
-    names = ("guarantee_", "guarantee")
-    pairs = [(getattr(x, name), x) for x in carriers for name in names if hasattr(x, name)]
-    if not pairs:
-        return None
-    guarantee: Guarantee
-    guarantee, carrier = pairs[0]
-    facts = getattr(getattr(carrier, "release_", None), "facts", {})
-    if facts.get("neighbours") == "add_remove" and isinstance(guarantee, Guarantee):
-        return guarantee.group(2)  # a member is replaced by a non-member: removed, and another one added
-    return guarantee
+    """Return what the first of them carries that carries a guarantee, as an estimator or as a release."""
+    for carrier in carriers:
+        match carrier:
+            case object(guarantee_=Guarantee() as single, release_=object(facts={"neighbours": "add_remove"})):
+                return single.group(2)  # a member is replaced by a non-member: removed, and another one added
+            case object(guarantee_=claim) | object(guarantee=claim):
+                return claim  # type: ignore[no-any-return]
+    return None

@@ -43,24 +43,21 @@ _SHOWN = 6  # tests that do not count
 def audit(
     domain_path: str,
     text: str,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-    mu: str | None,
     name: str | None,
     runs: str | None,
     confidence: str,
     report: str | None,
     as_json: bool,
+    **asked: str | None,
 ) -> int:
     """Audit a mechanism on two neighbouring answers. No data is touched and nothing is spent.
 
     Exit codes: 0 no violation found, 1 a violation, 2 wrong input.
     """
     domain, unit = load(domain_path)
-    e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    guarantee = numbers(**asked)
     _check_report(report, domain_path)
-    planned = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m)
+    planned = make_plan(query(domain, text), unit, **guarantee)
     mechanism = _named(planned, name)
     low, high = neighbours(mechanism)
     click.echo(f"Auditing {mechanism.name} ...", err=True)

@@ -51,7 +51,13 @@ def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     """
     if place is not None and folder is not None:
         raise InvalidRequest("The folder is given twice.", "Give it as FOLDER or as --folder.")
-    lines = [*_installed(), *_engines(), _entropy(), _ledger(Path(place or folder or ".")), *_extras()]
+    lines = [
+        *_installed(),
+        *_engines(),
+        _tried("entropy", _entropy_answers),
+        _ledger(Path(place or folder or ".")),
+        *_extras(),
+    ]
     if as_json:
         click.echo(json.dumps(lines))
     else:
@@ -95,10 +101,6 @@ def _duckdb_answers() -> str:
     if round(float(counted.values[0])) != 3:
         raise OSError("it counts wrongly")
     return "answers"
-
-
-def _entropy() -> Line:
-    return _tried("entropy", _entropy_answers)
 
 
 def _entropy_answers() -> str:

@@ -8,13 +8,12 @@ import click
 
 from gaugedp._names import parts, plain
 from gaugedp._numbers import answers
-from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before, write_beside
+from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
     budget_option,
-    check_apart,
     check_chargeable,
-    check_writable,
+    check_files,
     load,
     numbers,
     open_ledger,
@@ -24,13 +23,12 @@ from gaugedp.cli.shared import (
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
-from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.ledger.entries import Reservation, Stored
-from gaugedp.tables.table import Table, source_rules
+from gaugedp.ledger.entries import Stored
+from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:
     from gaugedp.estimators.table_fit import Look, TableFit
@@ -80,10 +78,11 @@ def fit(
 ) -> None:
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
     domain, unit = load(domain_path)
-    guarantee = numbers(epsilon=epsilon, delta=delta, score=score, radius=radius)
+    guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
     total = budget(budget_text)
     stage.key = checked_key(key)
-    _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, out)
+    read = {"table": table, "domain file": domain_path, "ledger": ledger_path}
+    check_files(read, {"out": out}, {"out": ".json"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
     planned = _planned(domain, unit, (model, target, features), guarantee)
@@ -174,36 +173,14 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
         return dict(json.loads(reservation.released))
     stage.begin("look")
     click.echo("Reading the rows and fitting the model ...", err=True)
-    account = _account(ledger, reservation)
+    account = ledger.account(reservation)
     result = look(source)
     result["guarantee"] = reservation.guarantee.to_dict()
     result["facts"] |= {"table": source.name, "account": account}
-    result["facts"]["rules"] += source_rules(source)
+    result["facts"]["rules"] += source.rules
     stage.show("store")
     ledger.settle(reservation, json.dumps(result).encode())
     return result
-
-
-def _account(ledger: Ledger, reservation: Reservation) -> dict[str, Any]:
-    """Return the account after paying; read before the look, so that nothing can fail after it but the storing."""
-    try:
-        numbers = ledger.balance
-    except LedgerRefused as refused:
-        raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
-    return {
-        **numbers,
-        "charged": repr(reservation.guarantee),
-        "entry": reservation.number,
-        "tip": reservation.tip,
-        "durable": ledger.durable,
-    }
-
-
-def _check_files(read: dict[str, str], out: str | None) -> None:
-    if read["ledger"] == ":memory:":
-        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
-    check_apart(read, {"out": out})
-    check_writable(out, ".json")
 
 
 def _write(result: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:
@@ -212,12 +189,9 @@ def _write(result: dict[str, Any], out: str | None, as_json: bool, stored: Ledge
     def save(path: Path) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
 
-    with handed_over("model"):
-        if out is not None:
-            write_beside(Path(out), save)
-        if as_json:
-            click.echo(text)
-        else:
-            show(result, stored)
+    def printed() -> None:
+        click.echo(text) if as_json else show(result, stored)
+
+    hand_over("model", [(save, out)], printed)
     if as_json and stored is not None:
         click.echo(stored_before("model", result["facts"]["account"]), err=True)

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,17 @@ def handed_over(what: str) -> Iterator[None]:
             f"Make room and run this again with {again}.",
             f"The {what} is paid for and kept in the ledger; under that key it costs nothing.",
         ) from None
+
+
+def hand_over(
+    what: str, writers: Sequence[tuple[Callable[[Path], None], str | None]], show: Callable[[], None]
+) -> None:
+    """Write each file whose path is given, and show, under the care of `handed_over`."""
+    with handed_over(what):
+        for write, path in writers:
+            if path is not None:
+                write_beside(Path(path), write)
+        show()
 
 
 def stored_before(what: str, account: Mapping[str, Any]) -> str:

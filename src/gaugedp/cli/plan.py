@@ -36,19 +36,15 @@ _ERROR = (
 def plan(
     domain_path: str,
     text: str,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-    mu: str | None,
-    error: str | None,
     details: bool,
     as_json: bool,
+    **asked: str | None,
 ) -> None:
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
-    e, d, r, m, target = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu, error=error)
-    planned = make_plan(query(domain, text), unit, epsilon=e, delta=d, rho=r, mu=m, error=target)
+    asked_for = numbers(**asked)
+    planned = make_plan(query(domain, text), unit, **asked_for)
     remark_on_epsilon("a guarantee", planned.asked)
     remark_on_delta(planned.asked)
     if as_json:

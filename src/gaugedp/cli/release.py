@@ -1,21 +1,19 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 
 import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
 from gaugedp.cli.hints import hints
-from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before, write_beside
+from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
     budget_option,
-    check_apart,
     check_chargeable,
-    check_writable,
+    check_files,
     guarantee_options,
     load,
     number,
@@ -33,9 +31,10 @@ from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.planning import plan
+from gaugedp.planning import Plan, plan
 from gaugedp.processing import check, remark
-from gaugedp.queries import Quantiles, Workload, query
+from gaugedp.queries import query
+from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import split_answers
 from gaugedp.releasing import release as make_release
 from gaugedp.tables.table import Table
@@ -67,10 +66,6 @@ def release(
     table: str,
     domain_path: str,
     text: str,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-    mu: str | None,
     ledger_path: str,
     budget_text: str | None,
     key: str | None,
@@ -83,6 +78,7 @@ def release(
     report: str | None,
     save: str | None,
     as_json: bool,
+    **asked: str | None,
 ) -> None:
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
 
@@ -90,21 +86,32 @@ def release(
     """
     domain, unit = load(domain_path)
     question = query(domain, text)
-    e, d, r, m = numbers(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    guarantee = numbers(**asked)
     options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
     steps = check([name for name, is_on in options.items() if is_on], question)
     total = budget(budget_text)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
-    _check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files)
+    check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, _KINDS)
+    if report:
+        from gaugedp.report.plots import check_installed
+
+        check_installed()
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
-    planned = plan(question, unit, epsilon=e, delta=d, rho=r, mu=m)  # refuses before a ledger is made
+    planned = plan(question, unit, **guarantee)  # refuses before a ledger is made
     check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
     account = open_ledger(ledger_path, total, source.name, unit)
+    answer, stored = _released(planned, source, account, steps)
+    stage.show("write")
+    _write(answer, question, files, as_json, stored)
+
+
+def _released(planned: Plan, source: Table, account: Ledger, steps: Sequence[str]) -> tuple[Release, Ledger | None]:
+    """Return the answer, processed, and the account where it was stored there before."""
     answer = make_release(
-        question,
+        planned.query,
         source,
         ledger=account,
         planned=planned,
@@ -115,12 +122,11 @@ def release(
     stored = account if stage.was_stored else None
     if steps:
         stage.show("process")
-        answer = answer.processed(*steps, query=question)
-    stage.show("write")
-    _write(answer, question, files, as_json, stored)
+        answer = answer.processed(*steps, query=planned.query)
+    return answer, stored
 
 
-def show(answer: Release, question: Workload | Quantiles, stored: Ledger | None = None) -> None:
+def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
     rows = list(_rows(answer))
     about = f"({_guarantee(answer)}, {answer.exactness})"
@@ -176,29 +182,13 @@ def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | N
     return source.in_buckets(int(count) if count is not None and count.is_integer() else count, folder=folder)  # type: ignore[arg-type]
 
 
-def _check_files(read: dict[str, str], written: dict[str, str | None]) -> None:
-    if read["ledger"] == ":memory:":
-        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
-    check_apart(read, written)
-    for role, path in written.items():
-        check_writable(path, _KINDS[role])
-    if written["report"]:
-        from gaugedp.report.plots import check_installed
-
-        check_installed()
-
-
 def _write(
-    answer: Release, question: Workload | Quantiles, files: dict[str, str | None], as_json: bool, stored: Ledger | None
+    answer: Release, question: Query, files: dict[str, str | None], as_json: bool, stored: Ledger | None
 ) -> None:
-    writers = {"out": answer.save_csv, "report": answer.save_html, "save": answer.save_json}
-    with handed_over("answer"):
-        for role, path in files.items():
-            if path is not None:
-                write_beside(Path(path), writers[role])
-        if as_json:
-            click.echo(answer.to_json())
-        else:
-            show(answer, question, stored)
+    def printed() -> None:
+        click.echo(answer.to_json()) if as_json else show(answer, question, stored)
+
+    writers = [(answer.save_csv, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
+    hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)

@@ -63,9 +63,9 @@ def processing_options(command: Command) -> Command:
     return command
 
 
-def numbers(**texts: str | None) -> tuple[float | None, ...]:
-    """Return the numbers that were written, in order, refusing words."""
-    return tuple(None if text is None else number(name, text) for name, text in texts.items())
+def numbers(**texts: str | None) -> dict[str, float | None]:
+    """Return the numbers that were written, by name, refusing words."""
+    return {name: None if text is None else number(name, text) for name, text in texts.items()}
 
 
 def number(name: str, text: str) -> float:
@@ -239,3 +239,12 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
         if place in roles:
             raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Give each file a path of its own.")
         roles[place] = f"file of --{role}"
+
+
+def check_files(read: dict[str, str], written: dict[str, str | None], kinds: dict[str, str]) -> None:
+    """Refuse a ledger in memory, and, as `check_apart` and `check_writable`, files that cannot be written."""
+    if read["ledger"] == ":memory:":
+        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
+    check_apart(read, written)
+    for role, path in written.items():
+        check_writable(path, kinds[role])

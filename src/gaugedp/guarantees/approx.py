@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -15,7 +14,7 @@ from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class ApproxDP(Guarantee):
     """(ε, δ)-DP: P(S) ≤ e^ε·Q(S) + δ for every event S. One point of a privacy profile, nothing more."""
 
@@ -77,9 +76,6 @@ class ApproxDP(Guarantee):
         if grown >= 1:
             raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Ask for a smaller group.")
         return ApproxDP(grown_epsilon, grown)
-
-    def __repr__(self) -> str:
-        return f"ApproxDP({exact(self.epsilon_value)}, {exact(self.delta_value)})"
 
 
 def _geometric_sum(epsilon: float, size: int) -> float:

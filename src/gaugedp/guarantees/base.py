@@ -6,6 +6,7 @@ from dataclasses import fields
 from numbers import Real
 from typing import Any, ClassVar
 
+from gaugedp._numbers import exact
 from gaugedp._validate import between, non_negative, one_of, whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.part import Accounting, Part
@@ -79,6 +80,10 @@ class Guarantee(Part):
         check_delta(delta)
         check_method(method)
         return least_epsilon(self, float(delta), method)
+
+    def __repr__(self) -> str:
+        numbers = (value for name, value in self.to_dict().items() if name != "kind")
+        return f"{type(self).__name__}({', '.join(map(exact, numbers))})"
 
     def __add__(self, later: "Guarantee") -> "Guarantee":
         if not isinstance(later, Guarantee):

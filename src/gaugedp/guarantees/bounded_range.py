@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 
-from gaugedp._numbers import exact
 from gaugedp._validate import decimal, positive, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -17,7 +16,7 @@ _SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain �
 _DIGITS = 30  # that stay, beside those that a small ε and an order near 1 cancel
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class ExponentialLoss(Guarantee):
     """ε-bounded range, ε = `epsilon_value`: losses of any two outputs differ by at most ε (Dong, Durfee, Rogers 2020).
 
@@ -82,9 +81,6 @@ class ExponentialLoss(Guarantee):
         """Return the range at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
-
-    def __repr__(self) -> str:
-        return f"ExponentialLoss({exact(self.epsilon_value)})"
 
 
 def _digits(order: float, loss: float) -> int:

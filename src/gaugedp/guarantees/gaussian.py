@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -15,7 +14,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class GaussianDP(Guarantee):
     """μ-GDP: the neighbours are no easier to tell apart than N(0, 1) and N(μ, 1).
 
@@ -68,6 +67,3 @@ class GaussianDP(Guarantee):
         """Return (size·μ)-GDP (Dong, Roth and Su 2022, theorem 2.14)."""
         whole(minimum=1, size=size)
         return GaussianDP(up_decimal(size * decimal(self.mu)))
-
-    def __repr__(self) -> str:
-        return f"GaussianDP({exact(self.mu)})"

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import scipy
 
-from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -18,7 +17,7 @@ from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
 _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
     """ε-DP: no output is more than e^ε times likelier under one neighbour than under the other.
 
@@ -80,9 +79,6 @@ class PureDP(Guarantee):
         """Return (size·ε)-DP."""
         whole(minimum=1, size=size)
         return PureDP(up_decimal(size * decimal(self.epsilon_value)))
-
-    def __repr__(self) -> str:
-        return f"PureDP({exact(self.epsilon_value)})"
 
 
 def pure_cost(exact: Fraction, epsilon: float, accounting: Accounting) -> Cost | None:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from gaugedp._numbers import exact
 from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class ZCDP(Guarantee):
     """ρ-zCDP: D_a(P‖Q) ≤ ρ·a for every order a > 1 (Bun and Steinke 2016, definition 1.1)."""
 
@@ -50,6 +49,3 @@ class ZCDP(Guarantee):
         """Return (size²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9)."""
         whole(minimum=1, size=size)
         return ZCDP(up_decimal(size * size * decimal(self.rho)))
-
-    def __repr__(self) -> str:
-        return f"ZCDP({exact(self.rho)})"

@@ -1,6 +1,7 @@
 """The ledger: reserve before looking, settle before showing."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath, urandom
 from typing import Any, TypeVar
 
@@ -169,10 +170,18 @@ class Ledger:
                 "Settle with bytes.",
                 STAYS_SPENT,
             )
-        try:
+        with _after_paying():
             return self._write(lambda ledger: ledger.settle(reservation, released))
-        except LedgerRefused as refused:
-            raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
+
+    def account(self, reservation: Reservation) -> dict[str, Any]:
+        """Return what is told of `reservation`: `balance`, what was charged, and the place in the chain.
+
+        It is read before the look, so that nothing can fail after it but the storing.
+        """
+        with _after_paying():
+            numbers = self.balance
+        charged = {"charged": repr(reservation.guarantee), "entry": reservation.number, "tip": reservation.tip}
+        return {**numbers, **charged, "durable": self.durable}
 
     def entries(self) -> list[Entry]:
         """Return all entries, oldest first; the stored releases stay in the ledger."""
@@ -239,6 +248,15 @@ def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store
     from gaugedp.ledger.sqlite import SqliteStore
 
     return SqliteStore.open(path, timeout, opening)
+
+
+@contextmanager
+def _after_paying() -> Iterator[None]:
+    """Context manager: a refusal inside says that the cost stays spent."""
+    try:
+        yield
+    except LedgerRefused as refused:
+        raise LedgerRefused(refused.what, refused.do, STAYS_SPENT) from None
 
 
 def _check_guarantees(guarantees: Sequence[Guarantee]) -> None:

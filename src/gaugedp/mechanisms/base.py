@@ -148,7 +148,7 @@ class AdditiveNoise(Mechanism, ABC):
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
         """Refuse draws of another shape or type: spread over the answers, one draw would tell their differences."""
         shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
-        kind = getattr(steps, "dtype", None)
+        kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:
             raise InvalidRequest(
                 f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {draw_shape} and type int64.",

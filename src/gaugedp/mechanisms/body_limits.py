@@ -8,12 +8,12 @@ import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.samplers.walks import distinct_generators
 
 N = TypeVar("N", bound=NormNoise)
 
@@ -64,7 +64,7 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
     rank, _ = size(body)
     if rank < 2 or not isinstance(body, Polytope):
         return False
-    columns = _distinct(body).columns
+    columns = distinct_generators(body).columns
     lengths = np.linalg.svd(columns if weights is None else columns / weights[:, None], compute_uv=False)
     return bool(lengths[0] > _LONG * lengths[rank - 1])
 
@@ -82,12 +82,8 @@ def size(body: Body) -> tuple[int, int]:
     count = count * (count - 1) // 2 if body.differences else count
     if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
         return 0, 0
-    distinct = _distinct(body)
+    distinct = distinct_generators(body)
     return distinct.rank, distinct.coordinates.shape[1]
-
-
-def _distinct(body: Polytope) -> Prepared:
-    return prepared(body.symmetric_columns()) if body.differences else body.prepared
 
 
 def _allows_walks(guarantee: Guarantee) -> bool:

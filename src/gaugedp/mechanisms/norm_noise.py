@@ -129,7 +129,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     def is_valid_for(self, body: Body) -> bool:
         """Whether it is the body that the noise was made for, or a multiple of it that is no larger."""
-        if body.ambient_dim != self.body.ambient_dim or type(body) is not type(self.body):
+        if body.ambient_dim != self.body.ambient_dim:
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding to be paid for
             return False
@@ -162,16 +162,17 @@ class NormNoise(AdditiveNoise, ABC):
 
 def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]:
     """Return ε and what noise of a body guarantees: PureDP, or ApproxDP with the allowance of a walk."""
-    if walks and getattr(guarantee, "epsilon_value", getattr(guarantee, "value", 0)) > _LARGEST_WALKED_EPSILON:
+    if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
+        raise InvalidRequest(
+            f"Noise of a body cannot be made for {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+        )
+    epsilon = guarantee.epsilon_value
+    if not walks:
+        return epsilon, PureDP(epsilon)
+    if epsilon > _LARGEST_WALKED_EPSILON:
         raise InvalidRequest(f"No walk is made for {guarantee!r}.", "Ask for an epsilon of at most 100.")
-    if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0:
-        epsilon, allowed = guarantee.epsilon_value, min(guarantee.delta_value or ALLOWANCE, ALLOWANCE)
-        return epsilon, ApproxDP(epsilon, allowed) if walks else PureDP(epsilon)
-    if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
-        return guarantee.epsilon_value, ApproxDP(guarantee.epsilon_value, ALLOWANCE) if walks else guarantee
-    raise InvalidRequest(
-        f"Noise of a body cannot be made for {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
-    )
+    delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
+    return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))
 
 
 def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,17 +12,10 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
-from gaugedp.tables.aggregate import Aggregate
+from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
     from gaugedp.queries.linear import Workload
-
-
-class Rows(Protocol):
-    """What a question may ask of a table: exact totals by cell, all in one look."""
-
-    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
-        """Return the totals; see the table."""
 
 
 class Bounded(NamedTuple):
@@ -45,9 +38,14 @@ class Query(ABC):
     text: str
 
     @property
-    @abstractmethod
     def n_released(self) -> int:
         """The number of integers that are released."""
+        return sum(estimate.n_released for estimate in self.estimates)
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers."""
+        return sum(estimate.n_answers for estimate in self.estimates)
 
     @property
     @abstractmethod

@@ -65,16 +65,6 @@ class Workload(Query):
         """The terms, joined by semicolons."""
         return "; ".join(term.text for term in self.terms)
 
-    @property
-    def n_released(self) -> int:
-        """The number of released integers."""
-        return sum(term.estimate.n_released for term in self.terms)
-
-    @property
-    def n_answers(self) -> int:
-        """The number of answers."""
-        return sum(term.estimate.n_answers for term in self.terms)
-
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """The pieces of all terms, in order."""

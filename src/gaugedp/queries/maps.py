@@ -48,9 +48,9 @@ class CellMap(ABC):
     def powers(self, p: float) -> np.ndarray:
         """Return Σ_row |entry|^p for each cell (the largest |entry| at p = ∞), shape (n_cells,)."""
 
-    @abstractmethod
     def row_squares(self) -> np.ndarray:
-        """Return Σ_cell entry² for each row, shape (n_released,)."""
+        """Return Σ_cell entry² for each row, shape (n_released,); where all entries are 0 or 1, its number of cells."""
+        return self.apply(np.ones(self.n_cells))
 
     @abstractmethod
     def largest_difference_power(self, p: float) -> float:
@@ -85,10 +85,6 @@ class Identity(CellMap):
         del p
         return np.ones(self.n_cells)
 
-    def row_squares(self) -> np.ndarray:
-        """The number of cells in each row."""
-        return self.apply(np.ones(self.n_cells))
-
     def largest_difference_power(self, p: float) -> float:
         """Two entries differ by 1."""
         return 0.0 if self.n_cells == 1 else (1.0 if np.isinf(p) else 2.0)
@@ -120,10 +116,6 @@ class Prefix(CellMap):
     def powers(self, p: float) -> np.ndarray:
         """Cell j is in n − j answers."""
         return np.ones(self.n_cells) if np.isinf(p) else np.arange(self.n_cells, 0, -1, dtype=float)
-
-    def row_squares(self) -> np.ndarray:
-        """The number of cells in each row."""
-        return self.apply(np.ones(self.n_cells))
 
     def largest_difference_power(self, p: float) -> float:
         """The first and the last cell differ in n − 1 answers."""
@@ -167,10 +159,6 @@ class Ranges(CellMap):
         """Cell j is in (j + 1)(n − j) ranges."""
         place = np.arange(self.n_cells, dtype=float)
         return np.ones(self.n_cells) if np.isinf(p) else (place + 1) * (self.n_cells - place)
-
-    def row_squares(self) -> np.ndarray:
-        """The number of cells in each row."""
-        return self.apply(np.ones(self.n_cells))
 
     def largest_difference_power(self, p: float) -> float:
         """Ranges that hold exactly one of two cells, the most over all pairs."""

@@ -67,16 +67,6 @@ class Quantiles(Query):
         return self.quantiles == (MEDIAN,)
 
     @property
-    def n_answers(self) -> int:
-        """Cells times quantiles."""
-        return self.domain.n_cells(self.by) * len(self.quantiles)
-
-    @property
-    def n_released(self) -> int:
-        """Three for each answer: with its two ends."""
-        return 3 * self.n_answers
-
-    @property
     def first(self) -> int:
         """The lowest value, in steps."""
         return self.domain.column(self.column).low_steps
@@ -146,7 +136,7 @@ class Quantiles(Query):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """The values as they are released, with the ends of their intervals."""
-        return (Estimate(self.n_answers, ends=self.level),)
+        return (Estimate(self.domain.n_cells(self.by) * len(self.quantiles), ends=self.level),)
 
     def digest(self) -> str:
         """Return a hash of the text and the facts of the domain that decide the answer."""

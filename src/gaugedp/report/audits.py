@@ -6,7 +6,7 @@ from typing import Any
 from gaugedp.audit import Audit
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_least, at_most, short
-from gaugedp.report.markup import Html, join, table, tag
+from gaugedp.report.markup import Html, fact, join, table, tag
 from gaugedp.report.page import document
 
 _HEADS = ("test", "p-value", "ε at least", "ε claimed", "δ", "what was seen")
@@ -29,7 +29,12 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
     others = [row for row in rows if not row["counted"]]
     body = [
         tag("header", tag("p", "Audit", class_="kicker"), tag("h1", audit.mechanism), _lead(audit)),
-        tag("main", _facts(audit, about or {}), _tests("Tests that count", _told(audit), counted), _chart(rows)),
+        tag(
+            "main",
+            _facts(audit, about or {}),
+            _tests("Tests that count", _COUNTED.format(miss=short(1 - audit.confidence)), counted),
+            _chart(rows),
+        ),
         _tests("Other scores", _OTHERS, others) if others else Html(""),
     ]
     return document(f"Audit of {audit.mechanism}", body, "Made from runs on made-up answers; no row was read.")
@@ -39,27 +44,23 @@ def _lead(audit: Audit) -> Html:
     return tag("p", " ".join([audit.verdict, *audit.remarks]), class_="warning" if audit.violated else "lead")
 
 
-def _told(audit: Audit) -> str:
-    return _COUNTED.format(miss=short(1 - audit.confidence))
-
-
 def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
     claimed = at_most(audit.epsilon_claimed) + (f" at δ = {short(audit.delta)}" if audit.delta else "")
     boxes = [
-        _fact(
+        fact(
             "ε at least",
             at_least(audit.epsilon_lower),
-            f"with confidence {audit.confidence:.10g}; claimed is {claimed}",
+            tag("p", f"with confidence {audit.confidence:.10g}; claimed is {claimed}"),
         ),
-        _fact("Claim", rounded_up(audit.guarantee), "the guarantee that the runs test"),
-        _fact("Runs", f"{audit.runs:,}", f"in {audit.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
+        fact("Claim", rounded_up(audit.guarantee), tag("p", "the guarantee that the runs test")),
+        fact(
+            "Runs",
+            f"{audit.runs:,}",
+            tag("p", f"in {audit.seconds:.1f} seconds; each on one of two answers, by a fair coin"),
+        ),
     ]
     lines = [tag("p", tag("b", f"{name.capitalize()}: "), text) for name, text in about.items()]
     return tag("section", tag("h2", "In short"), tag("div", *boxes, class_="facts"), *lines)
-
-
-def _fact(title: str, value: str, words: str) -> Html:
-    return tag("div", tag("h3", title), tag("p", value, class_="value"), tag("p", words), class_="fact")
 
 
 def _tests(title: str, words: str, rows: list[dict[str, Any]]) -> Html:

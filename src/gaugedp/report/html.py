@@ -11,7 +11,7 @@ from gaugedp.report import explorer_page, words
 from gaugedp.report.account import account
 from gaugedp.report.answers import answers
 from gaugedp.report.figures import plain, short
-from gaugedp.report.markup import Html, escape, join, listing, table, tag
+from gaugedp.report.markup import Html, escape, fact, join, listing, table, tag
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
 
@@ -108,7 +108,7 @@ def _three_facts(release: "Release") -> Html:
         tag("h2", "In short"),
         tag(
             "div",
-            _fact(
+            fact(
                 "Guaranteed",
                 _symbol(guarantee, request),
                 tag("p", words.guaranteed(guarantee, unit)),
@@ -117,7 +117,7 @@ def _three_facts(release: "Release") -> Html:
                 tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
             ),
             _spent(facts),
-            _fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
+            fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
             class_="facts",
         ),
     )
@@ -131,13 +131,9 @@ def _symbol(guarantee: Guarantee, request: Guarantee) -> str:
 
 def _spent(facts: Mapping[str, Any]) -> Html:
     if "account" not in facts:
-        return _fact("Spent", "unknown", tag("p", "The release holds no account."))
+        return fact("Spent", "unknown", tag("p", "The release holds no account."))
     balance = facts["account"]
-    return _fact("Spent", words.amount(balance["charged"]), account(balance))
-
-
-def _fact(title: str, value: str, *body: str) -> Html:
-    return tag("div", tag("h3", title), tag("p", value, class_="value"), *body, class_="fact")
+    return fact("Spent", words.amount(balance["charged"]), account(balance))
 
 
 def _compared(facts: Mapping[str, Any]) -> Html:

@@ -60,3 +60,8 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]], cla
 def _row(cells: Iterable[str]) -> Html:
     first, *others = cells
     return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in others))
+
+
+def fact(title: str, value: str, *body: str) -> Html:
+    """Return a box with a title, a value in large letters, and what explains it."""
+    return tag("div", tag("h3", title), tag("p", value, class_="value"), *body, class_="fact")

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
-from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 
 
@@ -17,29 +15,6 @@ class Estimate:
     mean: float
     standard_error: float
     effective_size: float
-
-
-@dataclass(frozen=True)
-class GaugePower:
-    """How far ‖z‖_K^r is from uniform on [0, 1]: its mean (1/2), Kolmogorov's distance and a p-value."""
-
-    mean: float
-    distance: float
-    p_value: float
-    effective_size: float
-
-
-@dataclass(frozen=True)
-class OddFunctionals:
-    """z-scores of the means of odd functionals, all of them 0 under a symmetric law.
-
-    `largest` is the largest |z-score|; `p_value` is that of its normal tail times their number, 1 at most.
-    """
-
-    z_scores: tuple[float, ...]
-    effective_sizes: tuple[float, ...]
-    largest: float
-    p_value: float
 
 
 def autocorrelation_time(series: np.ndarray) -> float:
@@ -72,58 +47,11 @@ def estimate(series: np.ndarray) -> Estimate:
     return Estimate(float(rows.mean()), float(rows.std()) / math.sqrt(size), size)
 
 
-def gauge_power_test(body: Body, draws: np.ndarray) -> GaugePower:
-    """Return how well ‖z‖_K^r fits the uniform law on [0, 1], which it has for z uniform on K, r the rank.
-
-    `draws` has shape (n, d), in the order of time, or (c, n, d) for c walks. The p-value is Kolmogorov's for the
-    effective number of draws, by the larger of the times τ of u = ‖z‖_K^r and of |u − 1/2|: an approximation, which
-    came out too large for draws with a long memory, hence on the side of silence.
-    """
-    walks = _walks(draws)
-    gauges = body.gauge(walks.reshape(-1, walks.shape[2])).reshape(walks.shape[:2])
-    powers = np.minimum(gauges, 2 ** (1 / body.rank)) ** body.rank
-    sizes = [estimate(series).effective_size for series in (powers, np.abs(powers - 0.5))]
-    size = max(min(sizes), 1.0)
-    distance = _distance_from_uniform(powers.ravel())
-    root = math.sqrt(size)
-    p_value = float(scipy.special.kolmogorov((root + 0.12 + 0.11 / root) * distance))  # Stephens 1970
-    return GaugePower(float(powers.mean()), distance, p_value, size)
-
-
-def odd_functionals(draws: np.ndarray) -> OddFunctionals:
-    """Return z-scores of the means of z_i, of ⟨v, z⟩ for the longest and shortest axis v of the draws, and of z_i³.
-
-    `draws` has shape (n, d), in the order of time, or (c, n, d) for c walks. Each z-score uses its own effective
-    number of draws. Coordinates that are constant are left out.
-    """
-    walks = _walks(draws)
-    flat = walks.reshape(-1, walks.shape[2])
-    varying = walks[:, :, np.ptp(flat, axis=0) > 0]
-    if not varying.size:
-        raise InvalidRequest("The draws are all the same point.", "Give draws of a walk that moved.")
-    moments = np.cov(varying.reshape(-1, varying.shape[2]), rowvar=False, ddof=0).reshape(varying.shape[2], -1)
-    axes = np.linalg.eigh(moments)[1][:, [-1, 0]]
-    functionals = np.concatenate([varying, varying @ axes, varying**3], axis=2)
-    estimates = [estimate(functionals[:, :, index]) for index in range(functionals.shape[2])]
-    scores = tuple(mean.mean / mean.standard_error for mean in estimates if mean.standard_error > 0)
-    largest = max(map(abs, scores))
-    p_value = min(1.0, len(scores) * math.erfc(largest / math.sqrt(2)))
-    return OddFunctionals(scores, tuple(mean.effective_size for mean in estimates), largest, p_value)
-
-
 def _rows(series: np.ndarray) -> np.ndarray:
     rows = np.atleast_2d(np.asarray(series, dtype=float))
     if rows.ndim != 2 or rows.size < 2 or not np.isfinite(rows).all():
         raise InvalidRequest(f"The series has shape {np.shape(series)}.", "Give finite numbers, shape (n,) or (c, n).")
     return rows
-
-
-def _walks(draws: np.ndarray) -> np.ndarray:
-    array = np.asarray(draws, dtype=float)
-    walks = array[None] if array.ndim == 2 else array
-    if walks.ndim != 3 or not np.isfinite(walks).all():
-        raise InvalidRequest(f"The draws have shape {array.shape}.", "Give finite points, shape (n, d) or (c, n, d).")
-    return walks
 
 
 def _autocovariances(rows: np.ndarray) -> np.ndarray:
@@ -132,12 +60,3 @@ def _autocovariances(rows: np.ndarray) -> np.ndarray:
     spectrum = np.fft.rfft(rows, 2 * length, axis=1)
     power = (spectrum * spectrum.conj()).real.mean(axis=0)
     return np.fft.irfft(power, 2 * length)[:length] / length
-
-
-def _distance_from_uniform(values: np.ndarray) -> float:
-    """Return sup over t of |share of values ≤ t, less t|."""
-    ordered = np.sort(values)
-    count = len(ordered)
-    above = np.arange(1, count + 1) / count - ordered
-    below = ordered - np.arange(count) / count
-    return float(max(above.max(), below.max()))

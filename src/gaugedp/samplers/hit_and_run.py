@@ -15,6 +15,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
+from gaugedp.samplers.facet_walk import facets_of
 from gaugedp.samplers.walks import Walk, chart, check_one_to_one, distinct_generators, gathered
 
 _TOLERANCE = 1e-9  # by how much Harris' test lets a constraint be broken
@@ -80,7 +81,7 @@ class Lanes:
 
     def points(self) -> np.ndarray:
         """Return the points z, shape (l, r)."""
-        return (_facets(self.columns, self.basis, self.signs) @ self.shares[:, :, None])[:, :, 0]
+        return (facets_of(self.columns, self.basis, self.signs) @ self.shares[:, :, None])[:, :, 0]
 
     def twice(self) -> "Lanes":
         """Return two copies of every lane, all the first copies before the second ones."""
@@ -141,13 +142,9 @@ class Lanes:
         self.products[which] = self.inverse[which].sum(axis=1) @ self.columns
 
 
-def _facets(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    return np.moveaxis(columns[:, basis], 0, 1) * signs[:, None, :]
-
-
 def _inverses(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.ndarray:
     try:
-        return np.linalg.inv(_facets(columns, basis, signs))
+        return np.linalg.inv(facets_of(columns, basis, signs))
     except np.linalg.LinAlgError:
         raise _lost() from None
 

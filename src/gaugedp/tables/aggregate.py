@@ -1,8 +1,13 @@
-"""What is aggregated over the rows of a table."""
+"""What a question and its release ask of a table: totals over its rows, and the public facts about them."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaugedp.domain import Domain
+import numpy as np
+
+from gaugedp._progress import Progress
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 
 MOST_VALUES = 10**7  # cells times values of a column that are counted one by one
@@ -19,6 +24,32 @@ class Aggregate:
     column: str | None = None
     present: bool = False
     each: bool = False
+
+
+class Rows(ABC):
+    """Rows that have a domain and a privacy unit."""
+
+    name: str
+    domain: Domain
+    unit: PrivacyUnit
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What happens to rows that cannot be read, in sentences that are the same whatever the rows are."""
+        return ()
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether a look that was killed may be finished, because sums over finished parts are kept."""
+        return False
+
+    @abstractmethod
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
+        """Look at the rows, once, and return each total as a flat array; see `Table.totals`."""
+
+    def reporting(self, on_progress: Progress) -> "Rows":  # noqa: ARG002
+        """Return the rows; where they are looked at in parts, `on_progress` is told the share that is done."""
+        return self
 
 
 def check_values(domain: Domain, total: Aggregate) -> None:

@@ -54,9 +54,9 @@ class Buckets:
     @classmethod
     def of(cls, source: object) -> "Buckets":
         """Return one part, or more for a file that is large beside half of the machine's memory."""
-        from gaugedp.tables import spark
+        from gaugedp.tables.spark import engine as spark
 
-        if spark.is_spark(source):
+        if spark.reads(source):
             return cls(find_source_files=partial(spark.source_files_of, source))
         if not isinstance(source, str | Path):
             return cls()
@@ -87,13 +87,8 @@ class Buckets:
         return replace(self, count=count, memory_bytes=limit, folder=place, source_files=source_files)
 
     def limited(self, engine: Engine) -> Engine:
-        """Return the engine with the limit of memory, where it is one of ours; others keep their own settings."""
-        from gaugedp.tables.duckdb import DuckDBEngine
-
-        if self.memory_bytes is None or not isinstance(engine, DuckDBEngine):
-            return engine
-        settings = (f"SET memory_limit = '{self.memory_bytes}B'", "SET preserve_insertion_order = false")
-        return replace(engine, _attach=_prepared(engine._attach, settings))
+        """Return the engine with the limit of memory, where there is one."""
+        return engine if self.memory_bytes is None else engine.limited(self.memory_bytes)
 
     def parts(self, aggregation: "Aggregation") -> "Iterator[Aggregation]":
         """Yield the aggregation of each bucket, and report the share that is done; itself where it has no people."""
@@ -152,12 +147,3 @@ def _machine_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return UNKNOWN_MEMORY
-
-
-def _prepared(attach: Callable[..., None], settings: tuple[str, ...]) -> Callable[..., None]:
-    def prepared(connection: object) -> None:
-        for setting in settings:
-            connection.execute(setting)  # type: ignore[attr-defined]
-        attach(connection)
-
-    return prepared

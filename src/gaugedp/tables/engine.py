@@ -1,14 +1,16 @@
 """What a table asks of an engine: the types of its columns, and the integers that one statement gives."""
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
 Of: TypeAlias = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # int64 columns of some rows to a sum over them, int64
+T = TypeVar("T")
 SOURCE = "gaugedp_source"  # the name under which a statement reads the rows
 
 
@@ -33,26 +35,51 @@ class Column:
     type_name: str
 
 
-class Engine(Protocol):
-    """A source of rows on an engine."""
+@dataclass(frozen=True)
+class Types:
+    """The types of an engine, by its own names for them: what can be done with a column, and plain words."""
 
-    @property
-    def description(self) -> str:
-        """What the rows come from, such as "a Parquet file"; never a row."""
+    kinds: Mapping[str, Kind]
+    words: Mapping[str, str]
 
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """What happens to rows that cannot be read, in sentences that are the same whatever the rows are."""
+    def column(self, name: str, family: str, type_name: str) -> Column:
+        """Return the column `name`, whose type is one of a `family`, and `type_name` in full."""
+        return Column(name, self.kinds.get(family, Kind.UNUSABLE), f"{self.words.get(family, 'values')} ({type_name})")
 
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """The needed columns by name, found without looking at a row."""
+
+class Engine(ABC):
+    """A source of rows on an engine.
+
+    `description`: what the rows come from, such as "a Parquet file"; never a row. `rules`: what happens to rows that
+    cannot be read, in sentences that are the same whatever the rows are. `columns`: the needed ones by name, found
+    without looking at a row. `sql_products`: up to how many columns sums of products are faster as one statement than
+    by `add_up`. `in_process`: whether the rows are read in this process, so that moving them costs nothing.
+    """
+
+    description: str
+    rules: tuple[str, ...]
+    columns: Mapping[str, Column]
+    sql_products: int
+    in_process: ClassVar[bool] = False
+
+    @abstractmethod
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        """Run a statement; errors are the engine's own."""
+
+    @abstractmethod
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        """Add up over the rows of a statement; errors are the engine's own."""
+
+    @abstractmethod
+    def _finished(self, work: Callable[[], T]) -> T:
+        """Return what `work` gives, or raise UnreadableTable in place of the engine's own errors."""
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL.
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
         """
+        return self._finished(lambda: self._run(statement))
 
     def add_up(self, statement: Sql, of: Of) -> np.ndarray:
         """Run one statement, of the same kind, and return Σ of(batch), flat int64, over batches of its rows.
@@ -61,7 +88,26 @@ class Engine(Protocol):
         not depend on the batches; it may run on another machine. Without any row there is no batch: the total is then
         empty, or 0. Raises as `run`.
         """
+        return self._finished(lambda: self._added(statement, of))
 
-    @property
-    def sql_products(self) -> int:
-        """Up to how many columns sums of products are faster as one statement than by `add_up`."""
+    def limited(self, memory_bytes: int) -> "Engine":  # noqa: ARG002
+        """Return the engine such that it takes at most about so much memory; itself where its settings are not ours."""
+        return self
+
+
+def added_up(batches: Iterable[Mapping[str, np.ndarray]], of: Of) -> np.ndarray:
+    """Return Σ of(batch), flat int64; empty, or 0, where there is no batch."""
+    total: np.ndarray = np.zeros(0, dtype=np.int64)
+    for batch in batches:
+        part = of(batch).ravel()
+        total = total + part if len(total) else part
+    return np.asarray(total)
+
+
+def bottom_up(node: Sql, replaced: Callable[[Sql], Sql]) -> Sql:
+    """Return the expression with every node replaced, children first: no replacement is looked at again."""
+    for child in list(node.iter_expressions()):
+        replacement = bottom_up(child, replaced)
+        if replacement is not child:
+            child.replace(replacement)
+    return replaced(node)

@@ -11,8 +11,8 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain
-from gaugedp.tables import duckdb
 from gaugedp.tables.cells import ColumnExpression, other_cell, read_attribute, read_steps
+from gaugedp.tables.duckdb.engine import DuckDBEngine, open_whole
 from gaugedp.tables.engine import SOURCE, Sql
 from gaugedp.tables.refusals import check_names, stopped
 from gaugedp.tables.sources import file_columns
@@ -33,7 +33,7 @@ class FileLines:
     """All lines of a file, in its order; `names` are its columns."""
 
     names: list[str]
-    _engines: tuple[duckdb.DuckDBEngine, duckdb.DuckDBEngine]
+    _engines: tuple[DuckDBEngine, DuckDBEngine]
     _statement: Sql
     _n_attributes: int
 
@@ -46,7 +46,7 @@ class FileLines:
         names = file_columns(path)
         for name in (*attributes, *columns):
             check_names(names, [name])
-        engines, types = duckdb.open_whole(path, names)
+        engines, types = open_whole(path, names)
         read = list[tuple[ColumnExpression, int | None]]()
         for name in attributes:
             attribute = domain.attribute(name)

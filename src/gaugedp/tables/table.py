@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._progress import Progress
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
-from gaugedp.tables.aggregate import Aggregate, check_values
+from gaugedp.tables.aggregate import Aggregate, Rows, check_values
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
 
@@ -24,7 +25,7 @@ RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, a
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Rows):
     """Rows in a file, a frame or a relation, that have a domain and a privacy unit.
 
     `totals`, `moments`, `vector_sum` and `rows` are the only ways to the rows. Whether they succeed does not depend on
@@ -70,7 +71,7 @@ class Table:
         for fact_name, fact in facts.items():
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
-            _check_person(engine.columns[unit.column])
+            _refuse_unless(engine.columns[unit.column], set(Kind) - {Kind.UNUSABLE}, "used to tell people apart")
         buckets = Buckets.of(source)
         return cls(domain.name if name is None else name, domain, unit, buckets.limited(engine), buckets)
 
@@ -172,6 +173,20 @@ class Table:
             _check_total(total, self.domain)
         return Aggregation(self.domain, self.unit, self._engine.columns, tuple(totals))
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """See Rows."""
+        return self._engine.rules
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is a folder for the sums of an unfinished look."""
+        return self._buckets.folder is not None
+
+    def reporting(self, on_progress: Progress) -> "Table":
+        """See Rows."""
+        return replace(self, _buckets=replace(self._buckets, on_progress=on_progress))
+
     def __repr__(self) -> str:
         n = len(self.domain.attributes)
         return f"<Table {self.name!r}: {self._engine.description}, {n} attributes, protecting {self.unit}>"
@@ -179,26 +194,7 @@ class Table:
 
 def is_elsewhere(table: Table) -> bool:
     """Return whether the rows are on another engine than DuckDB in this process, so that they had better stay."""
-    from gaugedp.tables.duckdb import DuckDBEngine, RelationEngine
-
-    return not isinstance(table._engine, DuckDBEngine | RelationEngine)
-
-
-def can_resume(table: object) -> bool:
-    """Return whether a look that was killed may be finished: whether there is a folder for its sums."""
-    return isinstance(table, Table) and table._buckets.folder is not None
-
-
-def source_rules(table: object) -> tuple[str, ...]:
-    """Return what happens to rows that cannot be read, in sentences; none for what stands in for a table."""
-    return table._engine.rules if isinstance(table, Table) else ()
-
-
-def reporting(table: Table, on_progress: Callable[[float], object]) -> Table:
-    """Return the table; where it is looked at in parts, `on_progress` is told the share that is done."""
-    if not isinstance(table, Table):  # what stands in for one
-        return table
-    return replace(table, _buckets=replace(table._buckets, on_progress=on_progress))
+    return not table._engine.in_process
 
 
 @dataclass(frozen=True)
@@ -257,10 +253,6 @@ def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
     else:
         _refuse_unless(column, accepted, "read as numbers")
-
-
-def _check_person(column: Column) -> None:
-    _refuse_unless(column, set(Kind) - {Kind.UNUSABLE}, "used to tell people apart")
 
 
 def _refuse_unless(column: Column, accepted: set[Kind], use: str) -> None:

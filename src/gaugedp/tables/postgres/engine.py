@@ -13,23 +13,11 @@ import numpy as np
 
 from gaugedp._postgres import Address, driver, is_address
 from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
-from gaugedp.tables.engine import Column, Kind, Of, Sql
-from gaugedp.tables.postgres_sql import postgres_text, quoted
+from gaugedp.tables.engine import Column, Engine, Of, Sql, added_up
+from gaugedp.tables.postgres.sql import postgres_text, quoted
+from gaugedp.tables.postgres.types import TYPES
 from gaugedp.tables.refusals import check_names, or_refuse, unfinished
 
-KINDS = {
-    **dict.fromkeys(("int2", "int4", "int8"), Kind.INTEGER),
-    **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext", "uuid"), Kind.TEXT),
-    **dict.fromkeys(("bool", "date", "time", "timestamp"), Kind.LABEL),
-    "numeric": Kind.WIDE,
-    "float8": Kind.REAL,
-    "float4": Kind.SHORT_REAL,
-}
-PLAIN_WORDS = {
-    "bool": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
-    "timestamptz": "points in time with a time zone", "bytea": "bytes", "json": "records", "jsonb": "records",
-    "interval": "lengths of time",
-}  # fmt: skip
 OLDEST = 13  # the first version that has what the statements use
 ENCODINGS = ("UTF8", "SQL_ASCII", "LATIN1")  # whose bytes are in the order of the letters
 SETTINGS = """SELECT set_config('client_encoding', 'UTF8', true), set_config('datestyle', 'ISO, YMD', true),
@@ -60,7 +48,7 @@ class ServerTable:
 
 
 @dataclass(frozen=True)
-class PostgresEngine:
+class PostgresEngine(Engine):
     """A table on a server; `connected` gives a connection for one statement."""
 
     columns: Mapping[str, Column]
@@ -70,25 +58,17 @@ class PostgresEngine:
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
 
-    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        """See Engine."""
-        return _or_refuse(lambda: self._run(statement), unfinished())
-
-    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
-        """See Engine. The rows that are listed come over the connection in batches of 65,536."""
-        return _or_refuse(lambda: self._added(statement, of), unfinished())
-
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         with self._answer(statement, "") as cursor:
             return _columns(cursor, cursor.fetchall())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        total: np.ndarray = np.empty(0, dtype=np.int64)
+        """Add up the rows that are listed, which come over the connection in batches of 65,536."""
         with self._answer(statement, "gaugedp_rows") as cursor:
-            while rows := cursor.fetchmany(BATCH):
-                part = of(_columns(cursor, rows)).ravel()
-                total = total + part if len(total) else part
-        return total
+            return added_up((_columns(cursor, rows) for rows in iter(lambda: cursor.fetchmany(BATCH), [])), of)
+
+    def _finished(self, work: Callable[[], T]) -> T:
+        return _or_refuse(work, unfinished())
 
     @contextmanager
     def _answer(self, statement: Sql, name: str) -> Iterator[Any]:
@@ -101,12 +81,12 @@ class PostgresEngine:
                 yield cursor
 
 
-def is_server_table(source: object) -> bool:
+def reads(source: object) -> bool:
     """Return whether `source` is the address of a server, or a table on one."""
     return is_address(source) or isinstance(source, ServerTable)
 
 
-def open_table(source: Any, needed: Sequence[str]) -> PostgresEngine:
+def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     """Return the engine over "postgresql://…/database?table=people", or a `ServerTable`, that shows the `needed`
     columns; only names and types are looked at.
     """
@@ -197,8 +177,7 @@ def _types(
 
 
 def _column(name: str, type_name: str, family: str, shown: str) -> Column:
-    kind = Kind.TEXT if family == "e" else KINDS.get(type_name, Kind.UNUSABLE)
-    return Column(name, kind, f"{PLAIN_WORDS.get(type_name, 'values')} ({shown})")
+    return TYPES.column(name, "text" if family == "e" else type_name, shown)  # the members of an enum are text
 
 
 def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:

@@ -9,19 +9,21 @@ field, so that a table should be written by a program that writes CSV.
 
 import re
 import tempfile
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
-from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
+from gaugedp.tables.duckdb.types import TYPES
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, added_up
 from gaugedp.tables.files import File
 from gaugedp.tables.refusals import (
     Failures,
@@ -37,22 +39,6 @@ from gaugedp.tables.refusals import (
 if TYPE_CHECKING:
     import duckdb
 
-KINDS = {
-    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
-    **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal"), Kind.WIDE),
-    **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),
-    **dict.fromkeys(
-        ("boolean", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.LABEL
-    ),
-    "double": Kind.REAL,
-    "float": Kind.SHORT_REAL,
-}
-PLAIN_WORDS = {
-    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp": "points in time",
-    "timestamp_s": "points in time", "timestamp_ms": "points in time", "timestamp_ns": "points in time",
-    "timestamp with time zone": "points in time with a time zone", "blob": "bytes", "list": "lists", "array": "lists",
-    "struct": "records", "map": "records", "union": "values of several types", "interval": "lengths of time",
-}  # fmt: skip
 _TEXT = (
     "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would take its text for rows
@@ -65,27 +51,39 @@ BROKEN_LINES = (
 )
 SQL_PRODUCTS = 4  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 BATCH, FETCHED = 2**17, 2**14  # rows
-Attach = Callable[["duckdb.DuckDBPyConnection"], None]
+Attach = Callable[["duckdb.DuckDBPyConnection"], object]
 T = TypeVar("T")
 
 
+class _InProcess(Engine, ABC):
+    """What files, frames and relations share."""
+
+    rules: tuple[str, ...] = ()
+    sql_products: int = SQL_PRODUCTS
+    in_process: ClassVar[bool] = True
+
+    def _finished(self, work: Callable[[], T]) -> T:
+        return _or_refuse(work, unfinished())
+
+
 @dataclass(frozen=True)
-class DuckDBEngine:
+class DuckDBEngine(_InProcess):
     """A source on a connection of its own, made for each statement; `attach` gives it the table `SOURCE`."""
 
     description: str
     columns: Mapping[str, Column]
     _attach: Attach = field(repr=False)
     rules: tuple[str, ...] = ()
-    sql_products: int = SQL_PRODUCTS
 
-    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+    def limited(self, memory_bytes: int) -> "DuckDBEngine":
         """See Engine."""
-        return _or_refuse(lambda: self._run(statement.sql(dialect="duckdb")), unfinished())
 
-    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
-        """See Engine."""
-        return _or_refuse(lambda: self._added(statement.sql(dialect="duckdb"), of), unfinished())
+        def attach(connection: "duckdb.DuckDBPyConnection") -> None:
+            connection.execute(f"SET memory_limit = '{memory_bytes}B'")
+            connection.execute("SET preserve_insertion_order = false")
+            self._attach(connection)
+
+        return replace(self, _attach=attach)
 
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of the result in the order of the source, some thousands at a time."""
@@ -96,40 +94,33 @@ class DuckDBEngine:
             while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
                 yield rows
 
-    def _run(self, text: str) -> Mapping[str, np.ndarray]:
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         with _connection() as connection:
             self._attach(connection)
-            return connection.execute(text).fetchnumpy()
+            return connection.execute(statement.sql(dialect="duckdb")).fetchnumpy()
 
-    def _added(self, text: str, of: Of) -> np.ndarray:
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
         with _connection() as connection:
             self._attach(connection)
-            return _total(connection.sql(text), of)
+            return added_up(_batches(connection.sql(statement.sql(dialect="duckdb"))), of)
 
 
 @dataclass(frozen=True)
-class RelationEngine:
+class RelationEngine(_InProcess):
     """A relation, queried on the connection it belongs to, whose settings are left alone."""
 
     columns: Mapping[str, Column]
     _relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     description: str = "a DuckDB relation"
-    rules: tuple[str, ...] = ()
-    sql_products: int = SQL_PRODUCTS
 
-    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        """See Engine."""
-        text = statement.sql(dialect="duckdb")
-        return _or_refuse(lambda: self._run(text), unfinished())
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        return self._answer(statement).fetchnumpy()
 
-    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
-        """See Engine."""
-        text = statement.sql(dialect="duckdb")
-        return _or_refuse(lambda: _total(self._relation.query(SOURCE, text), of), unfinished())
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        return added_up(_batches(self._answer(statement)), of)
 
-    def _run(self, text: str) -> Mapping[str, np.ndarray]:
-        result: Any = self._relation.query(SOURCE, text)
-        return result.fetchnumpy()
+    def _answer(self, statement: Sql) -> Any:
+        return self._relation.query(SOURCE, statement.sql(dialect="duckdb"))
 
 
 def open_source(source: Any, needed: Sequence[str]) -> DuckDBEngine | RelationEngine:
@@ -171,14 +162,14 @@ def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Duc
     """
     file = File.find(path)
     if file.format == "Parquet":
-        types = _or_refuse(lambda: _types(lambda connection: _view(connection, _parquet(file))), unreadable())
-        kinds = [_column(f"f{i}", types[name].id.lower(), str(types[name])) for i, name in enumerate(names)]
+        types = file_types(file)
+        kinds = [TYPES.column(f"f{i}", types[name].id.lower(), str(types[name])) for i, name in enumerate(names)]
         quoted = ", ".join(f"{_quoted(name)} AS f{i}" for i, name in enumerate(names))
         texts = [f"SELECT {quoted} FROM ({_parquet(file)})"] * 2
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text") for i in range(len(names))]
         texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
-    strict, failing = (DuckDBEngine(f"a {file.format} file", {}, partial(_view_of, text)) for text in texts)
+    strict, failing = (DuckDBEngine(f"a {file.format} file", {}, partial(_view, rows=text)) for text in texts)
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
@@ -229,20 +220,11 @@ def _types(attach: Attach) -> dict[str, Any]:
 
 
 def _frame_types(empty: Any, name: str) -> dict[str, Any]:
-    return _types(lambda connection: _register(connection, frames.selected(empty, [name])))
-
-
-def _register(connection: "duckdb.DuckDBPyConnection", frame: Any) -> None:
-    connection.register(SOURCE, frame)
+    return _types(lambda connection: connection.register(SOURCE, frames.selected(empty, [name])))
 
 
 def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
-    return {name: _column(name, kind.id.lower(), str(kind)) for name, kind in types.items()}
-
-
-def _column(name: str, type_id: str, type_name: str) -> Column:
-    kind = KINDS.get(type_id, Kind.UNUSABLE)
-    return Column(name, kind, f"{PLAIN_WORDS.get(type_id, 'values')} ({type_name})")
+    return {name: TYPES.column(name, kind.id.lower(), str(kind)) for name, kind in types.items()}
 
 
 @contextmanager
@@ -262,15 +244,6 @@ def _connection() -> "Iterator[duckdb.DuckDBPyConnection]":
         yield connection
 
 
-def _total(result: Any, of: Of) -> np.ndarray:
-    """Σ of(batch) over the rows of a result, which are never all in memory where pyarrow is installed."""
-    total: Any = np.zeros(0, dtype=np.int64)
-    for batch in _batches(result):
-        part = of(batch).ravel()
-        total = total + part if len(total) else part
-    return np.asarray(total)
-
-
 def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:
     if find_spec("pyarrow") is None:
         yield result.fetchnumpy()
@@ -286,10 +259,6 @@ def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
 
 def _parquet(file: File) -> str:
     return f"SELECT * FROM read_parquet({_path(file)}, hive_partitioning = false)"
-
-
-def _view_of(rows: str, connection: "duckdb.DuckDBPyConnection") -> None:
-    _view(connection, rows)
 
 
 def _quoted(name: str) -> str:

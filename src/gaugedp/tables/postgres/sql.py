@@ -16,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from gaugedp.tables.cells import DECIMAL_NUMBER
-from gaugedp.tables.engine import SOURCE, Column, Kind, Sql
+from gaugedp.tables.engine import SOURCE, Column, Kind, Sql, bottom_up
 
 _SPACES = r"[ \t\n\r\f]*"
 _NUMBER = rf"^{_SPACES}({DECIMAL_NUMBER}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){_SPACES}$"
@@ -32,7 +32,7 @@ Columns = Mapping[str, Column]
 def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
     """Return the text of `statement` over the `columns` of `table`, a name as it stands in SQL."""
     rules = _Rules(dict(zip(columns, columns.values(), strict=True)))
-    text = rules.bottom_up(statement.copy()).sql(dialect="postgres", comments=False)
+    text = bottom_up(statement.copy(), rules).sql(dialect="postgres", comments=False)
     reads = [read for i, column in enumerate(columns.values()) for read in _reads(column, i)]
     return f"WITH {SOURCE} AS (SELECT {', '.join(reads) or '1 AS one'} FROM {table} OFFSET 0) {text}"
 
@@ -86,18 +86,14 @@ def _escaped(pattern: str) -> str:
 
 
 class _Rules:
-    """What stands for each expression of DuckDB's, children first, so that no replacement is looked at again."""
+    """What stands for each expression of DuckDB's."""
 
     def __init__(self, columns: Columns) -> None:
         self._places = {name: i for i, name in enumerate(columns)}
         self._kinds = {f"c{i}": column.kind for i, column in enumerate(columns.values())}
 
-    def bottom_up(self, node: Sql) -> Sql:
-        """Return the expression with every rule applied."""
-        for child in list(node.iter_expressions()):
-            replacement = self.bottom_up(child)
-            if replacement is not child:
-                child.replace(replacement)
+    def __call__(self, node: Sql) -> Sql:
+        """Return what stands for a node whose children are replaced."""
         if isinstance(node, exp.Column):
             return exp.column(f"c{self._places[node.name]}") if node.this.args.get("quoted") else node
         if isinstance(node, exp.Cast) and (read := self._read(node)) is not None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from gaugedp.tables.engine import SOURCE, Sql
+from gaugedp.tables.engine import SOURCE, Sql, bottom_up
 
 PLAIN = re.compile(r"[A-Za-z0-9 _.,:;=<>()-]*")
 LIMIT = exp.Literal.number("9.223372036854775808e18D")  # 2^63; far below it every float is whole
@@ -34,16 +34,7 @@ def spark_text(statement: Sql, columns: Mapping[str, str]) -> str:
         rule = RULES.get(type(node))
         return node if rule is None else rule(node)
 
-    return str(_bottom_up(statement.copy(), replaced).sql(dialect="spark", comments=False))
-
-
-def _bottom_up(node: Sql, replaced: Callable[[Sql], Sql]) -> Sql:
-    """Every node replaced, children first, so that no replacement is looked at again."""
-    for child in list(node.iter_expressions()):
-        replacement = _bottom_up(child, replaced)
-        if replacement is not child:
-            child.replace(replacement)
-    return replaced(node)
+    return str(bottom_up(statement.copy(), replaced).sql(dialect="spark", comments=False))
 
 
 def _table(node: Sql) -> Sql:

@@ -13,32 +13,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gaugedp.errors import GaugedpError, MissingExtra, UnreadableTable
-from gaugedp.tables.engine import SOURCE, Column, Kind, Of, Sql
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql
 from gaugedp.tables.refusals import check_names, or_refuse, taken_words, unfinished, unreadable
 from gaugedp.tables.source_files import SourceFiles
-from gaugedp.tables.spark_plan import check_repeatable, check_words, source_files
-from gaugedp.tables.spark_sql import spark_text
+from gaugedp.tables.spark.plan import check_repeatable, check_words, source_files
+from gaugedp.tables.spark.sql import spark_text
+from gaugedp.tables.spark.types import TYPES
 
-KINDS = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
-    **dict.fromkeys(("string", "char", "varchar", "void"), Kind.TEXT),
-    **dict.fromkeys(("boolean", "date", "time", "timestamp_ntz"), Kind.LABEL),
-    "decimal": Kind.WIDE,
-    "double": Kind.REAL,
-    "float": Kind.SHORT_REAL,
-}
-PLAIN_WORDS = {
-    "boolean": "true or false", "date": "dates", "time": "times of day", "timestamp_ntz": "points in time",
-    "binary": "bytes", "timestamp": "points in time with a time zone", "array": "lists", "struct": "records",
-    "map": "records", "interval": "lengths of time",
-}  # fmt: skip
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 SQL_PRODUCTS = 8  # above so many columns, sums of products are faster from batches; docs/benchmarks/engines.md
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class SparkEngine:
+class SparkEngine(Engine):
     """A Spark frame, read anew by each statement; the session that it belongs to is left as it was."""
 
     columns: Mapping[str, Column]
@@ -47,18 +35,17 @@ class SparkEngine:
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
 
-    def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        """See Engine."""
-        return _or_refuse(lambda: _columns(self._answer(statement).toArrow()), unfinished())
-
-    def add_up(self, statement: Sql, of: Of) -> np.ndarray:
-        """See Engine. `of` runs where the rows are, once for each batch; a total for each partition comes back."""
-        return _or_refuse(lambda: self._added(statement, of), unfinished())
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        return _columns(self._answer(statement).toArrow())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        """Add up where the rows are, once for each batch; a total for each partition comes back."""
         totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
         sums: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
         return sums if totals.num_rows else np.zeros(0, dtype=np.int64)
+
+    def _finished(self, work: Callable[[], T]) -> T:
+        return _or_refuse(work, unfinished())
 
     def _answer(self, statement: Sql) -> Any:
         text = spark_text(statement, {name: f"c{i}" for i, name in enumerate(self.columns)})
@@ -83,13 +70,13 @@ class _Partial:
             yield pyarrow.RecordBatch.from_arrays([column], ["total"])
 
 
-def is_spark(source: object) -> bool:
+def reads(source: object) -> bool:
     """Return whether `source` is a Spark frame; nothing is imported to see it."""
     module = sys.modules.get("pyspark.sql")
     return module is not None and isinstance(source, module.DataFrame)
 
 
-def open_frame(frame: Any, needed: Sequence[str]) -> SparkEngine:
+def open_source(frame: Any, needed: Sequence[str]) -> SparkEngine:
     """Return the engine over `frame` that shows the `needed` columns; only its schema is looked at."""
     _check_arrow()
     if _or_refuse(lambda: frame.isStreaming, unreadable()):
@@ -114,7 +101,7 @@ def source_files_of(frame: Any) -> SourceFiles | None:
 
 def _column(name: str, type_name: str) -> Column:
     family = type_name.partition("(")[0].partition("<")[0].partition(" ")[0]
-    return Column(name, KINDS.get(family, Kind.UNUSABLE), f"{PLAIN_WORDS.get(family, 'values')} ({type_name})")
+    return TYPES.column(name, family, type_name)
 
 
 def _read(column: Column, name: str) -> str:

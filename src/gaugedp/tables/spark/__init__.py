@@ -1,0 +1,1 @@
+"""Spark: its own frames, where they are."""
