@@ -18,8 +18,8 @@ from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms
 def has_direct(body: Body) -> bool:
     """Return whether `uniform_direct` knows the body.
 
-    It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, and their
-    one-to-one linear images.
+    It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, hulls of a box and
+    its negative, and their one-to-one linear images.
     """
     match body:
         case LpBall() | Ellipsoid():
@@ -75,7 +75,7 @@ def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
     (alpha, beta), r = body.shrinking, body.rank
     ends = np.cumsum(body.shares)
     parts = np.searchsorted(ends[:-1], uniforms(size, rng) * ends[-1], side="right")
-    inside = (2 * uniforms(size * body.ambient_dim, rng).reshape(size, -1) - 1) * body.half
+    inside = (2 * uniforms(size * body.ambient_dim, rng).reshape(size, body.ambient_dim) - 1) * body.half
     rows, places = np.flatnonzero(parts), parts[parts > 0] - 1
     inside[rows, places] = np.where(body.middle < 0, -body.half, body.half)[places]
     shares = uniforms(size, rng)

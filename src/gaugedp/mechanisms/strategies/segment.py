@@ -11,6 +11,7 @@ from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 
+_MOST_EIGENVALUES = 600
 _ALIKE = 1e-12  # what rounding leaves between equal numbers
 
 
@@ -40,12 +41,17 @@ class SegmentAndBox(Strategy):
         """g² + e²."""
         return self.along**2 + self.across**2
 
-    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the eigenvalues of a diagonal matrix and one of rank 1; where all is alike, there are two of them."""
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the eigenvalues of a diagonal matrix and one of rank 1; where all is alike, there are two of them.
+
+        None for more than 600 answers that are not alike: trials are quicker.
+        """
         scales = with_weights(weights, len(self.along))
         along, across = self.along / scales, self.across / scales
         if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:
             return across[0] ** 2 + np.array([0.0, along @ along]), np.array([len(along) - 1.0, 1.0])
+        if len(along) > _MOST_EIGENVALUES:
+            return None
         values = np.linalg.eigvalsh(np.outer(along, along) + np.diag(across**2))
         return np.maximum(values, 0.0), np.ones(len(values))
 
