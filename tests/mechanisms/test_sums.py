@@ -79,6 +79,16 @@ def test_one_sided_sums_have_the_deviation_of_the_theorem(d: int) -> None:
     assert mechanism.floor > 0.99 * math.sqrt((mechanism.variances / widths**2).sum())
 
 
+def test_errors_of_a_thousand_unlike_sums_come_from_trials() -> None:
+    """Their eigenvalues are not computed; the length of so many numbers is near its root mean square."""
+    mechanism = gd.Matrix.calibrate(
+        BoxHull.of(np.linspace(-9, 50, 1000), np.linspace(60, 99, 1000)), gd.GaussianDP(0.5)
+    )
+    assert mechanism.strategy.spectrum(None) is None
+    square = math.sqrt(mechanism.variances.sum())
+    assert 0.75 * square < mechanism.error() <= square
+
+
 def test_bodies_without_a_lattice_pay_for_rounding() -> None:
     body = BoxHull.of([0.0, 1, -1], [0.5, 1, 2])
     mechanism = gd.Matrix.calibrate(body, gd.GaussianDP(1.0))
@@ -120,5 +130,11 @@ def test_an_audit_finds_a_tenth_less_noise() -> None:
     mechanism = gd.KNorm.calibrate(body, gd.PureDP(1.0))
     one, other = np.zeros(5), np.full(5, 100.0)
     assert not gd.audit.audit(mechanism, one, other, runs=4000, rng=gd.research_rng(1)).violated
-    for broken in (replace(mechanism, noise=Less(body)), replace(mechanism, scale_factor=0.9 * mechanism.scale_factor)):
+    correlated = gd.Matrix.calibrate(body, gd.GaussianDP(1.0))
+    assert not gd.audit.audit(correlated, one, other, runs=4000, rng=gd.research_rng(1)).violated
+    for broken in (
+        replace(mechanism, noise=Less(body)),
+        replace(mechanism, scale_factor=0.9 * mechanism.scale_factor),
+        replace(correlated, scale=0.9 * correlated.scale),
+    ):
         assert gd.audit.audit(broken, one, other, runs=4000, rng=gd.research_rng(1)).violated
