@@ -207,10 +207,17 @@ class Plan:
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
-        if self.candidates and self.real_lower_bound > 0:
+        if self._has_bound:
             return bound_in_words(self.error, self.epsilon, self.real_lower_bound, self.lower_bound)
         ratio = self._gaussian_ratio()
         return floor_in_words(ratio) if ratio >= 1 else "No lower bound is known for this question and guarantee."
+
+    @property
+    def _has_bound(self) -> bool:
+        """Whether a bound for pure mechanisms says more than the best Gaussian noise, which may err less."""
+        if not self.candidates or not self.real_lower_bound > 0:
+            return False
+        return self.error >= self.real_lower_bound or self._gaussian_ratio() < 1
 
     def _gaussian_ratio(self) -> float:
         """Return the root mean square of the noise over the least of all Gaussian noise; 0 where that is not known."""
@@ -228,7 +235,7 @@ class Plan:
 
         Kind "gaussian" has no value: its ratio is that to the best Gaussian noise.
         """
-        if not self.candidates or not self.real_lower_bound > 0:
+        if not self._has_bound:
             floor = self._gaussian_ratio()
             return {"kind": "gaussian", "ratio": floor, "words": floor_in_words(floor)} if floor >= 1 else None
         values = {"value": float(self.lower_bound), "real_data": float(self.real_lower_bound)}

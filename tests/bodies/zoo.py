@@ -6,7 +6,18 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.bodies import Body, Ellipsoid, LpBall, Polytope, SchattenBall, image, minkowski_sum, project, scaled
+from gaugedp.bodies import (
+    Body,
+    BoxHull,
+    Ellipsoid,
+    LpBall,
+    Polytope,
+    SchattenBall,
+    image,
+    minkowski_sum,
+    project,
+    scaled,
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,26 @@ def polytopes() -> Iterator[Member]:
                 yield Member(f"{name}, {kind}, {factor}", polytope(matrix, factor, **flags), points)
 
 
+BOXES = {
+    "sums": ([0.0, 0, 0], [1.0, 2, 3]),
+    "two-sided sums": ([-1.0, -2, 0], [1.0, 5, 3]),
+    "sums beyond zero": ([4.0, -3, -1], [5.0, -2, 2]),
+    "sums and a count": ([-2.0, 1, -3], [2.0, 1, 1]),
+    "sums and two counts": ([-2.0, 1, 1, -3], [2.0, 1, 1, 0]),
+    "long sums": ([1e4, 1e4, 1e4], [1e4 + 1, 1e4 + 1, 1e4 + 2]),
+    "one sum": ([3.0], [4.0]),
+    "two counts": ([1.0, 2], [1.0, 2]),
+}
+
+
+def box_hulls() -> Iterator[Member]:
+    for (name, (low, high)), (kind, flags) in product(BOXES.items(), KINDS.items()):
+        corners = np.array(list(product(*zip(low, high, strict=True)))).T
+        points = hull_points(corners, 2, **flags)
+        if np.any(points):
+            yield Member(f"{name}, {kind}", BoxHull.of(np.array(low), np.array(high), 2, **flags), points)
+
+
 def balls() -> Iterator[Member]:
     for p, d, size in product((1, 1.5, 2, 3, np.inf), (1, 3), (1, 2.5e3)):
         ends = None
@@ -127,4 +158,4 @@ def derived() -> Iterator[Member]:
     yield Member("shadow of a polytope", project(flat, basis), np.vstack([MAPS["flat"].T, -MAPS["flat"].T]) @ basis)
 
 
-ZOO = [*balls(), *polytopes(), *ellipsoids(), *schatten(), *derived()]
+ZOO = [*balls(), *polytopes(), *box_hulls(), *ellipsoids(), *schatten(), *derived()]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.bodies import Body, Ellipsoid, LpBall, Polytope, SchattenBall
+from gaugedp.bodies import Body, BoxHull, Ellipsoid, LpBall, Polytope, SchattenBall
 from gaugedp.guarantees import ExponentialLoss, Guarantee
 from gaugedp.mechanisms import AdditiveNoise, Calibrated, Mechanism, Selection
 from gaugedp.mechanisms.choose import registered
@@ -44,6 +44,9 @@ COUNTING = {
 OTHERS = {
     "sums and counts": question("b; sum(v) by b; sum(w)"),
     "mean, replace": question("mean(w) by b", REPLACED),
+    "sums, person": question("sum(v); sum(w)", PERSON),
+    "sums, replace": question("sum(v); sum(w)", REPLACED),
+    "real sums and counts": (BoxHull.of([0.0, 1, -1], [0.25, 1, 2]), None),
     "octahedron": (LpBall(3, 1, 2.0), None),
     "disc": (LpBall(2, 2, 0.3), None),
     "cube": (LpBall(3, np.inf, 7.0), np.array([1.0, 1.0, 4.0])),

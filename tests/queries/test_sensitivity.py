@@ -41,6 +41,12 @@ def test_no_persons_differ_by_more_than_the_body(query, unit) -> None:
     check_holds(query, unit)
 
 
+@pytest.mark.parametrize("unit", [PERSON, PERSON_REPLACED])
+def test_many_rows_of_a_person_in_a_box(unit) -> None:
+    domain = gd.Domain.of(a=gd.bounded(0, 1, missing=0), b=gd.bounded(-1, 1, missing=0))
+    check_holds(gd.query(domain, "sum(a); sum(b)"), unit)
+
+
 @QUICK
 @given(exact_stacks(), st.sampled_from(UNITS))
 def test_the_radii_of_counts_are_exact(query, unit) -> None:

@@ -15,6 +15,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.nim import Nested
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.continuous import gammas
+from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
 Found = dict[str, float]
@@ -97,6 +98,8 @@ def _unrounded(mechanism: NormNoise, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _needs_programs(body: Body) -> bool:
+    if has_direct(body):
+        return False
     return isinstance(body, Polytope) or (isinstance(body, LinearImage) and _needs_programs(body.body))
 
 

@@ -1,6 +1,7 @@
 """Norms as convex bodies: what a question's answer can change by."""
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.derived import LinearImage, MinkowskiSum
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.generators import Generators, MatrixGenerators
@@ -13,6 +14,7 @@ from gaugedp.bodies.volume import Volume, volume
 
 __all__ = [
     "Body",
+    "BoxHull",
     "Ellipsoid",
     "Generators",
     "LinearImage",

@@ -6,6 +6,7 @@ from functools import singledispatch
 import numpy as np
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.derived import LinearImage, MinkowskiSum
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
@@ -21,6 +22,12 @@ def digest(body: Body) -> str:
 def _(body: Polytope) -> str:
     facts = f"Polytope {body.factor!r} {body.differences} {body.with_zero}"
     return _hash(facts, body.columns())
+
+
+@digest.register
+def _(body: BoxHull) -> str:
+    facts = f"BoxHull {body.factor!r} {body.differences} {body.with_zero} {body.generators.whole_numbers}"
+    return _hash(facts, np.array([body.generators.low, body.generators.high]))
 
 
 @digest.register

@@ -8,6 +8,8 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.derived import LinearImage, MinkowskiSum
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.generators import MatrixGenerators
@@ -59,8 +61,9 @@ def _(body: MinkowskiSum, factor: float) -> Body:
 def image(body: Body, matrix: np.ndarray) -> Body:
     """Return {M·z : z ∈ body} for a matrix M of shape (k, d).
 
-    A polytope's generators are mapped, and an ellipsoid's matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an
-    ellipsoid; a sum is mapped part by part. Other bodies become a `LinearImage`, which knows its support.
+    A polytope's generators are mapped (the bounds of a `BoxHull`, where the matrix is diagonal), and an ellipsoid's
+    matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an ellipsoid; a sum is mapped part by part. Other bodies
+    become a `LinearImage`, which knows its support.
     """
     array = np.asarray(matrix, dtype=float)
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
@@ -79,6 +82,16 @@ def _image(body: Body, matrix: np.ndarray) -> Body:
 @_image.register
 def _(body: Polytope, matrix: np.ndarray) -> Body:
     return replace(body, generators=MatrixGenerators(matrix @ body.columns()))
+
+
+@_image.register
+def _(body: BoxHull, matrix: np.ndarray) -> Body:
+    """Another such body under a diagonal matrix; else a polytope where the corners can be listed."""
+    if matrix.shape[0] != matrix.shape[1] or (matrix != np.diag(np.diag(matrix))).any():
+        listed = body.generators.n_generators * body.ambient_dim <= MOST_DENSE
+        return _image(body.listed, matrix) if listed else LinearImage(body, matrix)
+    ends = np.diag(matrix) * np.array([body.generators.low, body.generators.high])
+    return replace(body, generators=Corners(tuple(ends.min(axis=0)), tuple(ends.max(axis=0))))
 
 
 @_image.register

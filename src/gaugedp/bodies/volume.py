@@ -7,6 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.frame import Frame
@@ -53,10 +54,11 @@ class Volume:
 def volume(body: Body) -> Volume:
     """Return the volume of a body in its span: vol_r, r the rank.
 
-    Exact: balls of ℓ_p; Schatten balls with p = 2, p = ∞ or a single row or column; ellipsoids; polytopes with r
-    independent generators, or of rank at most 8 (by their facets, as long as those are few enough to list in
-    seconds); one-to-one images of these. Other polytopes get a lower bound: the largest cross-polytope of r generators
-    that exchanges find, 2^r|det|/r!, or at rank at most 8 the hull of the generators that stick out most.
+    Exact: balls of ℓ_p; Schatten balls with p = 2, p = ∞ or a single row or column; ellipsoids; hulls of a box and its
+    negative; polytopes with r independent generators, or of rank at most 8 (by their facets, as long as those are few
+    enough to list in seconds); one-to-one images of these. Other polytopes get a lower bound: the largest
+    cross-polytope of r generators that exchanges find, 2^r|det|/r!, or at rank at most 8 the hull of the generators
+    that stick out most.
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Ask for a ball, an ellipsoid or a polytope.")
 
@@ -99,6 +101,12 @@ def _(body: LinearImage) -> Volume:
     if body.rank < body.body.rank:
         raise InvalidRequest("The volume of a projection is not known.", "Ask for a one-to-one image.")
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
+
+
+@volume.register
+def _(body: BoxHull) -> Volume:
+    """That of the box and of what its facets sweep."""
+    return Volume(body.log_volume, "exact")
 
 
 @volume.register

@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 
 from gaugedp._numbers import digits_down, readable
-from gaugedp.bodies import Body, Polytope, image
+from gaugedp.bodies import Body, BoxHull, Polytope, image
 from gaugedp.bounds.counts import counts_lower_bound
 from gaugedp.bounds.projected import lower_bound
 from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
@@ -22,8 +22,10 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
 
     For data in whole numbers, or for data in real numbers: there it is larger, and does not hold for counts.
     """
-    if not isinstance(body, Polytope) or max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
+    if not isinstance(body, Polytope):
         return 0.0
+    if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
+        return _by_its_form(body, scales, epsilon) if isinstance(body, BoxHull) and not whole else 0.0
     scaled = image(body, np.diag(1 / scales))
     if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
         return 0.0
@@ -32,6 +34,13 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
         if whole:
             return counts_lower_bound(scaled, epsilon, few)
         return (lower_bound if few else staircase_lower_bound)(scaled, epsilon)
+    return 0.0
+
+
+def _by_its_form(body: BoxHull, scales: np.ndarray, epsilon: float) -> float:
+    """Return the bound from the volume, which needs no list of generators."""
+    with contextlib.suppress(InvalidRequest):
+        return staircase_lower_bound(image(body, np.diag(1 / scales)), epsilon)
     return 0.0
 
 

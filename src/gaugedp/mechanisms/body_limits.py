@@ -59,6 +59,13 @@ def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
     return "its draws would take too long"
 
 
+def why_no_direct_noise(body: Body) -> str:
+    """Return why noise that is drawn directly is not worth having, in words; nothing where it is."""
+    if body.rank == 1:
+        return "in one direction it is the same as Laplace"
+    return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else ""
+
+
 def is_long(body: Body, weights: np.ndarray | None) -> bool:
     """Whether the polytope, over the weights, is a hundred times longer in some direction than in another."""
     rank, _ = size(body)

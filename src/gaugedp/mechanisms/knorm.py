@@ -1,5 +1,6 @@
 """The K-norm mechanism: noise with the shape of the question's own sensitivity body."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,9 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.body_limits import body_noise, why_no_body_noise
+from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, why_no_body_noise, why_no_direct_noise
 from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
 
 
@@ -17,10 +21,11 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 class KNorm(NormNoise):
     """Noise of density ∝ e^{−ε‖z‖_K} on the span of K, the body of the question itself (Hardt and Talwar 2010).
 
-    Drawn directly for balls and ellipsoids and for polytopes with as many generators as their rank; from the list of
-    all facets for polytopes of rank at most 8; else by a walk over the facets. Then the mechanism is "mixing", and
-    its `guarantee` is ApproxDP(ε, δ), also where PureDP(ε) was asked for: δ is an allowance for how far
-    the walk is from the law. That the walk is within it is measured by a rule, not proved (docs/theory/knorm.md).
+    Drawn directly for balls and ellipsoids, for the hull of a box and its negative, and for polytopes with as many
+    generators as their rank; from the list of all facets for polytopes of rank at most 8; else by a walk over the
+    facets. Then the mechanism is "mixing", and its `guarantee` is ApproxDP(ε, δ), also where PureDP(ε) was asked for: δ
+    is an allowance for how far the walk is from the law. That the walk is within it is measured by a rule, not proved
+    (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"
@@ -39,13 +44,19 @@ class KNorm(NormNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
-        """Yield one where its draws take seconds: see `body_noise`."""
-        yield from body_noise(cls.calibrate, body, guarantee, weights)
+        """Yield one where its draws take seconds: a pure one for a `BoxHull`; else see `body_noise`."""
+        if not isinstance(body, BoxHull):
+            yield from body_noise(cls.calibrate, body, guarantee, weights)
+        elif not why_no_direct_noise(body):
+            with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
+                yield cls.calibrate(body, pure_within(guarantee))
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
         """Return why it is no candidate, in words."""
-        return why_no_body_noise(body, guarantee)
+        return (
+            why_no_direct_noise(body) or TOO_WIDE if isinstance(body, BoxHull) else why_no_body_noise(body, guarantee)
+        )
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk where there is one."""

@@ -22,6 +22,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
+from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
@@ -223,7 +224,7 @@ def _gauge_of_cube(shape: Body) -> float:
     if isinstance(shape, LpBall):
         return shape.ambient_dim / shape.size
     axes = np.eye(shape.ambient_dim)
-    if isinstance(shape, Polytope):
+    if isinstance(shape, Polytope) and not has_direct(shape):
         return float(np.abs(shape.prepared.frame.coordinates(axes)[0]).sum()) / shape.factor
     return float(shape.gauge(axes).sum())
 

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
@@ -15,6 +16,7 @@ from gaugedp.queries.piece import Piece
 
 _MOST_GENERATORS = 10**7
 _MOST_DENSE = 4 * 10**6
+_LARGEST_BOUND = 2**53  # floats are exact up to here
 _KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges: "ranges"}
 
 
@@ -61,6 +63,25 @@ class WorkloadColumns:
         places = [tuple(self.attributes.index(name) for name in piece.attributes) for piece in self.pieces]
         kinds = [_KINDS[type(piece.cells)] for piece in self.pieces]
         return Structure(self.shape, tuple(Block(*block) for block in zip(places, kinds, strict=True)))
+
+    @property
+    def corners(self) -> Corners | None:
+        """The box of whose corners the generators are the hull, where the columns are summed over all rows.
+
+        None where there are cells to tell apart, where bounds are beyond 2^53 steps, where fewer than two columns are
+        summed, where one is summed twice, and where a count leaves out the rows without a value: then what a row adds
+        to one released number depends on what it adds to another.
+        """
+        if len(self.columns) < 2 or any(piece.cells != Identity(1) for piece in self.pieces):
+            return None
+        if max(piece.reach for piece in self.pieces) > _LARGEST_BOUND:
+            return None
+        moving = [piece.column for piece in self.pieces if not piece.counts]
+        if len(set(moving)) < len(moving) or any(piece.counts and piece.may_miss for piece in self.pieces):
+            return None
+        low = tuple(float(min(piece.low, 0) if piece.may_miss else piece.low) for piece in self.pieces)
+        high = tuple(float(max(piece.high, 0) if piece.may_miss else piece.high) for piece in self.pieces)
+        return Corners(low, high, whole_numbers=True)
 
     @property
     def rank(self) -> int:

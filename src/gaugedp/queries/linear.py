@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -114,11 +115,14 @@ class Workload(Query):
         """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
 
         The ±v are there because a row may be left out: by a rule, or as a broken line of a text file.
-        v runs over what one row can add. The radii are exact for marginals, prefix sums, ranges and sums alone, and
-        for stacks of marginals; elsewhere they are upper bounds.
+        v runs over what one row can add. For sums of several columns over all rows, and means of columns that have a
+        value in every row, these are points of a box, and the body is a `BoxHull`. The radii are exact there, and for
+        marginals, prefix sums, ranges and sums alone, and for stacks of marginals; elsewhere they are upper bounds.
         """
         replace = unit.neighbours == "replace"
-        return Polytope(self.operator, unit.max_rows, differences=replace, with_zero=replace)
+        corners = self.operator.corners
+        body = Polytope(self.operator, unit.max_rows, differences=replace, with_zero=replace)
+        return body if corners is None else BoxHull(corners, body.factor, body.differences, body.with_zero)
 
     @property
     def linear(self) -> "Workload":

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
@@ -17,14 +18,16 @@ from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms
 def has_direct(body: Body) -> bool:
     """Return whether `uniform_direct` knows the body.
 
-    It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, and their
-    one-to-one linear images.
+    It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, hulls of a box and
+    its negative, and their one-to-one linear images.
     """
     match body:
         case LpBall() | Ellipsoid():
             return True
         case SchattenBall():
             return body.p == 2 or math.isinf(body.p) or 1 in body.shape
+        case BoxHull():
+            return body.rank > 0
         case LinearImage():
             return has_direct(body.body) and body.rank == body.body.rank
     return False
@@ -39,6 +42,8 @@ def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
             return body.size * _ball(size, body.d, body.p, rng)
         case Ellipsoid():
             return _ball(size, body.rank, 2, rng) @ body.frame.columns.T
+        case BoxHull():
+            return _swept(body, size, rng)
         case LinearImage():
             return uniform_direct(body.body, size, rng) @ body.matrix.T
         case SchattenBall() if math.isinf(body.p) and 1 not in body.shape:
@@ -59,6 +64,24 @@ def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:
     scales = gammas_above_one(1 + 1 / p, size * d, rng).reshape(size, d)
     total = (shares**p * scales).sum(axis=1, keepdims=True) + exponentials(size, rng)[:, None]
     return sides * shares * (scales / total) ** (1 / p)
+
+
+def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
+    """Return draws on a part of the body, the box α·H or what a facet of it sweeps, picked by its volume.
+
+    A facet sweeps ±(τ·c + σ·y): σ = α − β·τ, τ in [0, 1] of density ∝ σ^{r−1}, y uniform on the facet of H that looks
+    along c (docs/theory/sums.md, theorem 2).
+    """
+    (alpha, beta), r = body.shrinking, body.rank
+    ends = np.cumsum(body.shares)
+    parts = np.searchsorted(ends[:-1], uniforms(size, rng) * ends[-1], side="right")
+    inside = (2 * uniforms(size * body.ambient_dim, rng).reshape(size, body.ambient_dim) - 1) * body.half
+    rows, places = np.flatnonzero(parts), parts[parts > 0] - 1
+    inside[rows, places] = np.where(body.middle < 0, -body.half, body.half)[places]
+    shares = uniforms(size, rng)
+    shifts = alpha - 2 * (2.0**-r + (1 - 2.0**-r) * shares) ** (1 / r) if beta else shares
+    shifts = np.where(parts > 0, shifts, 0.0)[:, None]
+    return signs(size, rng)[:, None] * (shifts * body.middle + (alpha - beta * shifts) * inside)
 
 
 def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gaugedp._progress import Progress, silent
 from gaugedp.bodies.base import Body, check_body
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.digest import digest
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
@@ -103,6 +104,24 @@ class ByRadius(GaugeNoise):
         if not isinstance(self.body, LpBall) or self.body.p not in shares:
             return None
         return np.full(self.rank, self.body.size**2 * shares[self.body.p])
+
+
+class BySweeps(ByRadius):
+    """The same on the hull of a box and its negative, whose second moment has a closed form."""
+
+    def __init__(self, body: BoxHull) -> None:
+        super().__init__(body)
+        self._known_moment = body.second_moment
+
+    @property
+    def second_moment(self) -> np.ndarray:
+        """See the body."""
+        return self._known_moment
+
+    @property
+    def squares(self) -> np.ndarray:
+        """The diagonal."""
+        return np.diag(self._known_moment)
 
 
 class ByCoordinates(GaugeNoise):
@@ -294,6 +313,8 @@ def gauge_noise(body: Body) -> GaugeNoise:
 def _made(body: Body) -> GaugeNoise:
     if isinstance(body, LpBall) and body.p == 1:
         return ByAxes(body.d, body.size)
+    if isinstance(body, BoxHull) and has_direct(body):
+        return BySweeps(body)
     if isinstance(body, Polytope):
         return _of_polytope(body)
     if has_direct(body):

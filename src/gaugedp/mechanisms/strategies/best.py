@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import MOST_DENSE, Polytope
 from gaugedp.errors import InvalidRequest
@@ -19,11 +20,13 @@ from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
 from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
 from gaugedp.mechanisms.strategies.residual import residual
+from gaugedp.mechanisms.strategies.segment import segment_and_box
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.mechanisms.strategies.weighted import weighted
 
 _MOST_REPLACED = 64  # cells of an ordered attribute whose differences are written out
+_MOST_CORNERS = 256  # of a box
 _MOST_GENERATORS = 20_000
 _recent: deque[tuple[Any, Strategy]] = deque(maxlen=4)
 
@@ -71,6 +74,10 @@ def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
 
 def _unstructured(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     """Yield the best strategy of all where it is found in seconds, else those of a list that can be made."""
+    if isinstance(body, BoxHull):
+        yield segment_and_box(body, weights)
+    if _has_many_corners(body):
+        return
     if _is_written_out(body):
         try:
             yield optimal(body, weights)
@@ -101,6 +108,10 @@ def _check_size(body: Polytope) -> None:
         )
 
 
+def _has_many_corners(body: Polytope) -> bool:
+    return isinstance(body, BoxHull) and body.generators.n_generators > _MOST_CORNERS
+
+
 def _kinds(structure: Structure | None) -> set[str]:
     return set() if structure is None else {block.kind for block in structure.blocks}
 
@@ -113,6 +124,8 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     structure = body.generators.structure if weights is None else None
     kinds = _kinds(structure)
     n = body.generators.n_generators
+    if _has_many_corners(body):
+        raise InvalidRequest("No strategy for Laplace noise is searched for so many sums.", "Use KNorm.")
     structured = kinds == {"cells"} or (structure is not None and len(structure.blocks) == 1)
     if structure is not None and kinds == {"cells"}:
         yield weighted(body, structure)

@@ -1,0 +1,106 @@
+"""The strategy for the sum of a segment and a box: one noise variable along the segment, one for each coordinate."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.base import with_weights
+from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.strategies.base import UP, Strategy
+
+_MOST_EIGENVALUES = 600
+_ALIKE = 1e-12  # what rounding leaves between equal numbers
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentAndBox(Strategy):
+    """L = (g, diag(e)): the noise is ξ_0·g + (ξ_i·e_i)_i, with `along` g and `across` e, shape (d,) each.
+
+    The radius, for p = 2, is 1 up to rounding.
+    """
+
+    along: np.ndarray
+    across: np.ndarray
+    least: float
+    radius: float = UP
+
+    @property
+    def n_noise(self) -> int:
+        """d + 1."""
+        return len(self.along) + 1
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the products."""
+        return unit[:, :1] * self.along + unit[:, 1:] * self.across
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """g² + e²."""
+        return self.along**2 + self.across**2
+
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the eigenvalues of a diagonal matrix and one of rank 1; where all is alike, there are two of them.
+
+        None for more than 600 answers that are not alike: trials are quicker.
+        """
+        scales = with_weights(weights, len(self.along))
+        along, across = self.along / scales, self.across / scales
+        if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:
+            return across[0] ** 2 + np.array([0.0, along @ along]), np.array([len(along) - 1.0, 1.0])
+        if len(along) > _MOST_EIGENVALUES:
+            return None
+        values = np.linalg.eigvalsh(np.outer(along, along) + np.diag(across**2))
+        return np.maximum(values, 0.0), np.ones(len(values))
+
+    def cube_radius(self) -> float:
+        """Return the length of one preimage at least as long as that of any corner of the cube."""
+        still = np.flatnonzero(self.across == 0)
+        if len(still) > 1 or (len(still) and not self.along[still[0]]):
+            raise InvalidRequest(
+                "The body is flat and its answers are no integers: rounding would leave its span.",
+                "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
+            )
+        shift = 1 / abs(float(self.along[still[0]])) if len(still) else 0.0
+        moving = self.across > 0
+        lengths = (1 + np.abs(self.along[moving]) * shift) / self.across[moving]
+        return math.hypot(shift, float(np.linalg.norm(lengths))) * (1 + 1e-3)
+
+    def describe(self) -> str:
+        """Return what it is."""
+        return "a segment and a box"
+
+
+def segment_and_box(body: BoxHull, weights: np.ndarray | None) -> SegmentAndBox:
+    """Return the best strategy of those with a noise variable for each generator of a zonotope around the body.
+
+    Theorem (docs/theory/sums.md, theorem 3). The body lies in {Σ σ_j·g_j : |σ_j| ≤ 1} for g_0 = c̃, c̃_i =
+    sgn(c_i)·(|c_i| − β·h_i)₊, and g_i = α·h_i·e_i, and is equal to it for add_remove. For positive λ of sum 1 that lies
+    in L·B₂, L = (g_j/√λ_j). ‖W⁻¹L‖_F is least for λ_j ∝ ‖W⁻¹g_j‖, and is T = Σ‖W⁻¹g_j‖ = ‖c̃/w‖₂ + α·Σ h_i/w_i.
+    """
+    (alpha, beta), scales = body.shrinking, with_weights(weights, body.ambient_dim)
+    middle = np.sign(body.middle) * np.maximum(np.abs(body.middle) - beta * body.half, 0.0)
+    half = alpha * body.half
+    length = float(np.linalg.norm(middle / scales))
+    total = length + float((half / scales).sum())
+    along = middle * math.sqrt(total / length) if length else middle
+    return SegmentAndBox(along, np.sqrt(half * scales * total), _least(body, scales))
+
+
+def _least(body: BoxHull, scales: np.ndarray) -> float:
+    """Return a lower bound on Δ·‖W⁻¹L‖_F over all strategies, tr √(E W⁻¹vvᵀW⁻¹) for a law of points v of the body.
+
+    Of the corners of α·H, independent and fair, it is α·Σ h_i/w_i. Where |c_i|/w_i = a and h_i/w_i = b are the same for
+    all i: of the corners c + (±h_i) of B of which j lie beyond c, each alike; the best j.
+    """
+    middle, half = np.abs(body.middle) / scales, body.half / scales
+    least, d = body.shrinking[0] * float(half.sum()), len(half)
+    if d > 1 and max(np.ptp(middle), np.ptp(half)) <= _ALIKE * least:
+        a, b, tilt = middle[0], half[0], 2 * np.arange(d + 1) - d
+        one, two = tilt / d, (tilt**2 - d) / (d * (d - 1))
+        across = b**2 * (1 - two)
+        together = np.maximum(across + d * (a**2 + 2 * a * b * one + b**2 * two), 0.0)
+        least = max(least, float(((d - 1) * np.sqrt(across) + np.sqrt(together)).max()))
+    return least * (1 - 2 * d * _ALIKE)
