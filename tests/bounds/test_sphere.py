@@ -79,7 +79,7 @@ BALLS = pytest.mark.parametrize("norm", [1, 2, math.inf], ids=["cross-polytope",
 
 
 def gaps(norm: float, keys: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logarithms of means of ‖Lθ‖^{−r} over their truth vol K/(|det L|·vol B): with confidence, and plain."""
+    """Return the logarithms of means of ‖Lθ‖^{−r} over vol K/(|det L|·vol B): with confidence, and plain."""
     rank, size, root = 5, 60, np.geomspace(1, 3, 5)
     truth = volume(LpBall(rank, norm)).log_volume - volume(LpBall(rank, 2)).log_volume - np.log(root).sum()
     points = np.random.default_rng(8).normal(size=(keys, size, rank))

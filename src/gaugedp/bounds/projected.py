@@ -57,17 +57,23 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
     The shadow of rank 1 is a segment, 2·h_K(u) long, for every body. A polytope's shadows of rank up to 8 have exact
     volumes, where its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
     """
+    known = nested_bounds(body, epsilon, covariance)
+    sure = [bound for bound in known if bound.confidence == 1]
+    proved = _together(sure) if sure else staircase_lower_bound(body, epsilon)  # which says what is missing
+    if len(sure) == len(known):
+        return proved
+    drawn = VolumeBound(_together(known), known[-1].volume, known[-1].rank)
+    return drawn if drawn > _MORE * proved else proved
+
+
+def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> list[VolumeBound]:
+    """Return the bounds of single shadows on top eigenvectors, of rising ranks, and last the body's own, if known."""
     positive(epsilon=epsilon)
     values, vectors = _eigenvectors(body, covariance)
     own = _if_known(body, epsilon)
     ranks = _ranks(values, drawn=own is not None and own.kind == "certified")
     bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in ranks]
-    known = [bound for bound in [*bounds, own] if bound is not None]
-    if own is None or own.confidence == 1:
-        return _together(known) if known else staircase_lower_bound(body, epsilon)  # which says what is missing
-    sure = _together([bound for bound in known if bound.confidence == 1])
-    drawn = VolumeBound(_together(known), own.volume, own.rank)
-    return drawn if drawn > _MORE * sure else sure
+    return [bound for bound in [*bounds, own] if bound is not None]
 
 
 def _together(bounds: list[VolumeBound]) -> VolumeBound:
