@@ -92,6 +92,7 @@ def test_noise_for_whole_numbers_may_be_below_a_bound_for_real_ones() -> None:
 def test_a_certified_volume_is_named_so() -> None:
     high = gd.geometry(HIGH)
     assert "at least this, certified with confidence 1 − 10⁻⁹" in high.table()
+    assert "isotropic constant  at most 0.2" in high.table()
     assert high.to_dict()["lower_bound"]["confidence"] < 1
     assert repr(high).startswith("BodyGeometry(rank=9, KNorm ")
 

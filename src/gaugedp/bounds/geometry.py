@@ -97,13 +97,14 @@ class BodyGeometry:
         """Return all numbers as text, a line each."""
         exactness = {mechanism.name: mechanism.exactness for mechanism in self.mechanisms}
         how = "" if self.moments is None else f" ({self.moments.kind})"
+        most = "" if self.volume.kind == "exact" else "at most "
         logarithm = f"its logarithm {self.volume.log_volume:.6g}"
         rows = [
             ("rank", f"{self.rank} of {self.body.ambient_dim} dimensions"),
             ("volume", f"{readable(self.volume.value)} ({_HOW[self.volume.kind]}; {logarithm})"),
             ("VolLB", f"{readable(self.volume_quantity)} (an order of magnitude, no bound)"),
             ("GVolLB", f"{readable(self.projected_quantity)} (over shadows; no bound)"),
-            ("isotropic constant", f"{self.isotropic_constant:.4g}{how}" if how else "not known"),
+            ("isotropic constant", f"{most}{self.isotropic_constant:.4g}{how}" if how else "not known"),
             ("deviations", f"{_short(self.principal_deviations)}{how}"),
             *((f"error of {name}", f"{readable(error)} ({exactness[name]})") for name, error in self.errors.items()),
             ("lower bound", f"{readable(self.bound)} ({_known(self.bound)})"),
