@@ -12,6 +12,8 @@ from gaugedp.attributes import bins as bins
 from gaugedp.attributes import bounded as bounded
 from gaugedp.attributes import categories as categories
 from gaugedp.attributes import integers as integers
+from gaugedp.bounds.geometry import BodyGeometry as BodyGeometry
+from gaugedp.bounds.geometry import geometry as geometry
 from gaugedp.comparison import Comparison as Comparison
 from gaugedp.comparison import compare as compare
 from gaugedp.domain import Domain as Domain

@@ -26,7 +26,11 @@ MUST_NOT_KNOW = {
     "bodies": {"guarantees", "entropy", "tables"},
     "mechanisms": {"tables", "queries", "ledger"},
 }
-LAZY = {("answer", "report"), ("comparison", "report")}  # inside a function only: save_html, save_svg
+LAZY = {
+    ("answer", "report"),
+    ("bounds", "report"),
+    ("comparison", "report"),
+}  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
     "sqlite3": "ledger/",

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from gaugedp.bodies import Body, Ellipsoid, LpBall, Polytope, image, minkowski_sum, volume
 from gaugedp.bounds import (
@@ -16,6 +17,8 @@ from gaugedp.bounds import (
     volume_quantity,
 )
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import PureDP
+from gaugedp.mechanisms import NIM, KNorm
 from gaugedp.samplers.facets import ListedFacets
 
 LONG = Ellipsoid(np.diag([10.0, 1.0, 1e-3, 1e-3]))
@@ -30,12 +33,44 @@ def stretched(d: int, n: int, base: float) -> Polytope:
 
 
 def test_a_long_ellipsoid_is_bounded_by_its_long_axes() -> None:
-    """The best of its shadows on the first axes, by hand."""
-    hand = max(staircase_lower_bound(Ellipsoid(LONG.matrix[:k, :k]), 1.0) for k in (1, 2, 3, 4))
-    bound = projected_lower_bound(LONG, 1.0)
-    assert bound == pytest.approx(hand, rel=1e-9)
+    """By its shadows on the first axes: Σm_i is least, with Π_{i≤k} m_i ≥ (L_k²/k)^k, by a general search."""
+    axes = Ellipsoid(np.diag([10.0, 3.0, 2.9, 1e-2]))
+    alone = [staircase_lower_bound(Ellipsoid(axes.matrix[:k, :k]), 1.0) for k in (1, 2, 3, 4)]
+    logs = np.array([k * math.log(bound**2 / k) for k, bound in enumerate(alone, 1)])
+    least = scipy.optimize.minimize(
+        lambda points: np.exp(points).sum(),
+        np.full(4, 5.0),
+        constraints={"type": "ineq", "fun": lambda points: np.cumsum(points) - logs},
+        options={"ftol": 1e-12},
+    )
+    bound = projected_lower_bound(axes, 1.0)
+    assert bound == pytest.approx(math.sqrt(least.fun), rel=1e-5)
+    assert 1.02 * max(alone) < bound < 1.5 * max(alone)
     assert bound.rank < 4
-    assert bound > 5 * staircase_lower_bound(LONG, 1.0)
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_round_bodies_are_bounded_by_themselves(norm: float) -> None:
+    """For a ball of ℓ₂ the bound is the least error there is: nothing may be above it."""
+    body = LpBall(6, norm)
+    assert projected_lower_bound(body, 1.0) == pytest.approx(staircase_lower_bound(body, 1.0), rel=1e-12)
+
+
+def test_thin_bodies_have_a_certified_ratio() -> None:
+    """Lengths from 1 to 1e−4 in rank 8, where the volume alone says a hundredth of this."""
+    body = stretched(8, 12, 10 ** (4 / 7))
+    bound, nim = lower_bound(body, 1.0), NIM.calibrate(body, PureDP(1.0))
+    assert nim.error() / bound < 2.2
+    assert KNorm.calibrate(body, PureDP(1.0)).error() / bound < 3.2
+    assert bound > 10 * staircase_lower_bound(body, 1.0)
+    assert (bound.kind, bound.confidence) == ("exact", 1)
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+def test_bounds_of_shadows_grow_with_the_body(size: float) -> None:
+    body = stretched(4, 10, 3.0)
+    columns = body.columns() * size
+    assert lower_bound(Polytope.symmetric_hull(columns), 1.0) / size == pytest.approx(lower_bound(body, 1.0), rel=1e-9)
 
 
 @pytest.mark.parametrize("base", [1.0, 2.0, 10.0])

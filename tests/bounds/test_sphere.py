@@ -11,8 +11,10 @@ from gaugedp.bodies import LpBall, Polytope, volume
 from gaugedp.bodies.representation import sums_above
 from gaugedp.bounds import lower_bound, sphere, staircase_lower_bound
 from gaugedp.bounds.sphere import certified_volume
+from gaugedp.bounds.volume import bound_from_volume
 from gaugedp.guarantees import PureDP
 from gaugedp.mechanisms import KNorm
+from gaugedp.samplers.moments import moments
 
 RNG = np.random.default_rng(5)
 LONG = np.diag([1e4, 1.0, 1.0, 1e-3, 1.0])
@@ -71,6 +73,68 @@ def test_none_of_many_keys_is_above_the_truth(body: Polytope, monkeypatch: pytes
     assert (log_volumes(body, range(250), monkeypatch) < truth).all()
     monkeypatch.setattr(sphere, "MISS", 0.6)
     assert (log_volumes(body, range(60), monkeypatch) > truth).any(), "the test sees what is above"
+
+
+BALLS = pytest.mark.parametrize("norm", [1, 2, math.inf], ids=["cross-polytope", "ball", "cube"])
+
+
+def gaps(norm: float, keys: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the logarithms of means of ‖Lθ‖^{−r} over vol K/(|det L|·vol B): with confidence, and plain."""
+    rank, size, root = 5, 60, np.geomspace(1, 3, 5)
+    truth = volume(LpBall(rank, norm)).log_volume - volume(LpBall(rank, 2)).log_volume - np.log(root).sum()
+    points = np.random.default_rng(8).normal(size=(keys, size, rank))
+    points /= np.linalg.norm(points, axis=2, keepdims=True)
+    logs = -rank * np.log(np.linalg.norm(points * root, norm, axis=2))
+    bounds = np.array([sphere._log_mean(row, 0.3, size) for row in logs])
+    return bounds - truth, np.log(np.exp(logs).mean(axis=1)) - truth
+
+
+def is_covered(norm: float, keys: int) -> None:
+    certified, plain = gaps(norm, keys)
+    assert (certified < 0).all()
+    assert 0.3 < (plain > 0).mean() < 0.6, "the test sees what is above"
+
+
+@BALLS
+def test_means_of_some_keys_are_below_the_truth(norm: float) -> None:
+    is_covered(norm, 100)
+
+
+@BALLS
+@pytest.mark.slow
+def test_means_of_many_keys_are_below_the_truth(norm: float) -> None:
+    """At a chance of 1e-9 for each of 2,000 keys."""
+    is_covered(norm, 2000)
+
+
+@NAMED
+def test_no_key_of_a_few_is_above_the_truth(body: Polytope, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (log_volumes(body, range(8), monkeypatch) < volume(body).log_volume).all()
+
+
+@pytest.mark.parametrize("keys", [range(10), pytest.param(range(10, 60), marks=pytest.mark.slow)], ids=["10", "60"])
+def test_bounds_are_never_above_the_exact_error_of_k_norm_noise(keys: range) -> None:
+    """Of 60 bodies; E‖noise‖₂² = (r + 1)(r + 2)/ε²·tr E ZZᵀ is exact where the facets are listed."""
+    for key in keys:
+        rng = np.random.default_rng([60, key])
+        rank, epsilon = int(rng.integers(1, 6)), float(rng.choice([0.1, 1.0, 3.0]))
+        columns = rng.normal(size=(rank, rank + int(rng.integers(1, 8)))) * 10 ** rng.normal(size=(rank, 1))
+        hull = Polytope.difference_hull if key % 3 == 0 else Polytope.symmetric_hull
+        body = hull(columns)
+        second = moments(body)
+        assert second.kind == "exact"
+        square = (rank + 1) * (rank + 2) / epsilon**2 * float(np.trace(second.second_moment))
+        drawn = bound_from_volume(certified_volume(body), rank, epsilon, (2, 2))
+        assert 0 < drawn < square
+        assert lower_bound(body, epsilon) < math.sqrt(square)
+
+
+def test_bounds_of_low_rank_are_no_lower_than_the_volumes() -> None:
+    for rank in (2, 5, 8):
+        body = signs(rank, 16)
+        bound = lower_bound(body, 1.0)
+        assert bound >= staircase_lower_bound(body, 1.0)
+        assert (bound.kind, bound.confidence) == ("exact", 1)
 
 
 @pytest.mark.parametrize(("shape", "least"), [((10, 100), 17.0), ((20, 200), 36.0), ((40, 200), 65.0)])

@@ -1,7 +1,8 @@
-"""Lower bounds from the shadows of a body: the best of nested projections, and the best bound there is."""
+"""Lower bounds from the shadows of a body: nested projections put together, and the best bound there is."""
 
 import math
 from functools import singledispatch
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from gaugedp.errors import InvalidRequest
 
 _SEGMENT = 1e-12  # of a support that is computed
 _FLAT = 1e-200
+_MORE = 1.01  # so much larger a certified bound is taken in place of a proved one
+_JOINED = 2.0**-40  # of a bound from several: more than their bases and sums lose by rounding
 _WORTH = 0.4  # of the best shadow's expected bound; the truth of a bound does not depend on it
 _WORTH_BESIDE_DRAWS = 0.9  # of the body's own, where that comes from draws, which lose little
 _HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
@@ -39,22 +42,56 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 
 
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
-    """Return the best bound on E‖M(x) − Fx‖₂ from shadows of the body on the top eigenvectors of `covariance` (d, d).
+    """Return a bound on E‖M(x) − Fx‖₂ from the shadows of the body on the top eigenvectors of `covariance` (d, d).
 
-    Theorem. For an orthogonal projection P, P·M is an ε-DP mechanism for the question PFx, and its error is no larger.
-    So every bound for the body PK is one for K (docs/theory/lower-bound.md, theorem 3; after Hardt and Talwar
-    2010). `covariance` only picks the P's, any matrix will do: without one, the covariance of the generators.
+    Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the question PFx. So every bound
+    L_k for the body PK is one for K. Of nested shadows, all together,
+
+        (sup_x E‖M(x) − Fx‖₂)² ≥ Σ_i e^{s_i},
+
+    s_i the slopes of the least concave majorant of k ↦ k·log(L_k²/k), 0 at k = 0: at least every L_k²
+    (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first). `covariance` only picks the
+    P's, any matrix will do: without one, the covariance of the generators. `volume` and `rank` are those of the best
+    shadow; those of the body, where its volume is certified and adds more than 1 %.
 
     The shadow of rank 1 is a segment, 2·h_K(u) long, for every body. A polytope's shadows of rank up to 8 have exact
     volumes, where its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
     """
+    known = nested_bounds(body, epsilon, covariance)
+    sure = [bound for bound in known if bound.confidence == 1]
+    proved = _together(sure) if sure else staircase_lower_bound(body, epsilon)  # which says what is missing
+    if len(sure) == len(known):
+        return proved
+    drawn = VolumeBound(_together(known), known[-1].volume, known[-1].rank)
+    return drawn if drawn > _MORE * proved else proved
+
+
+def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> list[VolumeBound]:
+    """Return the bounds of single shadows on top eigenvectors, of rising ranks, and last the body's own, if known."""
     positive(epsilon=epsilon)
     values, vectors = _eigenvectors(body, covariance)
     own = _if_known(body, epsilon)
     ranks = _ranks(values, drawn=own is not None and own.kind == "certified")
     bounds = [_shadow_bound(body, vectors[:, :k], epsilon) for k in ranks]
-    known = [bound for bound in [*bounds, own] if bound is not None]
-    return max(known) if known else staircase_lower_bound(body, epsilon)  # which says what is missing
+    return [bound for bound in [*bounds, own] if bound is not None]
+
+
+def _together(bounds: list[VolumeBound]) -> VolumeBound:
+    """Return the bound that those of nested shadows, of unlike ranks, give together."""
+    best = max(bounds)
+    corners = [(0, 0.0)]
+    for bound in sorted(bounds, key=lambda bound: bound.rank):
+        if bound > 0:
+            corner = bound.rank, bound.rank * (2 * math.log(bound / best) - math.log(bound.rank))
+            while len(corners) > 1 and _slope(corners[-2], corners[-1]) <= _slope(corners[-1], corner):
+                corners.pop()
+            corners.append(corner)
+    square = sum((two[0] - one[0]) * math.exp(_slope(one, two)) for one, two in pairwise(corners))
+    return VolumeBound(best * max(1.0, math.sqrt(square) * (1 - _JOINED)), best.volume, best.rank)
+
+
+def _slope(one: tuple[int, float], two: tuple[int, float]) -> float:
+    return (two[1] - one[1]) / (two[0] - one[0])
 
 
 def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None:

@@ -18,6 +18,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
     "domain": "Write a domain file to fill in, from column names alone.",
     "plan": "Compare the mechanisms for a question; reads no data.",
     "explore": "Write a page that shows error against epsilon; reads no data.",
+    "geometry": "Show the shape of a question's noise and how near the best it is; reads no data.",
     "release": "Answer a question from a table and pay for it.",
     "fit": "Fit a model to a table and pay for it.",
     "predict": "Predict for each line of a table with a fitted model.",

@@ -27,13 +27,12 @@ _MEANING = (
 _MEANING_IN_ROWS = "The expected error is a bound on the l2 norm of the rank errors of all quantiles, in rows. "
 _COMPUTED = (
     "Numbers are computed at the points of the table. Between them they are interpolated on logarithmic axes, and the "
-    "page says so. The number of a lower bound is never interpolated: it is the proved one of the next larger ε in the "
-    "table."
+    "page says so. The number of a lower bound is never interpolated: it is that of the next larger ε in the table."
 )
 _BOUNDED = (
-    "The lower bounds hold for mechanisms with δ = 0. The dashed one is proved for counts in whole numbers, the dotted "
-    "one for data in real numbers: mechanisms on whole numbers may pass below the dotted one. Between proved points "
-    "the lines are drawn for the eye."
+    "The lower bounds hold for mechanisms with δ = 0. The dashed one is for counts in whole numbers, the dotted "
+    "one for data in real numbers: mechanisms on whole numbers may pass below the dotted one. They are proved, or "
+    "certified with confidence 1 − 10⁻⁹, as a plan says. Between their points the lines are drawn for the eye."
 )
 _NO_SCRIPT = (
     "The sliders and the chart need a script, which did not run here. The table below has every computed number."

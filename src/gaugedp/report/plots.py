@@ -134,6 +134,43 @@ def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
         return _written(figure)
 
 
+@dataclass(frozen=True, eq=False)
+class Shadow:
+    """A shadow of a body: its edge (k, 2), draws of noise (n, 2), and the names of the two axes."""
+
+    edge: np.ndarray
+    noise: np.ndarray
+    names: tuple[str, str]
+
+
+def draw_shadows(shadows: list[Shadow], words: tuple[str, str]) -> str:
+    """Return shadows side by side, noise as dots, as an SVG's text; `words` are the title and the noise's name."""
+    check_installed()
+    with _settings("shadows"):
+        figure, axes = _figure(WIDE, 310, (8, 8, 8, 8))
+        axes.set_axis_off()
+        figure.patch.set_visible(True)
+        _words(figure, (10 / WIDE.width, 290 / 310), _cut(words[0], 110), WIDE)
+        for index, shadow in enumerate(shadows):
+            panel = figure.add_axes(((46 + 246 * index) / WIDE.width, 60 / 310, 190 / WIDE.width, 216 / 310))
+            panel.spines[:].set_visible(False)
+            reach = 1.05 * max(np.quantile(np.abs(shadow.noise), 0.98), np.abs(shadow.edge).max())
+            x, y = shadow.noise[(np.abs(shadow.noise) < reach).all(axis=1)].T
+            _bars(panel, x, (y, y + reach / 1000), (COLOURS[1], 2.0, True), cap="round")
+            panel.plot([], [], ".", color=COLOURS[1], label=words[1])
+            panel.fill(
+                *shadow.edge.T, color=COLOURS[0], alpha=0.6, zorder=4, label="the body: what one unit can change"
+            )
+            panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+            panel.set_xlabel(shadow.names[0], fontsize=WIDE.font, color=_SOFT)
+            panel.set_ylabel(shadow.names[1], fontsize=WIDE.font, color=_SOFT, labelpad=0)
+            panel.tick_params(length=0, labelsize=WIDE.font - 1.5, labelcolor=_SOFT)
+            panel.grid(color=_FAINT, linewidth=0.7)
+        handles = panel.get_legend_handles_labels()
+        figure.legend(*handles, loc="lower left", ncols=2, frameon=False, fontsize=WIDE.font, markerscale=3)
+        return _written(figure)
+
+
 @contextmanager
 def _lines(curves: Curves, title: str, name: str) -> Iterator[tuple[Any, "Axes"]]:
     """Draw a line for each name over a logarithmic axis with a tick at every place that occurs."""

@@ -1,0 +1,241 @@
+"""What a sensitivity body is like, and what its shape costs: one object, a table, a picture."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._numbers import readable
+from gaugedp._validate import positive
+from gaugedp.bodies.base import Body, check_body
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.volume import Volume, volume
+from gaugedp.bounds.isotropy import isotropic_constant
+from gaugedp.bounds.projected import lower_bound, nested_bounds
+from gaugedp.bounds.sphere import certified_volume
+from gaugedp.bounds.volume import VolumeBound
+from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.choose import candidates
+from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
+from gaugedp.mechanisms.knorm import KNorm
+from gaugedp.mechanisms.nim import NIM
+from gaugedp.samplers.moments import Moments, moments
+
+_MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than seconds
+_DRAWS, _KEY = 600, 7
+_ROUND = 180  # points of a shadow's edge
+_PANELS = ((0, 1), (0, 2), (1, 2))  # of principal axes
+_OVER = "least error over the bound"
+_BELOW = "below 1: the bound is for data in real numbers, and some noise for whole ones"
+_HOW = {
+    "exact": "exact",
+    "lower": "at least this, proved",
+    "certified": "at least this, certified with confidence 1 − 10⁻⁹",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BodyGeometry:
+    """A sensitivity body of rank r, and the noise of every mechanism for it at ε. Made of public facts alone.
+
+    `volume` is vol_r and how it is known; `volume_quantity` = r√r·vol_r^{1/r}/ε ("VolLB") and `projected_quantity`
+    ("GVolLB"), its largest value over shadows on top eigenvectors, are orders of magnitude, no bounds. `moments` are
+    those of a uniform point (None where they would take minutes), `isotropic_constant` that of the body (NaN without
+    moments). `mechanisms` are those for PureDP(ε), K-norm noise from a walk with its δ. `bound` is `lower_bound`, and
+    `ratio` the least of the errors E‖noise‖₂ over it.
+    """
+
+    body: Body
+    epsilon: float
+    volume: Volume
+    projected_quantity: float
+    moments: Moments | None
+    mechanisms: tuple[AdditiveNoise, ...]
+    bound: VolumeBound
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the body's span."""
+        return self.body.rank
+
+    @property
+    def volume_quantity(self) -> float:
+        """r√r·vol_r^{1/r}/ε."""
+        return _quantity(self.volume, self.rank, self.epsilon)
+
+    @property
+    def isotropic_constant(self) -> float:
+        """det(Cov)^{1/(2r)}/vol_r^{1/r}; of a volume that is a lower bound, an upper bound; NaN without moments."""
+        if self.moments is None:
+            return math.nan
+        return isotropic_constant(self.body.span.T @ self.moments.second_moment @ self.body.span, self.volume)
+
+    @property
+    def principal_deviations(self) -> np.ndarray:
+        """The standard deviations of a uniform point along its principal axes, the largest first; () if unknown."""
+        return np.sqrt(_principal(self.body, self.moments)[0]) if self.moments is not None else np.zeros(0)
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """E‖noise‖₂ of the mechanisms by name, the least first."""
+        listed = [(mechanism.name, mechanism.error()) for mechanism in self.mechanisms]
+        return dict(sorted(listed, key=lambda pair: pair[1]))
+
+    @property
+    def ratio(self) -> float:
+        """The least error over the bound."""
+        return next(iter(self.errors.values())) / self.bound if self.bound > 0 else math.inf
+
+    def table(self) -> str:
+        """Return all numbers as text, a line each."""
+        exactness = {mechanism.name: mechanism.exactness for mechanism in self.mechanisms}
+        how = "" if self.moments is None else f" ({self.moments.kind})"
+        most = "" if self.volume.kind == "exact" else "at most "
+        logarithm = f"its logarithm {self.volume.log_volume:.6g}"
+        rows = [
+            ("rank", f"{self.rank} of {self.body.ambient_dim} dimensions"),
+            ("volume", f"{readable(self.volume.value)} ({_HOW[self.volume.kind]}; {logarithm})"),
+            ("VolLB", f"{readable(self.volume_quantity)} (an order of magnitude, no bound)"),
+            ("GVolLB", f"{readable(self.projected_quantity)} (over shadows; no bound)"),
+            ("isotropic constant", f"{most}{self.isotropic_constant:.4g}{how}" if how else "not known"),
+            ("deviations", f"{_short(self.principal_deviations)}{how}"),
+            *((f"error of {name}", f"{readable(error)} ({exactness[name]})") for name, error in self.errors.items()),
+            ("lower bound", f"{readable(self.bound)} ({_known(self.bound)})"),
+            ("ratio", f"{self.ratio:.3g} ({_OVER if self.ratio >= 1 else _BELOW})"),
+        ]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(
+            [f"{self.body!r} at ε = {self.epsilon:g}", *(f"{name:<{width}}  {text}" for name, text in rows)]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON can hold them; None where one is not known."""
+        return {
+            "epsilon": self.epsilon,
+            "rank": self.rank,
+            "ambient_dim": self.body.ambient_dim,
+            "volume": {"log": self.volume.log_volume, "kind": self.volume.kind, "confidence": self.volume.confidence},
+            "volume_quantity": self.volume_quantity,
+            "projected_quantity": self.projected_quantity,
+            "isotropic_constant": None if self.moments is None else self.isotropic_constant,
+            "principal_deviations": self.principal_deviations.tolist(),
+            "errors": self.errors,
+            "lower_bound": {"value": float(self.bound), "kind": self.bound.kind, "confidence": self.bound.confidence},
+            "ratio": self.ratio if math.isfinite(self.ratio) else None,
+        }
+
+    def __repr__(self) -> str:
+        name, error = next(iter(self.errors.items()))
+        return f"BodyGeometry(rank={self.rank}, {name} {error:.4g}, bound {self.bound:.4g}, ε={self.epsilon:g})"
+
+    def to_svg(self, axes: tuple[int, int] | None = None) -> str:
+        """Return shadows of the body, with draws of the least noise around them, as SVG text. Needs `report`.
+
+        On the plane of two coordinates, numbered from 0; without `axes`, on those of the first three principal axes.
+        The draws have a public key, and no data is near them.
+        """
+        from gaugedp.report.plots import Shadow, draw_shadows
+
+        best = min(self.mechanisms, key=lambda mechanism: mechanism.error())
+        noise = best.sample_noise(_DRAWS, research_rng(_KEY))
+        shadows = [
+            Shadow(self._edge(plane), noise @ plane, names) for plane, names in _planes(self.body, self.moments, axes)
+        ]
+        words = f"{self.body!r}, and noise of {best.name} at ε = {self.epsilon:g}"
+        return draw_shadows(shadows, (words, f"{_DRAWS} draws of {best.name}"))
+
+    def save_svg(self, path: str | Path, axes: tuple[int, int] | None = None) -> None:
+        """Write `to_svg` to a file."""
+        Path(path).write_text(self.to_svg(axes), encoding="utf-8")
+
+    def _edge(self, plane: np.ndarray) -> np.ndarray:
+        """Return points in order around the shadow on a plane (d, 2), closed; shape (k, 2)."""
+        turns = np.linspace(0, 2 * math.pi, 2 * _ROUND + 1)
+        return self.body.argmax(np.column_stack([np.cos(turns), np.sin(turns)]) @ plane.T) @ plane
+
+
+def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
+    """Return what a body is like and what every mechanism's error is for it at ε, without any data.
+
+    Takes seconds, and a walk's minute at high rank; beyond that the moments and the noise of walks are left out.
+    """
+    check_body(body)
+    positive(epsilon=epsilon)
+    measured = _moments(body)
+    singles = nested_bounds(body, epsilon, None if measured is None else measured.second_moment)
+    bound = lower_bound(body, epsilon)
+    known = volume(body)
+    drawn = certified_volume(body) if known.kind == "lower" else None
+    largest = drawn if drawn is not None and drawn.log_volume > known.log_volume else known
+    quantity = max(_quantity(single.volume, single.rank, epsilon) for single in singles)
+    return BodyGeometry(body, epsilon, largest, quantity, measured, tuple(_mechanisms(body, epsilon)), bound)
+
+
+def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
+    """Yield every mechanism that can be had for the body, of each name the one of least error."""
+    offered = [*candidates(body, PureDP(epsilon))]
+    names = {mechanism.name for mechanism in offered}
+    for kind in (KNorm, NIM, EllipsoidNoise):
+        if kind.name not in names and _is_quick(body):
+            with contextlib.suppress(InvalidRequest):  # not for this body, or a walk that mixes too slowly
+                offered.append(kind.calibrate(body, PureDP(epsilon)))
+    least: dict[str, AdditiveNoise] = {}
+    for mechanism in offered:
+        if isinstance(mechanism, AdditiveNoise):
+            other = least.get(mechanism.name)
+            least[mechanism.name] = mechanism if other is None or mechanism.error() < other.error() else other
+    yield from least.values()
+
+
+def _moments(body: Body) -> Moments | None:
+    if _is_quick(body):
+        with contextlib.suppress(InvalidRequest):
+            return moments(body)
+    return None
+
+
+def _is_quick(body: Body) -> bool:
+    return not isinstance(body, Polytope) or body.rank**2 * body.generators.n_generators <= _MOST_WORK
+
+
+def _quantity(known: Volume, rank: int, epsilon: float) -> float:
+    return rank**1.5 * math.exp(known.log_volume / rank) / epsilon
+
+
+def _principal(body: Body, measured: Moments | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean squares (r,) along the principal axes (d, r), the largest first; of the span if not measured."""
+    span = body.span
+    moment = np.eye(body.rank) if measured is None else span.T @ measured.second_moment @ span
+    values, vectors = np.linalg.eigh(moment)
+    return np.maximum(values[::-1], 0.0), span @ vectors[:, ::-1]
+
+
+def _planes(
+    body: Body, measured: Moments | None, axes: tuple[int, int] | None
+) -> Iterator[tuple[np.ndarray, tuple[str, str]]]:
+    """Yield planes (d, 2) and the names of their axes; one of a single axis has a column of zeros."""
+    d = body.ambient_dim
+    if axes is not None:
+        if len(axes) != 2 or len({axis for axis in axes if axis in range(d)}) != 2:
+            raise InvalidRequest(f"axes are {axes!r}.", f"Give two coordinates of 0 to {d - 1}, such as axes=(0, 1).")
+        yield np.eye(d)[:, list(axes)], (f"coordinate {axes[0]}", f"coordinate {axes[1]}")
+        return
+    vectors = np.pad(_principal(body, measured)[1], ((0, 0), (0, 1)))
+    for one, two in _PANELS if body.rank > 2 else _PANELS[:1]:
+        yield vectors[:, [one, two]], (f"principal axis {one + 1}", f"principal axis {two + 1}")
+
+
+def _known(bound: VolumeBound) -> str:
+    return "proved" if bound.confidence == 1 else "certified with confidence 1 − 10⁻⁹"
+
+
+def _short(values: np.ndarray) -> str:
+    shown = ", ".join(f"{value:.3g}" for value in values[:6])
+    return f"{shown} …" if len(values) > 6 else shown or "not known"

@@ -1,0 +1,56 @@
+"""`gaugedp geometry`: what the sensitivity body of a question is like and what its shape costs, without any data."""
+
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+
+from gaugedp.bodies import Body, image
+from gaugedp.bounds.geometry import geometry as geometry_of
+from gaugedp.cli.output import write_beside
+from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import PureDP
+from gaugedp.queries import query
+from gaugedp.queries.base import Query
+
+
+@click.command()
+@question_options
+@click.option("--epsilon", default="1", metavar="NUMBER", help="What the errors are for; 1 where nothing is given.")
+@click.option("--svg", metavar="FILE", help="Where to draw shadows of the body with its noise. Needs gaugedp[report].")
+@click.option("--axes", metavar="I,J", help="Draw the plane of these two answers, from 0; else the longest axes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: str | None, as_json: bool) -> None:
+    """Print volume, moments, errors and bounds of the body of a question. No data is touched."""
+    domain, unit = load(domain_path)
+    plane = _plane(axes)
+    if svg is None and plane is not None:
+        raise InvalidRequest("--axes says which plane to draw, and no picture was asked for.", "Add --svg FILE.")
+    if svg is not None:
+        check_apart({"domain file": domain_path}, {"svg": svg})
+        check_writable(svg, ".svg")
+    found = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
+    if svg is not None:
+        write_beside(Path(svg), lambda path: found.save_svg(path, plane))
+    click.echo(json.dumps(found.to_dict()) if as_json else found.table())
+
+
+def _body(question: Query, unit: PrivacyUnit) -> Body:
+    """Return the body in the units in which a plan counts errors; refuse a question whose answers get no noise."""
+    if any(mechanism.in_rows for mechanism in question.candidates(unit, PureDP(1.0))):
+        raise InvalidRequest("The answers to quantiles have no noise, and so no shape.", "Ask for counts or sums.")
+    body, weights = question.sensitivity(unit), question.error_weights
+    scales = np.full(body.ambient_dim, 1 / float(question.steps[0])) if weights is None else weights
+    return body if (scales == 1).all() else image(body, np.diag(1 / scales))
+
+
+def _plane(axes: str | None) -> tuple[int, int] | None:
+    if axes is None:
+        return None
+    one, _, two = axes.partition(",")
+    if not (one.strip().isdecimal() and two.strip().isdecimal()):
+        raise InvalidRequest(f"axes are {axes!r}.", "Give the numbers of two answers, counted from 0, such as 0,1.")
+    return int(one), int(two)
