@@ -1,5 +1,6 @@
 """A private covariance matrix of low rank."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gaugedp.estimators.spectral import SpectralEstimator
 from gaugedp.ledger.base import Ledger
 
 
+@dataclass(eq=False, repr=False)
 class LowRankCovariance(SpectralEstimator):
     """The covariance matrix of rows in a ball or in a box, cut to its leading eigenvectors.
 
@@ -30,30 +32,17 @@ class LowRankCovariance(SpectralEstimator):
 
     _number = "rank"
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        centre: str = "mean",
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.rank = rank
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.centre = centre
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    rank: int | None = None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    centre: str = "mean"
+    solver: str = "auto"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "LowRankCovariance":
         """Fit to the rows of X (n, d)."""

@@ -1,5 +1,6 @@
 """Linear regression in an ℓ₁ ball."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from gaugedp.optimization.losses import Squared
 _PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number of rows is private
 
 
+@dataclass(eq=False, repr=False)
 class Lasso(LinearRegressor):
     """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
 
@@ -39,30 +41,17 @@ class Lasso(LinearRegressor):
     n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        target_bounds: Any = None,
-        radius: float = 1.0,
-        fit_intercept: bool = True,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.target_bounds = target_bounds
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    missing_indicator: Any = False
+    target_bounds: Any = None
+    radius: float = 1.0
+    fit_intercept: bool = True
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, 
 from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
@@ -105,17 +106,25 @@ def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bo
     return sensitivity * size / (guarantee.epsilon_value * n_rows)
 
 
+@dataclass(eq=False, repr=False)
 class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     """A private linear classifier; subclasses choose the solver and find the weights."""
 
-    solvers: tuple[str, ...] = ("auto",)
-    row_norm: float | None
-    bounds: Any
-    missing_indicator: Any
-    classes: Any
-    fit_intercept: bool
-    solver: str
-    radius: float | None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    missing_indicator: Any = False
+    classes: Any = None
+    fit_intercept: bool = True
+    solver: str = "auto"
+    radius: float | None = None
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
+
+    solvers = ("auto", "objective", "gradient")
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""

@@ -9,7 +9,6 @@ import scipy
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
@@ -57,37 +56,6 @@ class LogisticRegression(LinearClassifier):
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
     release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
-
-    solvers = ("auto", "objective", "gradient")
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        radius: float | None = None,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.radius = radius
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K)."""

@@ -1,5 +1,6 @@
 """Private completion of a table of ratings."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ UNKNOWN = ("error", "ignore")
 MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
+@dataclass(eq=False, repr=False)
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Predict ratings from rows (user, item) and a rating: mean + item + user + ⟨user's scores, item's factors⟩.
 
@@ -49,36 +51,20 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     noise), users_, items_, solver_, reason_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        unit: str = "rating",
-        rank: int | None = None,
-        rating_bounds: Any = None,
-        users: Any = None,
-        items: Any = None,
-        max_rows: int = MAX_ROWS,
-        solver: str = "auto",
-        handle_unknown: str = "error",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.unit = unit
-        self.rank = rank
-        self.rating_bounds = rating_bounds
-        self.users = users
-        self.items = items
-        self.max_rows = max_rows
-        self.solver = solver
-        self.handle_unknown = handle_unknown
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    unit: str = "rating"
+    rank: int | None = None
+    rating_bounds: Any = None
+    users: Any = None
+    items: Any = None
+    max_rows: int = MAX_ROWS
+    solver: str = "auto"
+    handle_unknown: str = "error"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
         """Fit to rows X (n, 2), user and item, and ratings y (n,)."""

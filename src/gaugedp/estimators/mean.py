@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ class RowAccess:
     size: int = 1
 
 
+@dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
     """The mean of rows in ℝ^d, clipped to public bounds or to a ball, with additive noise.
 
@@ -67,30 +68,17 @@ class Mean(PrivateEstimator):
     n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        row_norm: float | None = None,
-        norm: float = 2,
-        noise: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.row_norm = row_norm
-        self.norm = norm
-        self.noise = noise
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    missing_indicator: Any = False
+    row_norm: float | None = None
+    norm: float = 2
+    noise: str = "auto"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""

@@ -1,5 +1,6 @@
 """Private principal components, and the top eigenvector of second moments."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from gaugedp.optimization.eigenvectors.noisy_moments import Pairs
 CENTRES = ("mean", "public")
 
 
+@dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal components of rows in a ball or in a box.
 
@@ -46,30 +48,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     guarantee_, release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        centre: str = "mean",
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.centre = centre
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    n_components: int | None = None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    centre: str = "mean"
+    solver: str = "auto"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "PCA":
         """Fit to the rows of X (n, d)."""
@@ -108,6 +97,7 @@ def _shares(pairs: Pairs) -> np.ndarray | None:
     return None if pairs.total is None else np.asarray(pairs.values / max(pairs.total, 1e-300))
 
 
+@dataclass(eq=False, repr=False)
 class TopEigenvector(SpectralEstimator):
     """The unit vector v with the largest mean of ⟨x, v⟩² over rows x in a ball or in a box; nothing is centred.
 
@@ -121,26 +111,15 @@ class TopEigenvector(SpectralEstimator):
     it, or the mean of ⟨x, v⟩² with noise ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    solver: str = "auto"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "TopEigenvector":
         """Fit to the rows of X (n, d)."""

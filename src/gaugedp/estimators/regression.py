@@ -1,6 +1,7 @@
 """Linear regression with clipped rows."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ Pay = Callable[[Guarantee], Reservation | None]
 _PUBLIC_ROWS = 1000  # what the steps are planned for where the number of rows is private
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegression(LinearRegressor):
     """Least squares for rows in a ball, or in a box, and a bounded target.
 
@@ -53,34 +55,19 @@ class LinearRegression(LinearRegressor):
     n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        target_bounds: Any = None,
-        fit_intercept: bool = True,
-        radius: float | None = None,
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.target_bounds = target_bounds
-        self.fit_intercept = fit_intercept
-        self.radius = radius
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    missing_indicator: Any = False
+    target_bounds: Any = None
+    fit_intercept: bool = True
+    radius: float | None = None
+    solver: str = "auto"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,7 @@ class Outlook:
         )
 
 
+@dataclass(eq=False, repr=False)
 class SparseMean(PrivateEstimator):
     """The mean of rows in ℝ^d with at most `sparsity` coordinates that are not zero: the largest, with noise.
 
@@ -87,28 +88,16 @@ class SparseMean(PrivateEstimator):
     `TooFewRows` where nothing within the bounds can be found.
     """
 
-    def __init__(
-        self,
-        sparsity: int = 10,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        magnitudes: Any = None,
-        noise: str = "gumbel",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.magnitudes = magnitudes
-        self.noise = noise
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    sparsity: int = 10
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    magnitudes: Any = None
+    noise: str = "gumbel"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
         """Estimate the mean of the rows of X (n, d)."""

@@ -1,7 +1,7 @@
 """Least squares with few coefficients, by screening, noisy second moments and iterative hard thresholding."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,7 @@ class Budget:
         return ZCDP(self.rho * share * (1 - 2.0**-40))
 
 
+@dataclass(eq=False, repr=False)
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` coefficients that are not zero.
 
@@ -96,34 +97,19 @@ class SparseRegression(LinearRegressor):
     n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
-    def __init__(
-        self,
-        sparsity: int = 10,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        target_bounds: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        rounds: int = ROUNDS,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.target_bounds = target_bounds
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.rounds = rounds
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    sparsity: int = 10
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    missing_indicator: Any = False
+    target_bounds: Any = None
+    fit_intercept: bool = True
+    solver: str = "auto"
+    rounds: int = ROUNDS
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit to features X (n, d) and target y (n,)."""

@@ -1,7 +1,6 @@
 """Linear support vector classification with clipped rows."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
 
@@ -43,37 +41,6 @@ class LinearSVC(LinearClassifier):
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
     release_, n_features_in_, and feature_names_in_ where X is a data frame.
     """
-
-    solvers = ("auto", "objective", "gradient")
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        radius: float | None = None,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.radius = radius
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:

@@ -1,7 +1,7 @@
 """Regression on matrices: targets that are inner products with a matrix of small nuclear norm."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ _PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is
 Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 
 
+@dataclass(eq=False, repr=False)
 class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
 
@@ -60,32 +61,18 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     feature_names_in_ where X is a data frame.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        radius: float = 1.0,
-        design_norm: float | None = None,
-        row_norm: float | None = None,
-        target_bounds: Any = None,
-        solver: str = "auto",
-        noise: str = "toeplitz",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.design_norm = design_norm
-        self.row_norm = row_norm
-        self.target_bounds = target_bounds
-        self.solver = solver
-        self.noise = noise
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    radius: float = 1.0
+    design_norm: float | None = None
+    row_norm: float | None = None
+    target_bounds: Any = None
+    solver: str = "auto"
+    noise: str = "toeplitz"
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
