@@ -63,7 +63,8 @@ class PrivateEstimator(BaseEstimator):
     """An estimator whose fit is (ε, δ)-DP for one row; `fit` checks the parameters before it reads anything.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
-    are looked at. Where X is a data frame, feature_names_in_ holds its columns.
+    are looked at. Every fit sets guarantee_, release_ and n_features_in_ (d), and where X is a data frame
+    feature_names_in_.
 
     Before paying, only parameters and the types and shapes of X and y are checked. A cell that is no number counts as
     missing. A table without rows can be fitted where their number is private (neighbours="add_remove").
@@ -137,15 +138,22 @@ class PrivateEstimator(BaseEstimator):
         return reservation
 
     def _publish(
-        self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
+        self,
+        values: Mapping[str, np.ndarray],
+        guarantee: Guarantee,
+        exactness: str,
+        facts: Mapping[str, Any],
+        reservation: Reservation | None,
     ) -> None:
-        """Set what every fit shows: `guarantee_` and `release_`."""
+        """Set what every fit shows, `guarantee_` and `release_`, and settle what was reserved."""
         requested = self._requested().to_dict()
         public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
             public["missing_indicator"] = list(self._read_as.indicators)
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+        if reservation is not None and isinstance(self.ledger, Ledger):
+            self.ledger.settle(reservation, self.release_.to_json().encode())
 
     def _read_by(self, reading: Reading) -> None:
         """Set how the rows of the fit were read, which what comes after it reads alike."""
@@ -200,7 +208,3 @@ class PrivateEstimator(BaseEstimator):
                 "",
             )
         super().__setstate__(attributes)
-
-    def _settle(self, reservation: Reservation | None) -> None:
-        if reservation is not None and isinstance(self.ledger, Ledger):
-            self.ledger.settle(reservation, self.release_.to_json().encode())

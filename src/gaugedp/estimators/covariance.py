@@ -17,9 +17,8 @@ class LowRankCovariance(SpectralEstimator):
 
     rank : how many; all columns where None. Under pure DP each costs a share of ε; under (ε, δ) all together cost the
         same as one.
-    row_norm, bounds : as in `PCA`.
+    row_norm, bounds, solver : as in `PCA`.
     centre : "mean" releases the rows' mean too, "public" takes the middle of the bounds, or 0, as `PCA` does.
-    solver : as in `PCA`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: the matrix is a function of what `PCA` releases;
     docs/theory/eigenvectors.md. Where rows are added or removed, a tenth of ε goes to their number.

@@ -21,9 +21,7 @@ _PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number 
 class Lasso(LinearRegressor):
     """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
 
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: features are clipped
-        to them and scaled to [−1, 1]. What is ambiguous is refused, as in `LogisticRegression`.
-    missing_indicator : as in `LogisticRegression`.
+    bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1, 1].
     target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
     radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
         scikit-learn's alpha. There are no sample weights.
@@ -32,13 +30,7 @@ class Lasso(LinearRegressor):
     residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
     with the logarithm of the number of features, so it is for many of them.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, guarantee_, release_, solver_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
     """
 
     epsilon: float = 1.0
@@ -72,7 +64,5 @@ class Lasso(LinearRegressor):
         self._note_names(X)
         self.n_steps_, self.solver_ = calibration.steps, "frank-wolfe"
         facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
-        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
-        self._publish(values, calibration.guarantee, calibration.selection.exactness, facts)
-        self._settle(reservation)
+        self._publish(self._values, calibration.guarantee, calibration.selection.exactness, facts, reservation)
         return self

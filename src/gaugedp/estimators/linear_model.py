@@ -164,8 +164,8 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         self._show(scaled.coefficients(weights), classes, (solver, reason))
         self._read_by(reading)
         self._note_names(X)
-        self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
-        self._settle(reservation)
+        values, facts = {"coef": self.coef_, "intercept": self.intercept_}, self._facts(reason)
+        self._publish(values, guarantee, exactness, facts, reservation)
         return self
 
     @abstractmethod

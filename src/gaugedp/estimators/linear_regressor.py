@@ -16,6 +16,11 @@ class LinearRegressor(Scored, RegressorMixin, PrivateEstimator):
     coef_: np.ndarray
     intercept_: float
 
+    @property
+    def _values(self) -> dict[str, np.ndarray]:
+        """What a fit publishes."""
+        return {"coef": self.coef_, "intercept": np.array(self.intercept_)}
+
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions, shape (n,)."""
         return self._like_fitted(X) @ self.coef_ + self.intercept_

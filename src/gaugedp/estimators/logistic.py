@@ -48,13 +48,12 @@ class LogisticRegression(LinearClassifier):
     wrong side pull no more than most; by public numbers. There are no intervals: how noise moves coefficients depends
     on the rows' curvature, which is not released.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. In a pipeline, a step before a private
+    model that learns from the rows, such as StandardScaler, looks at them without privacy, and nothing here hides that:
+    give `bounds` instead.
 
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
-    release_, n_features_in_, and feature_names_in_ where X is a data frame.
+    release_; as of every model n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
     def predict_proba(self, X: Any) -> np.ndarray:

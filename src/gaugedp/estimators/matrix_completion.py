@@ -82,8 +82,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         self._model = method.fit(self._ratings(columns, target), rng)
         self._show()
         self._note_names(X)
-        self._publish(self._values(), method.terms.guarantee, "exact", self._facts())
-        self._settle(reservation)
+        self._publish(self._values(), method.terms.guarantee, "exact", self._facts(), reservation)
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
@@ -187,14 +186,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         self.reason_, self.n_features_in_ = model.reason, 2
 
     def _values(self) -> dict[str, np.ndarray]:
-        return {
-            "mean": np.array(self.mean_),
-            "item_offsets": self.item_offsets_,
-            "user_offsets": self.user_offsets_,
-            "item_factors": self.item_factors_,
-            "user_factors": self.user_factors_,
-            "user_spread": np.array(self.user_spread_),
-        }
+        names = ("mean", "item_offsets", "user_offsets", "item_factors", "user_factors", "user_spread")
+        return {name: np.asarray(getattr(self, f"{name}_")) for name in names}
 
     def _facts(self) -> dict[str, Any]:
         return {

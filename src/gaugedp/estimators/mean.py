@@ -47,10 +47,9 @@ class RowAccess:
 class Mean(PrivateEstimator):
     """The mean of rows in ℝ^d, clipped to public bounds or to a ball, with additive noise.
 
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped
-        coordinatewise. What is ambiguous is refused, as in `LogisticRegression`. Or
+    bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without that
+        number. Or
     row_norm : rows are pulled back to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
-    missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without that number.
     noise : "auto" takes the least expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
         of the shape of the bounds or the ball).
 
@@ -58,14 +57,9 @@ class Mean(PrivateEstimator):
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. Where rows are
     added or removed, a tenth of ε goes to their number. docs/theory/means.md
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. For norms other
-    than 1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
+    For norms other than 1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
 
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, guarantee_, release_, mechanism_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_, guarantee_, release_.
     """
 
     epsilon: float = 1.0
@@ -121,8 +115,7 @@ class Mean(PrivateEstimator):
         self._show(total, count.draw(n_rows, rng), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
-        self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
-        self._settle(reservation)
+        self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts, reservation)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.

@@ -24,8 +24,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     n_components : how many; all columns where None. Each component of a pure guarantee costs a share of ε; those of an
         (ε, δ) guarantee cost the same together as one.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
-        the box. What is ambiguous is refused, as in `LogisticRegression`.
+    bounds : as in `LogisticRegression`.
     centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the guarantee or less (up
         to 0.4 of a pure one), and pulls rows back to a ball around it that is narrow where noise is loud; where the
         mean would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
@@ -36,16 +35,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
     removed, a tenth of ε goes to their number.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
     After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
     "oja"), or the variance along the released component with noise: of rows pulled back to a ball around the mean of
     radius release_.facts["radius"], so too small where rows have long tails; explained_variance_ratio_ (k,), its share
-    of all variance, which only "gaussian" knows, else None; mean_ (d,), n_rows_, solver_, reason_,
-    guarantee_, release_, n_features_in_, and feature_names_in_ where X is a data frame.
+    of all variance, which only "gaussian" knows, else None; mean_ (d,), n_rows_, solver_, reason_, guarantee_,
+    release_.
     """
 
     n_components: int | None = None
@@ -101,11 +95,9 @@ def _shares(pairs: Pairs) -> np.ndarray | None:
 class TopEigenvector(SpectralEstimator):
     """The unit vector v with the largest mean of ⟨x, v⟩² over rows x in a ball or in a box; nothing is centred.
 
-    row_norm, bounds : as in `PCA`.
-    solver : as in `PCA`.
+    row_norm, bounds, solver : as in `PCA`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
-    removed, a tenth of ε goes to their number.
+    Theorem. That of `PCA`.
 
     After fit: component_ (d,), its sign means nothing; eigenvalue_, the largest of (1/n)·Σ xxᵀ less what noise adds to
     it, or the mean of ⟨x, v⟩² with noise ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.

@@ -31,11 +31,9 @@ class LinearRegression(LinearRegressor):
     """Least squares for rows in a ball, or in a box, and a bounded target.
 
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
-        the box and scaled to [−1, 1]^d, in the ball of radius √d. What is ambiguous is refused, as in
-        `LogisticRegression`.
-    missing_indicator : as in `LogisticRegression`.
-    target_bounds : (low, high), public; the target is clipped to them.
+    bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the ball of
+        radius √d.
+    target_bounds : (low, high), public; the target is clipped to them, and residuals to half their range.
     fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
         [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
@@ -45,14 +43,7 @@ class LinearRegression(LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
     removed, a tenth of ε goes to their number, by which the steps are planned.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. Residuals are
-    clipped to half the target's range.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, guarantee_, release_, method_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
     """
 
     epsilon: float = 1.0
@@ -102,9 +93,7 @@ class LinearRegression(LinearRegressor):
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
-        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
-        self._publish(values, guarantee, self.method_.exactness, facts)
-        self._settle(reservation)
+        self._publish(self._values, guarantee, self.method_.exactness, facts, reservation)
 
     def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)

@@ -69,23 +69,17 @@ class SparseMean(PrivateEstimator):
     sparsity : how many coordinates are picked; a little more than there are. Those that are noise alone cost little:
         mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise alone,
         and so post-processing, at no cost.
-    bounds : (low, high), two public numbers: every value is clipped to them. For a σ-sub-Gaussian law
-        `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a power of two
-        within the public `magnitudes` = (least, largest).
+    bounds : (low, high), two public numbers: every value is clipped to them, and what is missing counts as their
+        middle. For a σ-sub-Gaussian law `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a
+        power of two within the public `magnitudes` = (least, largest).
     noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as printed.
 
     Theorem. One row moves every coordinate of the sum by at most high − low where rows are replaced, and by
     max(|low|, |high|) where they are added or removed: a cube, from which `Peeling` picks and adds noise. `fit` is
     (ε, δ)-DP (Cai, Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
     After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (where rows are replaced), n_rows_, bounds_,
-    solver_, guarantee_, release_, mechanism_, n_features_in_, and feature_names_in_ where X is a data frame. Warns
-    `TooFewRows` where nothing within the bounds can be found.
+    solver_, mechanism_, guarantee_, release_. Warns `TooFewRows` where nothing within the bounds can be found.
     """
 
     sparsity: int = 10
@@ -119,8 +113,7 @@ class SparseMean(PrivateEstimator):
         self._note_names(X)
         facts = {"noise": mechanism.describe(), "bounds": list(self.bounds_), "n_columns": rows.shape[1]}
         values = {"support": self.support_, "values": self.values_, "n_rows": np.array(self.n_rows_)}
-        self._publish(values, guarantee, mechanism.exactness, facts)
-        self._settle(reservation)
+        self._publish(values, guarantee, mechanism.exactness, facts, reservation)
         return self
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:

@@ -74,9 +74,9 @@ class Budget:
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` coefficients that are not zero.
 
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame, public: features are
-        clipped to them; target_bounds : (low, high). What is ambiguous is refused, as in `LogisticRegression`.
-    missing_indicator : as in `LogisticRegression`; indicators are features, of which `sparsity` are kept with others.
+    bounds, missing_indicator : as in `LogisticRegression`; indicators are features, of which `sparsity` are kept with
+        others.
+    target_bounds : (low, high), public; the target is clipped to them.
     solver : "screen" picks 2·sparsity features by their correlation with the target (exponential mechanisms) and
         solves noisy normal equations on them. "iht" starts there and does `rounds` of iterative hard thresholding:
         a gradient step on clipped residuals, of the length that the noisy second moments tell, of which `Peeling` keeps
@@ -88,13 +88,7 @@ class SparseRegression(LinearRegressor):
     that keep the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the
     composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_.
     """
 
     sparsity: int = 10
@@ -127,9 +121,8 @@ class SparseRegression(LinearRegressor):
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         self._note_names(X)
-        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
-        self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
-        self._settle(reservation)
+        facts = {"solver": solver, "reason": reason}
+        self._publish(self._values, steps.guarantee, steps.exactness, facts, reservation)
         return self
 
     @property

@@ -150,10 +150,8 @@ class SpectralEstimator(PrivateEstimator):
         """Set what every fit shows, and settle."""
         self.solver_, self.reason_, self.n_rows_ = spectrum.facts["solver"], spectrum.facts["reason"], spectrum.n_rows
         self._note_names(X)
-        self._publish(
-            {**values, "n_rows": np.array(spectrum.n_rows)}, spectrum.guarantee, spectrum.exactness, spectrum.facts
-        )
-        self._settle(spectrum.reservation)
+        numbers = {**values, "n_rows": np.array(spectrum.n_rows)}
+        self._publish(numbers, spectrum.guarantee, spectrum.exactness, spectrum.facts, spectrum.reservation)
 
     def _more_tags(self) -> dict[str, Any]:
         return {"non_deterministic": True, "allow_nan": True}

@@ -20,26 +20,15 @@ _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is r
 class LinearSVC(LinearClassifier):
     """A linear classifier by the hinge loss; for more than two classes jointly (Crammer and Singer 2001).
 
-    epsilon, delta : the guarantee for one row; delta = 0 asks for pure ε-DP.
-    row_norm, bounds, missing_indicator, classes, fit_intercept, neighbours, random_state, ledger : as in
-        `LogisticRegression`.
+    All parameters but `solver` : as in `LogisticRegression`.
     solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
         where rows are added or removed, at δ = 0, and where without an intercept a pure guarantee needs shorter noise.
         `reason_` says why.
-    radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. "gradient"
-        stays in the ball of this radius, wider for None where noise is faint. It has the place of scikit-learn's C.
-        There are no sample weights.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
-    release_, n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: what `LogisticRegression` has.
     """
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:

@@ -54,11 +54,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     "stochastic" clips nothing. A design with an entry that is not finite counts as 0, a target as the middle of its
     bounds.
 
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `design_norm` instead.
-
-    After fit: coef_ (d, d) or (m, k), solver_, reason_, guarantee_, release_, method_, n_features_in_, and
-    feature_names_in_ where X is a data frame.
+    After fit: coef_ (d, d) or (m, k), solver_, reason_, method_, guarantee_, release_.
     """
 
     epsilon: float = 1.0
@@ -94,8 +90,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
-        self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts)
-        self._settle(reservation)
+        self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts, reservation)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
