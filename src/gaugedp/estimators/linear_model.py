@@ -22,6 +22,7 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
+from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
@@ -138,7 +139,8 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
-        guarantee = count.with_remaining(_guarantee(solver, count.remaining))
+        together = for_gaussian_releases(count.remaining) if solver == "gradient" else count.remaining
+        guarantee = count.with_remaining(together)
         reservation = self._pay(guarantee, requested, X_read.shape)
         with after_paying(reservation):
             rng = self._generator()
@@ -256,10 +258,3 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
         return tags
-
-
-def _guarantee(solver: str, guarantee: Guarantee) -> Guarantee:
-    """Return the guarantee of all Gaussian steps together, or that of objective perturbation."""
-    if solver == "gradient" and isinstance(guarantee, ApproxDP):
-        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
-    return guarantee

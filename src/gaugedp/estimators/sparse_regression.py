@@ -18,9 +18,10 @@ from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_boun
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.ledger.base import Ledger
-from gaugedp.mechanisms import Gaussian, KNorm, Peeling
+from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import released
+from gaugedp.optimization.lattice import ball_noise, released
+from gaugedp.optimization.symmetric import coordinates, square_of
 
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
@@ -63,7 +64,7 @@ class Budget:
             parts += [(_ranges(per_round, self.k), self.k * self.rounds), (_gaussian(per_round), self.rounds)]
         return compose(parts)
 
-    def part(self, share: float) -> Guarantee:
+    def part(self, share: float) -> PureDP | ZCDP:
         """Return what a part with this share of the guarantee must keep."""
         if isinstance(self.guarantee, PureDP):
             return PureDP(self.guarantee.epsilon_value * share * (1 - 2.0**-40))
@@ -201,17 +202,13 @@ class Steps:
     def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Solve the noisy normal equations; return the coefficients and the largest eigenvalue of the moments."""
         unit, step = 4.0**-PRODUCT_BITS, float(self.moments.lattice_step)
-        upper = np.triu_indices(self.k)
-        stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-        exact = np.concatenate([(features.T @ features)[upper] * stretch, self.weight * (features.T @ goal)]) * unit
+        exact = np.concatenate([coordinates(features.T @ features), self.weight * (features.T @ goal)]) * unit
         noisy = released(exact, self.moments, rng)
-        square = np.zeros((self.k, self.k))
-        square[upper] = noisy[: len(stretch)] / stretch
-        square = square + np.triu(square, 1).T
+        square = square_of(noisy[: -self.k])
         values = np.linalg.eigvalsh(square)
         noise = math.sqrt(float(self.moments.variances.max()) * self.k / 2)
         ridge = max(0.0, noise - values[0]) + 1e-9 * abs(values[-1]) + step
-        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
+        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[-self.k :] / self.weight)
         return weights, max(float(values[-1]), noise)
 
     def _step(
@@ -234,16 +231,14 @@ def _ranges(rho: float, k: int) -> Guarantee:
     return ExponentialLoss(math.sqrt(8 * rho / k))
 
 
-def _gaussian(rho: float) -> Guarantee:
+def _gaussian(rho: float) -> GaussianDP:
     return GaussianDP(math.sqrt(2 * rho))
 
 
-def _moments(k: int, weight: float, neighbours: str, guarantee: Guarantee) -> AdditiveNoise:
+def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -> AdditiveNoise:
     """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure guarantee."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + _ROUNDING)
-    body = LpBall(k * (k + 1) // 2 + k, 2, size)
-    if isinstance(guarantee, ZCDP):
-        return Gaussian.calibrate(body, GaussianDP(math.sqrt(2 * guarantee.rho)))
-    return KNorm.calibrate(body, guarantee)
+    kept = _gaussian(guarantee.rho) if isinstance(guarantee, ZCDP) else guarantee
+    return ball_noise(LpBall(k * (k + 1) // 2 + k, 2, size), kept)

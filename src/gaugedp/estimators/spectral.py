@@ -24,6 +24,7 @@ from gaugedp.optimization.blocks import blocks, slices
 from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, Pairs, check_components
 from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
+from gaugedp.optimization.lattice import for_gaussian_releases
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
@@ -110,7 +111,7 @@ class SpectralEstimator(PrivateEstimator):
         count = NoisyRowCount(requested, self.neighbours)
         solver, reason = self._solver(count.remaining, shape, len(rows) if self.neighbours == "replace" else None)
         remaining = _purely(count.remaining) if solver == "exponential" else count.remaining
-        guarantee = count.with_remaining(_guarantee(remaining))
+        guarantee = count.with_remaining(for_gaussian_releases(remaining))
 
         def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
             middle = (
@@ -183,7 +184,7 @@ def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> Noisy
     remaining = centre.remaining
     if isinstance(remaining, PureDP):
         return SphereExponential.calibrate(shape, remaining, neighbours)
-    guarantee = _guarantee(remaining)
+    guarantee = for_gaussian_releases(remaining)
     assert isinstance(guarantee, GaussianDP)
     for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.mu_side**2) * (1 - 2.0**-40))
     return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, for_moments, neighbours)
@@ -211,13 +212,6 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
     if sensitivity * size / (n_rows * spent) > _WORST:
         return Centre(None, guarantee)
     return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
-
-
-def _guarantee(guarantee: Guarantee) -> Guarantee:
-    """Return the guarantee of all Gaussian releases together, or of all pure ones."""
-    if isinstance(guarantee, ApproxDP):
-        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
-    return guarantee
 
 
 def _purely(guarantee: Guarantee) -> Guarantee:

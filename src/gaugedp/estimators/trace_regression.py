@@ -16,10 +16,10 @@ from gaugedp.estimators.columns import check_names
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
 from gaugedp.estimators.scored import Scored
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
@@ -193,11 +193,9 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
 
 def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
     """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
-    if not isinstance(guarantee, ApproxDP):
-        return guarantee
-    if is_drawn:
+    if is_drawn and isinstance(guarantee, ApproxDP):
         return ZCDP(largest_parameter(ZCDP, guarantee.epsilon_value, guarantee.delta_value))
-    return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
+    return for_gaussian_releases(guarantee)
 
 
 def _solved(method: Method, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:

@@ -1,11 +1,11 @@
 """Private Frank–Wolfe on the ℓ₁ ball: every step goes towards a vertex that the exponential mechanism chose."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy, system_rng
@@ -15,6 +15,7 @@ from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
+from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.losses import Loss, check_loss
 
 MOST_STEPS = 2000
@@ -89,7 +90,7 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     radius: float,
     calibration: FrankWolfe,
     rng: Entropy | None = None,
-    progress: Callable[[float], object] = lambda _: None,
+    progress: Progress = silent,
 ) -> np.ndarray:
     """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
 
@@ -116,13 +117,9 @@ def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np
     """
     shares, radius = weights
     gradient = np.zeros(grid.shape[1])
-    height = max(1, _BLOCK // grid.shape[1])
-    for start in range(0, len(grid), height):
-        part = grid[start : start + height]
-        slopes = (
-            loss.derivative(part @ shares * (radius * 2.0**-_BITS), targets[start : start + height]) / loss.lipschitz
-        )
-        gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ part
+    for part in slices(grid, _BLOCK):
+        slopes = loss.derivative(grid[part] @ shares * (radius * 2.0**-_BITS), targets[part]) / loss.lipschitz
+        gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ grid[part]
     return gradient * 4.0**-_BITS
 
 

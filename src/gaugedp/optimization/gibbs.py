@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._cells import entries_of, numbers, read_cells
-from gaugedp._progress import Progress
+from gaugedp._progress import Progress, part_of, silent
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
@@ -149,7 +149,7 @@ class Gibbs:
         return self._sampler(nothing).steps(self.total_variation)
 
     def sample(
-        self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = lambda _: None
+        self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
         """Return weights of the geometry's shape for rows (n, …) and targets (n,): pay first."""
         return self.draw(rows, targets, 1, system_rng() if rng is None else rng, progress)[0].reshape(
@@ -162,7 +162,7 @@ class Gibbs:
         targets: np.ndarray,
         size: int,
         rng: Entropy,
-        progress: Progress = lambda _: None,
+        progress: Progress = silent,
     ) -> np.ndarray:
         """Return `size` independent samples, shape (size, d); each of them costs the guarantee.
 
@@ -174,7 +174,7 @@ class Gibbs:
         batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
         for start in range(0, size, batch):
             count = min(batch, size - start)
-            shown: Progress = lambda share, start=start, count=count: progress((start + share * count) / size)  # type: ignore[misc]  # noqa: E731
+            shown = part_of(progress, start / size, (start + count) / size)
             parts.append(sampler.draw((count, self.geometry.ambient_dim), self.steps, rng, shown))
         unit = float(self.lattice_step)
         return np.rint(np.concatenate(parts) / unit) * unit
