@@ -9,12 +9,11 @@ from gaugedp._validate import positive
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
-
-_PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number of rows is private
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +51,7 @@ class Lasso(LinearRegressor):
         positive(radius=self.radius)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
-        planned = len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS
+        planned = len(rows) if self.neighbours == "replace" else PUBLIC_ROWS
         loss, n_columns = Squared(1.0), reading.width + self.fit_intercept
         calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, requested, self.neighbours)
         reservation = self._pay(calibration.guarantee, requested, rows.shape)

@@ -55,11 +55,6 @@ class LinearProblem:
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
-    def exactness(self) -> str:
-        """That of noisy gradient descent."""
-        return "exact" if isinstance(self.guarantee, ApproxDP) else "idealized"
-
-    @property
     def signs(self) -> np.ndarray:
         """−1 for the first of two classes, 1 for the second."""
         return np.where(self.codes == 1, 1.0, -1.0)
@@ -74,19 +69,21 @@ class LinearProblem:
         """The norm of the noise on the rows' sum, divided by the number of rows."""
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
-    def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
-        """Return noisy gradient descent for slopes up to `cap`."""
-        guarantee = self.guarantee
+    def descended(self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False) -> tuple[np.ndarray, str]:
+        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness.
+
+        `slopes` are one a row, of signs, for two classes, else (n, K), of codes.
+        """
+        guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
+            exactness = "exact"
         shape = self.outputs, self.rows.shape[1]
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
-        return NoisyDescent.calibrate(guarantee, shape, cap, scale)
-
-    def descend(self, descent: NoisyDescent, slopes: Slopes, rng: Entropy) -> np.ndarray:
-        """Return the weights (K, d) after noisy gradient descent; `slopes` gets signs for two classes, else codes."""
-        return descent.solve((self.rows, self.target), slopes, self.n_rows, rng)
+        descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
+        by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
+        return descent.solve((self.rows, self.target), by_row, self.n_rows, rng), exactness
 
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""

@@ -86,11 +86,7 @@ class LogisticRegression(LinearClassifier):
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
-        binary = CappedLogistic(cap)
-        if solver == "gradient" and problem.n_classes == 2:
-            weights = problem.descend(problem.descent(cap), lambda z, y: binary.derivative(z[:, 0], y)[:, None], rng)
-            return weights, problem.exactness
-        loss: Loss | Softmax = binary if problem.n_classes == 2 else Softmax(problem.n_classes)
-        if solver == "gradient":
-            return problem.descend(problem.descent(math.sqrt(2) * cap), loss.derivative, rng), problem.exactness
-        return problem.perturbed(loss, rng)
+        loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
+        if solver == "objective":
+            return problem.perturbed(loss, rng)
+        return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)

@@ -17,7 +17,8 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, into_ball
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
+from gaugedp.estimators.table_fit import group_size, row_share
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -91,8 +92,6 @@ class Mean(PrivateEstimator):
         The bounds are those of the domain, and a missing number counts as their middle. (ε, δ)-DP for the table's unit:
         neighbours differ by k rows added or removed at most, each of which is guaranteed its share (TableFit).
         """
-        from gaugedp.estimators.table_fit import group_size, row_share
-
         requested = self._requested()
         reading = self._table_reading(table, columns)
         size = group_size(table.unit)
@@ -139,11 +138,7 @@ class Mean(PrivateEstimator):
         return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
     def _geometry(self, n_columns: int, names: np.ndarray | None) -> Reading:
-        if (self.bounds is None) == (self.row_norm is None):
-            raise InvalidRequest(
-                "Either bounds or row_norm must be given.",
-                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
-            )
+        check_one_given(self.bounds, self.row_norm)
         one_of(NOISES, noise=self.noise)
         if self.row_norm is not None:
             self._ball(n_columns)

@@ -12,8 +12,8 @@ from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
-from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import read_bounds, read_target
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
+from gaugedp.estimators.rows import check_one_given, read_bounds, read_target
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.base import Ledger
@@ -23,7 +23,6 @@ from gaugedp.tables.table import Table
 
 SOLVERS = ("auto", "preconditioned", "gradient")
 Pay = Callable[[Guarantee], Reservation | None]
-_PUBLIC_ROWS = 1000  # what the steps are planned for where the number of rows is private
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +83,7 @@ class LinearRegression(LinearRegressor):
 
     def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> None:
         rng, count = self._generator(), NoisyRowCount(self._requested(), self.neighbours)
-        planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
+        planned = self._method(PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
         guarantee = count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
         reservation = pay(guarantee)
         n_rows = int(count.draw(len(sums), rng))
@@ -99,11 +98,7 @@ class LinearRegression(LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         if self.radius is not None:
             moderate(radius=self.radius)
-        if (self.bounds is None) == (self.row_norm is None):
-            raise InvalidRequest(
-                "Either bounds or row_norm must be given.",
-                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
-            )
+        check_one_given(self.bounds, self.row_norm)
         if self.row_norm is not None:
             moderate(row_norm=self.row_norm)
         reading = Reading.of(self.bounds, names, n_columns, self.missing_indicator)

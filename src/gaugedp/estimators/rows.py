@@ -109,6 +109,15 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     return low, high
 
 
+def check_one_given(bounds: Any, row_norm: Any) -> None:
+    """Refuse both of bounds and row_norm, and neither."""
+    if (bounds is None) == (row_norm is None):
+        raise InvalidRequest(
+            "Either bounds or row_norm must be given.",
+            "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
+        )
+
+
 def _sizes(low: np.ndarray, high: np.ndarray) -> str:
     return f"{low.size} and {high.size}" if low.ndim < 2 and high.ndim < 2 else "more than a row of"
 

@@ -13,10 +13,10 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.row_count import NoisyRowCount, share_of
+from gaugedp.estimators.row_count import NoisyRowCount, part, share_of
 from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
-from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_guarantee
-from gaugedp.guarantees import Guarantee
+from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
@@ -98,7 +98,7 @@ class SparseMean(PrivateEstimator):
         del y
         requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
-        search = self._range(requested)
+        search = self._range()
         count = NoisyRowCount(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
         low, high = (-1.0, 1.0) if search else self._public_bounds()
         mechanism = self._calibrated(rows.shape, count.remaining, (low, high))
@@ -138,10 +138,10 @@ class SparseMean(PrivateEstimator):
                 "Give fewer; Mean estimates all of them.",
             )
 
-    def _range(self, guarantee: Guarantee) -> PrivateRange | None:
+    def _range(self) -> PrivateRange | None:
         if not (isinstance(self.bounds, str) and self.bounds == "private"):
             return None
-        return PrivateRange(self.magnitudes, range_guarantee(guarantee))
+        return PrivateRange(self.magnitudes, PureDP(part(float(self.epsilon), RANGE_SHARE)))
 
     def _public_bounds(self) -> tuple[float, float]:
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))

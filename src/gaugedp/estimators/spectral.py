@@ -13,9 +13,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import by_name, names_of
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, clip_factor
-from gaugedp.estimators.rows import into_ball, into_box, read_bounds
+from gaugedp.estimators.rows import check_one_given, into_ball, into_box, read_bounds
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
@@ -30,7 +30,6 @@ SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
 _ROOM = 0.005  # more keeps the variances of long tails, less keeps directions
-_PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
 Shape = tuple[int, int]  # columns, components
@@ -50,11 +49,7 @@ class Frame:
     @classmethod
     def read(cls, bounds: Any, row_norm: Any, n_columns: int, centred: bool) -> "Frame":
         """Return the frame of the one that is given; `centred`: the origin is the middle of the box, else 0."""
-        if (bounds is None) == (row_norm is None):
-            raise InvalidRequest(
-                "Either bounds or row_norm must be given.",
-                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
-            )
+        check_one_given(bounds, row_norm)
         if bounds is None:
             moderate(row_norm=row_norm)
             return cls(None, np.zeros(n_columns), float(row_norm))
@@ -119,7 +114,7 @@ class SpectralEstimator(PrivateEstimator):
             )
             return middle, _method(solver, shape, middle, self.neighbours)
 
-        planned(len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS)  # what cannot be done is refused unpaid
+        planned(len(rows) if self.neighbours == "replace" else PUBLIC_ROWS)  # what cannot be done is refused unpaid
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
         n_rows = count.draw(len(rows), rng)

@@ -52,11 +52,8 @@ class LinearSVC(LinearClassifier):
             width = min(_WIDEST, max(_NARROWEST, math.sqrt(problem.noise_to_signal / _BLURRED)))
             return problem.perturbed(SmoothHinge(width), rng)
         if problem.n_classes == 2:
-            descent = problem.descent(1.0, kinked=True)
-            weights = problem.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)
-        else:
-            weights = problem.descend(problem.descent(math.sqrt(2), kinked=True), _joint_slopes, rng)
-        return weights, problem.exactness
+            return problem.descended(Hinge().derivative, 1.0, rng, kinked=True)
+        return problem.descended(_joint_slopes, math.sqrt(2), rng, kinked=True)
 
 
 def _joint_slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:

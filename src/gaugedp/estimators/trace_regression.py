@@ -13,7 +13,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.columns import check_names
-from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
 from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
@@ -26,7 +26,6 @@ from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProb
 from gaugedp.optimization.vertices import ORACLES
 
 SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
-_PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is private
 Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 
 
@@ -79,7 +78,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
         fitted = _guarantee(count.remaining, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
-        self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
+        self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else PUBLIC_ROWS)
         guarantee = count.with_remaining(fitted)
         reservation = self._pay(guarantee, requested, rows.shape)
         n_rows = count.draw(len(rows), rng)
