@@ -10,14 +10,13 @@ from sklearn.base import ClassifierMixin
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.base import PrivateEstimator, after_paying
+from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
 from gaugedp.estimators.columns import names_of
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
-from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.base import Ledger
@@ -163,7 +162,8 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         self._show(scaled.coefficients(weights), classes, (solver, reason))
         self._read_by(reading)
         self._note_names(X)
-        values, facts = {"coef": self.coef_, "intercept": self.intercept_}, self._facts(reason)
+        values = {"coef": self.coef_, "intercept": self.intercept_}
+        facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
         return self
 
@@ -244,9 +244,6 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = classes, *solver
-
-    def _facts(self, reason: str) -> dict[str, Any]:
-        return {"solver": self.solver_, "reason": reason, "classes": self.classes_.tolist()}
 
     def _more_tags(self) -> dict[str, Any]:
         return {"poor_score": True, "non_deterministic": True, "allow_nan": True}

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.scored import Scored
 
 
 class LinearRegressor(Scored, RegressorMixin, PrivateEstimator):

@@ -190,13 +190,9 @@ class SparseMean(PrivateEstimator):
         self.mean_ = np.zeros(shape[1])
         noise_std = max(mechanism.value_std * self._unit / n_rows, 2.0**-300)
         self.mean_[self.support_] = noise_std * posterior_means(self.values_ / noise_std)
-        if self.neighbours == "replace":
-            self._look_out(shape[0])
-
-    def _look_out(self, n_rows: int) -> None:
-        per_row = self._unit / n_rows
-        std = self.mechanism_.value_std * per_row
-        largest = max(abs(self.bounds_[0]), abs(self.bounds_[1]))
-        self.outlook_ = Outlook(n_rows, std, self.mechanism_.error_bound(0.05) * per_row, largest)
+        if self.neighbours != "replace":
+            return
+        per_row, largest = self._unit / shape[0], max(abs(low), abs(high))
+        self.outlook_ = Outlook(shape[0], mechanism.value_std * per_row, mechanism.error_bound(0.05) * per_row, largest)
         if not self.outlook_.is_enough:
-            warnings.warn(str(self.outlook_), TooFewRows, stacklevel=3)
+            warnings.warn(str(self.outlook_), TooFewRows, stacklevel=2)

@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from gaugedp._validate import one_of, positive
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.columns import check_names
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
-from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.ledger.base import Ledger

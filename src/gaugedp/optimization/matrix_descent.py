@@ -40,11 +40,6 @@ class FullBatch:
         """ "exact" with Gaussian noise, "idealized" with noise of the ball's shape, which is drawn in floats."""
         return self.noise.exactness
 
-    @property
-    def std(self) -> float:
-        """The deviation of the noise on a coordinate of a sum."""
-        return math.sqrt(float(self.noise.variances.max()))
-
     @abstractmethod
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return X; sums are divided by `n_rows`, which is public or released before: pay first."""

@@ -72,12 +72,6 @@ class SymmetricNoise:
         """s: the deviation of an entry of the diagonal."""
         return math.sqrt(float(self.gaussian.variances.max()))
 
-    @property
-    def edge(self) -> float:
-        """About the largest eigenvalue of the noise: s·√(2d)."""
-        d = (math.isqrt(8 * self.gaussian.body.ambient_dim + 1) - 1) // 2
-        return self.std * math.sqrt(2 * d)
-
     def release(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the symmetric (d, d) with noise drawn now."""
         return square_of(released(coordinates(square), self.gaussian, rng))
