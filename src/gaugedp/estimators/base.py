@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ class Scored:
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
 
+@dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
     """An estimator whose fit is (ε, δ)-DP for one row; `fit` checks the parameters before it reads anything.
 
@@ -81,14 +82,12 @@ class PrivateEstimator(BaseEstimator):
     missing. A table without rows can be fitted where their number is private (neighbours="add_remove").
     """
 
-    epsilon: float
-    delta: float
-    neighbours: str
-    random_state: int | None
-    ledger: Ledger | LedgerLeftBehind | None
-    n_features_in_: int
+    _: KW_ONLY
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
+
     _read_as = Reading(0)  # of the last fit
-    feature_names_in_: np.ndarray
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)

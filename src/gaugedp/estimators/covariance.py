@@ -8,7 +8,6 @@ import numpy as np
 from gaugedp._validate import one_of
 from gaugedp.estimators.pca import CENTRES
 from gaugedp.estimators.spectral import SpectralEstimator
-from gaugedp.ledger.base import Ledger
 
 
 @dataclass(eq=False, repr=False)
@@ -35,13 +34,7 @@ class LowRankCovariance(SpectralEstimator):
     epsilon: float = 1.0
     delta: float = 0.0
     _: KW_ONLY
-    row_norm: float | None = None
-    bounds: Any = None
     centre: str = "mean"
-    solver: str = "auto"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "LowRankCovariance":
         """Fit to the rows of X (n, d)."""

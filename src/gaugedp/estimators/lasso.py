@@ -11,7 +11,6 @@ from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
 
@@ -35,14 +34,7 @@ class Lasso(LinearRegressor):
     epsilon: float = 1.0
     delta: float = 0.0
     _: KW_ONLY
-    bounds: Any = None
-    missing_indicator: Any = False
-    target_bounds: Any = None
     radius: float = 1.0
-    fit_intercept: bool = True
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""

@@ -19,7 +19,6 @@ from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
@@ -117,9 +116,6 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     fit_intercept: bool = True
     solver: str = "auto"
     radius: float | None = None
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     solvers = ("auto", "objective", "gradient")
 

@@ -1,5 +1,6 @@
 """What private linear regressions share: how they predict."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.reading import Reading
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegressor(Scored, RegressorMixin, PrivateEstimator):
     """A regression by a linear function of the row; subclasses find `coef_` (d,) and `intercept_`."""
 
-    coef_: np.ndarray
-    intercept_: float
+    _: KW_ONLY
+    bounds: Any = None
+    missing_indicator: Any = False
+    target_bounds: Any = None
+    fit_intercept: bool = True
 
     @property
     def _values(self) -> dict[str, np.ndarray]:

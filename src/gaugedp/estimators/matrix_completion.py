@@ -14,7 +14,6 @@ from gaugedp.estimators.columns import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import Guarantee
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.ratings.completion import Completion, Terms
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
 
@@ -61,9 +60,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     max_rows: int = MAX_ROWS
     solver: str = "auto"
     handle_unknown: str = "error"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
         """Fit to rows X (n, 2), user and item, and ratings y (n,)."""

@@ -21,7 +21,6 @@ from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_g
 from gaugedp.estimators.table_fit import group_size, row_share
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
-from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
@@ -71,9 +70,6 @@ class Mean(PrivateEstimator):
     row_norm: float | None = None
     norm: float = 2
     noise: str = "auto"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""

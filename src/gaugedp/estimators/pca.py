@@ -11,7 +11,6 @@ from gaugedp._validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.eigenvectors.noisy_moments import Pairs
 
 CENTRES = ("mean", "public")
@@ -46,13 +45,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     epsilon: float = 1.0
     delta: float = 0.0
     _: KW_ONLY
-    row_norm: float | None = None
-    bounds: Any = None
     centre: str = "mean"
-    solver: str = "auto"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "PCA":
         """Fit to the rows of X (n, d)."""
@@ -105,13 +98,6 @@ class TopEigenvector(SpectralEstimator):
 
     epsilon: float = 1.0
     delta: float = 0.0
-    _: KW_ONLY
-    row_norm: float | None = None
-    bounds: Any = None
-    solver: str = "auto"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "TopEigenvector":
         """Fit to the rows of X (n, d)."""

@@ -16,7 +16,6 @@ from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import check_one_given, read_bounds, read_target
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
-from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation
 from gaugedp.optimization.least_squares import LeastSquares
 from gaugedp.tables.table import Table
@@ -49,15 +48,8 @@ class LinearRegression(LinearRegressor):
     delta: float = 0.0
     _: KW_ONLY
     row_norm: float | None = None
-    bounds: Any = None
-    missing_indicator: Any = False
-    target_bounds: Any = None
-    fit_intercept: bool = True
     radius: float | None = None
     solver: str = "auto"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""

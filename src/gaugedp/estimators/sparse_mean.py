@@ -17,7 +17,6 @@ from gaugedp.estimators.row_count import NoisyRowCount, part, share_of
 from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
 from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
 from gaugedp.optimization.blocks import blocks
@@ -89,9 +88,6 @@ class SparseMean(PrivateEstimator):
     bounds: Any = None
     magnitudes: Any = None
     noise: str = "gumbel"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
         """Estimate the mean of the rows of X (n, d)."""

@@ -17,7 +17,6 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
-from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, released
@@ -96,15 +95,8 @@ class SparseRegression(LinearRegressor):
     epsilon: float = 1.0
     delta: float = 0.0
     _: KW_ONLY
-    bounds: Any = None
-    missing_indicator: Any = False
-    target_bounds: Any = None
-    fit_intercept: bool = True
     solver: str = "auto"
     rounds: int = ROUNDS
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit to features X (n, d) and target y (n,)."""

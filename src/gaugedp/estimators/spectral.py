@@ -1,7 +1,7 @@
 """What private eigenvectors of rows share: rows in the unit ball, which mechanism, and what may be published."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,12 +88,15 @@ class Spectrum:
     reservation: Reservation | None
 
 
+@dataclass(eq=False, repr=False)
 class SpectralEstimator(PrivateEstimator):
     """Eigenvectors of rows in a ball or in a box; subclasses say how many, and around which centre."""
 
-    bounds: Any
-    row_norm: float | None
-    solver: str
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    solver: str = "auto"
+
     _number = "n_components"  # the parameter that says how many
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:

@@ -17,7 +17,6 @@ from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
@@ -64,9 +63,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     target_bounds: Any = None
     solver: str = "auto"
     noise: str = "toeplitz"
-    neighbours: str = "replace"
-    random_state: int | None = None
-    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
