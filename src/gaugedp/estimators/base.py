@@ -13,7 +13,7 @@ from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
 from gaugedp.estimators.reading import Reading

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from gaugedp._validate import one_of, whole
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.estimators.base import PrivateEstimator, Scored
-from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.ratings.completion import Completion, Terms
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.stages import Completion, Terms
 
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")

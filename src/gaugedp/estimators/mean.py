@@ -14,7 +14,7 @@ from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
@@ -25,8 +25,8 @@ from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
-from gaugedp.optimization.blocks import blocks
 from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.row_blocks import blocks
 from gaugedp.tables.table import Table
 
 NOISES = ("auto", "body", "cube", "gaussian", "laplace")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import by_name
+from gaugedp.estimators.feature_names import by_name
 from gaugedp.estimators.rows import Box, as_read, into_box, read_bounds
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums

@@ -9,8 +9,8 @@ import numpy as np
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.least_squares import BITS, Of
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.tables.table import Table
 
 

@@ -19,7 +19,7 @@ from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
-from gaugedp.optimization.blocks import blocks
+from gaugedp.optimization.row_blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import posterior_means
 
 _ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves

@@ -11,7 +11,7 @@ from gaugedp._validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_target

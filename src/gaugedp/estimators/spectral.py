@@ -11,7 +11,7 @@ from gaugedp._validate import moderate, one_of
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.feature_names import by_name, names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, clip_factor
@@ -20,11 +20,11 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import Gaussian, KNorm
-from gaugedp.optimization.blocks import blocks, slices
 from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, Pairs, check_components
 from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.lattice import for_gaussian_releases
+from gaugedp.optimization.row_blocks import blocks, slices
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball

@@ -12,7 +12,7 @@ from gaugedp._validate import one_of, positive
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, Scored
-from gaugedp.estimators.columns import check_names
+from gaugedp.estimators.feature_names import check_names
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee

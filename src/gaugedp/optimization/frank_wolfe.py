@@ -15,8 +15,8 @@ from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
-from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.losses import Loss, check_loss
+from gaugedp.optimization.row_blocks import slices
 
 MOST_STEPS = 2000
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats

@@ -12,8 +12,8 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.lattice import ball_noise, shared, with_noise
+from gaugedp.optimization.row_blocks import slices
 
 BITS = 12  # of a coordinate of a row, and of a slope: sums over 2^28 rows are exact
 _PRODUCT_BITS = 51  # of a prediction

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
-from gaugedp.optimization.blocks import blocks, slices
+from gaugedp.optimization.row_blocks import blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
 
 BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact

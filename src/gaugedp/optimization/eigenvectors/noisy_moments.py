@@ -10,7 +10,7 @@ from gaugedp._validate import one_of, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP
-from gaugedp.optimization.blocks import slices
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.symmetric import SymmetricNoise
 
 BITS = 12  # of a coordinate of a row, and of a product ⟨x, v⟩: sums over 2^28 rows are exact
