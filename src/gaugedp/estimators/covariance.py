@@ -14,13 +14,9 @@ from gaugedp.estimators.spectral import SpectralEstimator
 class LowRankCovariance(SpectralEstimator):
     """The covariance matrix of rows in a ball or in a box, cut to its leading eigenvectors.
 
-    rank : how many; all columns where None. Under pure DP each costs a share of ε; under (ε, δ) all together cost the
-        same as one.
-    row_norm, bounds, solver : as in `PCA`.
-    centre : "mean" releases the rows' mean too, "public" takes the middle of the bounds, or 0, as `PCA` does.
+    rank : how many, as n_components of `PCA`. row_norm, bounds, centre, solver : as in `PCA`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: the matrix is a function of what `PCA` releases;
-    docs/theory/eigenvectors.md. Where rows are added or removed, a tenth of ε goes to their number.
+    Theorem. That of `PCA`: the matrix is a function of what `PCA` releases.
 
     After fit: covariance_ (d, d), symmetric and positive semidefinite of rank at most k, (1/n)·Σ (x − mean)(x − mean)ᵀ
     without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with which it is Σ variance·vvᵀ: the

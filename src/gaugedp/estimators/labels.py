@@ -64,9 +64,8 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
 def check_kind(y: Any, classes: np.ndarray) -> None:
     """Refuse labels that can be none of the classes, by the type of the column alone: nothing could be learnt of them.
 
-    They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text
-    is not refused, as every text may write a number (`codes_of`), nor a list and a column of objects: they have no type
-    but that of their entries, of which one must not decide.
+    They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text,
+    lists and objects are not refused: a text may write a number (`codes_of`), and no one entry must decide.
     """
     kind = kind_of(y)
     if kind in "cmMV":

@@ -23,8 +23,7 @@ class LogisticRegression(LinearClassifier):
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: columns are clipped
         to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
-        given. Of two columns, plain lists that would be bounds both as ([lows], [highs]) and as a pair a column, such
-        as [(0, 90), (80, 100)], are refused: read the wrong way, they would clip every row at the wrong place.
+        given. Plain lists for two columns that can be read both ways, such as [(0, 90), (80, 100)], are refused.
     missing_indicator : True, or a list of columns (numbers from 0, or names where X is a data frame), public as the
         bounds are: each has a column after those of X, 1 where its number is missing, else 0. It needs bounds.
     classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with

@@ -82,7 +82,10 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer."""
-        return self._predicted(*self._places(X), own)
+        self._fitted()
+        users, items = self._columns(X)
+        places = self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
+        return self._predicted(*places, own)
 
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
@@ -142,11 +145,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         usable = (users >= 0) & (items >= 0) & ~np.isnan(target)
         values = box_steps(into_box(target[usable], low, high), BITS)
         return Ratings(users[usable], items[usable], values, (len(self._users), len(self._items)))
-
-    def _places(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        self._fitted()
-        users, items = self._columns(X)
-        return self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
 
     def _known(self, name: str, places: np.ndarray) -> np.ndarray:
         """Return the places of users or items that were asked for; refuse those without one, unless to be ignored."""

@@ -182,9 +182,8 @@ class Mean(PrivateEstimator):
         return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
 
     def _chosen(self, body: LpBall, guarantee: Guarantee) -> tuple[AdditiveNoise, str]:
-        mechanisms = [
-            mechanism for mechanism in _mechanisms(body, guarantee) if self.noise in ("auto", *_words(mechanism))
-        ]
+        name = _NAMES.get(self.noise)  # None for "auto"
+        mechanisms = [mechanism for mechanism in _mechanisms(body, guarantee) if name in (None, mechanism.name)]
         if not mechanisms:
             raise InvalidRequest(
                 f"noise={self.noise!r} cannot keep {guarantee!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
@@ -225,7 +224,3 @@ def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
     if body.ambient_dim > 1 and isinstance(body, LpBall):
         yield KNorm.calibrate(body, pure)
-
-
-def _words(mechanism: AdditiveNoise) -> list[str]:
-    return [word for word, name in _NAMES.items() if name == mechanism.name]

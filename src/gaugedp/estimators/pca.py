@@ -11,7 +11,6 @@ from gaugedp._validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
-from gaugedp.optimization.eigenvectors.noisy_moments import Pairs
 
 CENTRES = ("mean", "public")
 
@@ -20,8 +19,7 @@ CENTRES = ("mean", "public")
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal components of rows in a ball or in a box.
 
-    n_components : how many; all columns where None. Each component of a pure guarantee costs a share of ε; those of an
-        (ε, δ) guarantee cost the same together as one.
+    n_components : how many; all columns where None. Under ε-DP each costs a share; under (ε, δ) all cost as one.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
     bounds : as in `LogisticRegression`.
     centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the guarantee or less (up
@@ -56,8 +54,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         self.explained_variance_ = spectrum.pairs.values * (spectrum.scale / max(spectrum.n_rows - 1, 1))
         self.n_components_ = len(self.components_)
         values = {"components": self.components_, "mean": self.mean_, "explained_variance": self.explained_variance_}
-        self.explained_variance_ratio_ = _shares(spectrum.pairs)
-        if self.explained_variance_ratio_ is not None:
+        self.explained_variance_ratio_, total = None, spectrum.pairs.total
+        if total is not None:
+            self.explained_variance_ratio_ = spectrum.pairs.values / max(total, 1e-300)
             values["explained_variance_ratio"] = self.explained_variance_ratio_
         self._record(X, spectrum, values)
         return self
@@ -77,11 +76,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
-
-
-def _shares(pairs: Pairs) -> np.ndarray | None:
-    """Return the shares of the trace, where it is known."""
-    return None if pairs.total is None else np.asarray(pairs.values / max(pairs.total, 1e-300))
 
 
 @dataclass(eq=False, repr=False)

@@ -163,19 +163,14 @@ class SparseMean(PrivateEstimator):
         return Peeling.calibrate(body, guarantee, self.sparsity, self.noise)
 
     @property
-    def _middle(self) -> float:
-        """The middle of the bounds in units of half their width."""
-        low, high = self.bounds_
-        return (low + high) / (high - low)
-
-    @property
     def _unit(self) -> float:
         return (self.bounds_[1] - self.bounds_[0]) / 2
 
     def _pick(self, rows: np.ndarray, mechanism: Peeling, rng: Entropy) -> None:
         low, high = (np.array(end) for end in self.bounds_)
         steps = sum(box_steps(into_box(block, low, high)).sum(axis=0) for block in blocks(rows))  # exact
-        total = (steps + np.rint(len(rows) * self._middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
+        middle = (low + high) / (high - low)  # of the bounds, in units of half their width
+        total = (steps + np.rint(len(rows) * middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
         self.support_, self._sums = mechanism.split(mechanism.sample(total, rng))
 
     def _show(self, shape: tuple[int, int], mechanism: Peeling, n_rows: float) -> None:

@@ -110,17 +110,15 @@ class SparseRegression(LinearRegressor):
         steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
         reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
-        weights = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._generator())
+        columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
+        features, kept = box_steps(columns, PRODUCT_BITS), self.sparsity + self.fit_intercept
+        weights = steps.solve(features, goal, kept, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         self._note_names(X)
         facts = {"solver": solver, "reason": reason}
         self._publish(self._values, steps.guarantee, steps.exactness, facts, reservation)
         return self
-
-    @property
-    def _kept(self) -> int:
-        return self.sparsity + self.fit_intercept
 
     def _check(self, n_columns: int) -> None:
         whole(minimum=1, sparsity=self.sparsity, rounds=self.rounds)
@@ -147,9 +145,6 @@ class SparseRegression(LinearRegressor):
         if noise < _FAINT:
             return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT}"
         return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT}"
-
-    def _features(self, rows: np.ndarray) -> np.ndarray:
-        return box_steps(np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))]), PRODUCT_BITS)
 
 
 class Steps:

@@ -108,7 +108,9 @@ class SpectralEstimator(PrivateEstimator):
         check_components(*shape, self._number)
         count = NoisyRowCount(requested, self.neighbours)
         solver, reason = self._solver(count.remaining, shape, len(rows) if self.neighbours == "replace" else None)
-        remaining = _purely(count.remaining) if solver == "exponential" else count.remaining
+        remaining = count.remaining
+        if solver == "exponential" and isinstance(remaining, ApproxDP):
+            remaining = PureDP(remaining.epsilon_value)
         guarantee = count.with_remaining(for_gaussian_releases(remaining))
 
         def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
@@ -210,10 +212,6 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
     if sensitivity * size / (n_rows * spent) > _WORST:
         return Centre(None, guarantee)
     return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
-
-
-def _purely(guarantee: Guarantee) -> Guarantee:
-    return PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
 
 
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:

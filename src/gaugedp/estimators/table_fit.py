@@ -92,10 +92,9 @@ class TableFit:
         }
 
     def prepare(self, rng: Entropy) -> Look:
-        """Return a function of the table, to be called once, after paying: it returns the model as a dict.
+        """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON.
 
-        The dict is ready for JSON. The score's noise is drawn now. An error in the function says nothing about the
-        rows.
+        The score's noise is drawn now. An error in the function says nothing about the rows.
         """
         prepared = None if self.score is None else self.score.prepare(rng)
 

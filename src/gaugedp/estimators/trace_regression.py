@@ -31,25 +31,20 @@ Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
 
-    Designs are rows z (n, d), which mean A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X
-    (m, k).
+    Designs are rows z (n, d), for A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k).
 
-    design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back: a gradient is a number
-        times A, so this is the norm that sets the noise (‖zzᵀ‖_F = ‖z‖²). Or
+    design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back. Or
     row_norm : for rows z, a bound on ‖z‖₂, the root of that.
     target_bounds : (low, high), public; the target is clipped to them.
-    solver : "descent", noisy projected gradients of all rows; "frank_wolfe", steps to the extreme points that noisy
-        gradients of all rows point to; "stochastic", stochastic Frank–Wolfe, which takes every row once. "auto" takes
-        descent.
+    solver : "descent", noisy projected gradients of all rows, and "auto"; "frank_wolfe", steps to the extreme points
+        that noisy gradients of all rows point to: both clip predictions to the target's bounds in their slopes (the
+        loss stays convex). "stochastic" takes every row once, and clips nothing.
     noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
         "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/nuclear_ball.md and stochastic_frank_wolfe.md.
-    Where rows are added or removed, a tenth of ε goes to their number.
-
-    "descent" and "frank_wolfe" clip predictions to the target's bounds in their slopes (the loss stays convex);
-    "stochastic" clips nothing. A design with an entry that is not finite counts as 0, a target as the middle of its
-    bounds.
+    Where rows are added or removed, a tenth of ε goes to their number. A design with an entry that is not finite counts
+    as 0, a target as the middle of its bounds.
 
     After fit: coef_ (d, d) or (m, k), solver_, reason_, method_, guarantee_, release_.
     """

@@ -62,7 +62,8 @@ class FrankWolfe:
                 f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Take Huber, Logistic or Squared."
             )
         if steps is None:
-            steps = _best_steps(_shape(n_rows, n_columns, neighbours), loss, radius, guarantee)
+            noise = (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows  # 2B·log(2d)/n
+            steps = _best_steps(noise, loss, radius, guarantee)
         whole(minimum=1, steps=steps)
         # of scores over the Lipschitz constant
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
@@ -142,11 +143,6 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
     raise InvalidRequest(
         f"Frank-Wolfe cannot guarantee {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
     )
-
-
-def _shape(n_rows: int, n_columns: int, neighbours: str) -> float:
-    """Return what the loss of a choice, over R·lipschitz/ε₀, is on average: 2B·log(2d)/n."""
-    return (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows
 
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> int:

@@ -53,10 +53,9 @@ class LeastSquares:
     def calibrate(
         cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
     ) -> "LeastSquares":
-        """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d.
+        """Return the method for `shape` = (rows, columns), public; "auto" by how the noise compares with n/d.
 
-        `radius` None: √d for "gradient", 8√d for "preconditioned". (ε, δ) is kept by pure noise where that is clearly
-        the fainter: few columns at a small ε.
+        `radius` None: √d for "gradient", 8√d for "preconditioned". Pure noise keeps (ε, δ) where it is clearly fainter.
         """
         method = cls._calibrate(shape, guarantee, radius, neighbours, solver)
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:

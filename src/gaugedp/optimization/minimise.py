@@ -46,9 +46,19 @@ class Regularised(ABC, Generic[L]):
         sample.repeats = repeats
         return sample
 
-    @abstractmethod
+    def shaped(self, weights: np.ndarray) -> np.ndarray:
+        """Return w as predictions ⟨w, x⟩ take it: (d,), or (K, d) for K predictions a row."""
+        return weights
+
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum of the losses and its gradient."""
+        """Return the sum of the losses and its gradient, Σφ and Σφ′xᵀ."""
+        matrix = self.shaped(weights)
+        total, gradient = 0.0, np.zeros_like(matrix)
+        for part in self.blocks():
+            z = self.rows[part] @ matrix.T
+            total += float(self.loss.value(z, self.target[part]).sum())
+            gradient += self.loss.derivative(z, self.target[part]).T @ self.rows[part]
+        return total, gradient.ravel()
 
     @abstractmethod
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
@@ -89,15 +99,6 @@ class Regularised(ABC, Generic[L]):
 class Binary(Regularised[Loss]):
     """With a loss of one prediction a row: w has shape (d,)."""
 
-    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Σφ and Σφ′·x."""
-        total, gradient = 0.0, np.zeros_like(weights)
-        for part in self.blocks():
-            z = self.rows[part] @ weights
-            total += float(self.loss.value(z, self.target[part]).sum())
-            gradient += self.loss.derivative(z, self.target[part]) @ self.rows[part]
-        return total, gradient
-
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
         """φ″, shape (n,)."""
         return self.loss.curvature(self.rows @ weights, self.target)
@@ -118,19 +119,13 @@ class Binary(Regularised[Loss]):
 class Multiclass(Regularised[Softmax]):
     """With the softmax loss: w is a (K, d) matrix, row by row."""
 
-    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Σφ and Σ(p − e_y)xᵀ."""
-        matrix = weights.reshape(self.loss.n_classes, -1)
-        total, gradient = 0.0, np.zeros_like(matrix)
-        for part in self.blocks():
-            z = self.rows[part] @ matrix.T
-            total += float(self.loss.value(z, self.target[part]).sum())
-            gradient += self.loss.derivative(z, self.target[part]).T @ self.rows[part]
-        return total, gradient.ravel()
+    def shaped(self, weights: np.ndarray) -> np.ndarray:
+        """(K, d)."""
+        return weights.reshape(self.loss.n_classes, -1)
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
         """The probabilities p, shape (n, K)."""
-        return self.loss.probabilities(self.rows @ weights.reshape(self.loss.n_classes, -1).T)
+        return self.loss.probabilities(self.rows @ self.shaped(weights).T)
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Σ(diag p − ppᵀ)Vx·xᵀ."""

@@ -36,10 +36,8 @@ class SphereExponential:
     values Σ⟨x, v⟩² at the released directions have Laplace noise, for a twentieth of ε.
 
     Theorem. Every direction is ExponentialLoss(ε_k) given those before; all together are ε-DP, with no ceiling on β and
-    no condition on the spectrum. docs/theory/eigenvectors.md
-
-    "idealized": exact in real arithmetic, drawn in floats, rounded to a lattice of step 2^−24. The time a draw takes
-    depends on the rows (`Bingham`); there is no cap on it.
+    no condition on the spectrum. docs/theory/eigenvectors.md. "idealized": drawn in floats, rounded to a lattice of
+    step 2^−24. The time a draw takes depends on the rows (`Bingham`), without a cap.
     """
 
     shape: tuple[int, int]

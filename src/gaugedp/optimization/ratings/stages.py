@@ -167,11 +167,11 @@ class Completion:
     3. What 1 tells decides about the rest: the same sums again; users' means (unit "rating" only); or item factors
        (`ItemFactors`) and, for the unit "rating", users' noisy scores on them.
 
+    `rank` is the number of factors that are tried, None by what 1 tells, 0 for none; `is_forced` tries them whatever it
+    tells. At δ = 0 there are none.
+
     Theorem. `fit` is (ε, δ)-DP, μ-GDP with Gaussian noise, ε-DP with Laplace noise at δ = 0, for one rating or for all
     ratings of one user, whatever 1 decides. docs/theory/matrix_completion.md
-
-    `rank` is the number of factors that are tried, None by what step 1 tells, 0 for none; `is_forced` tries them
-    whatever it tells. At δ = 0 there are none.
     """
 
     terms: Terms
