@@ -45,8 +45,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
 
     Rows with an id that is not public, or without a rating, count as no row. Rows of the same user and item count
     each; the factors leave them out. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0
-    for the unit "user", which has no room for a user's own numbers), user_spread_ (the variance of users' offsets, with
-    noise), users_, items_, solver_, reason_, guarantee_, release_.
+    for the unit "user"), user_spread_ (the variance of users' offsets, with noise), users_, items_, solver_, reason_,
+    guarantee_, release_.
     """
 
     epsilon: float = 1.0

@@ -224,13 +224,13 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
 
 
 def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more."""
-    return clip_factor(math.sqrt(n_columns) * _noise_to_signal(guarantee, n_columns, n_rows), _ROOM) + 1 / n_columns
+    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more.
 
-
-def _noise_to_signal(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows."""
+    By about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows.
+    """
     if isinstance(guarantee, ApproxDP):
-        return 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
-    assert isinstance(guarantee, PureDP)
-    return n_columns / (guarantee.epsilon_value * n_rows)
+        noise = 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
+    else:
+        assert isinstance(guarantee, PureDP)
+        noise = n_columns / (guarantee.epsilon_value * n_rows)
+    return clip_factor(math.sqrt(n_columns) * noise, _ROOM) + 1 / n_columns

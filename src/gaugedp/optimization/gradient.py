@@ -30,15 +30,12 @@ Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a mi
 
 @dataclass(frozen=True)
 class Scale:
-    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added.
-
-    `kinked` says that the loss is not smooth.
-    """
+    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added."""
 
     radius: float
     n_rows: float
     replaced: bool = True
-    kinked: bool = False
+    kinked: bool = False  # whether the loss is not smooth
 
 
 @dataclass(frozen=True)

@@ -204,10 +204,8 @@ class Completion:
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
 
     def _spread(self, ratings: Ratings, start: Start, rng: Entropy) -> Spread:
-        exact, noise = (
-            spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight),
-            self.terms.spread_noise,
-        )
+        exact = spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight)
+        noise = self.terms.spread_noise
         noisy = float(released(np.array([exact]), noise, rng)[0])
         std = math.sqrt(max(float(noise.variances[0]), TINY))
         return Spread(noisy / start.weight, std / start.weight)
