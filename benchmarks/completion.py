@@ -25,8 +25,8 @@ import gaugedp as gd
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.ratings.completion import Completion, Terms
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.stages import Completion, Terms
 
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "completion.md"
 DELTA, ROUNDS, MAX_ROWS = 1e-6, 5, 4

@@ -87,7 +87,7 @@ def test_what_vectors_hold_is_what_is_taken_off_twice() -> None:
     d, mu = 150, 1.0
     noise = NoisyMoments.calibrate((d, 1), gd.GaussianDP(mu)).noise
     for times in (1.0, 1.5):
-        truth = np.diag(np.r_[times * noise.edge, np.zeros(d - 1)])
+        truth = np.diag(np.r_[times * noise.std * np.sqrt(2 * d), np.zeros(d - 1)])
         rng, found, exact = gd.research_rng(4), [], []
         for _ in range(30):
             values, vectors = np.linalg.eigh(noise.release(truth, rng))
@@ -102,7 +102,7 @@ def test_where_nothing_stands_out_the_matrix_is_small() -> None:
     rows = spiked(200, 40, 1)
     model = LowRankCovariance(1, 0.1, 1e-6, row_norm=1.0, centre="public", solver="gaussian", random_state=1).fit(rows)
     noise = NoisyMoments.calibrate((40, 1), gd.GaussianDP(model.guarantee_.mu)).noise
-    assert np.linalg.norm(model.covariance_, 2) < noise.edge / 200 / 2
+    assert np.linalg.norm(model.covariance_, 2) < noise.std * np.sqrt(2 * 40) / 200 / 2
 
 
 # -- what it guarantees --------------------------------------------------------------------------------

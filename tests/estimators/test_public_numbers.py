@@ -90,7 +90,7 @@ def test_centred_rows_stay_in_the_ball(neighbours: str, monkeypatch: pytest.Monk
 def test_a_private_range_is_in_the_guarantee_and_hides_a_row() -> None:
     rows = np.random.default_rng(2).normal(size=(4000, 3))
     model = SparseMean(1, 1.0, 1e-6, bounds="private", magnitudes=(0.25, 64), random_state=1).fit(rows)
-    search = model._range(gd.ApproxDP(1.0, 1e-6))
+    search = model._range()
     assert model.guarantee_ == model.mechanism_.guarantee + search.mechanism.guarantee
     assert search.mechanism.body.radius(math.inf) == 1, "a row moves each count of rows beyond a range by 1"
 

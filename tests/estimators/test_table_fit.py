@@ -356,7 +356,7 @@ def test_the_public_row_belongs_to_no_class(model):
 def test_a_row_is_fitted_or_scored_and_never_both(monkeypatch):
     Kept.seen.clear()
     scored = []
-    monkeypatch.setattr("gaugedp.estimators.regression.LinearRegression", Kept)
+    monkeypatch.setitem(table_fit.MODELS, "linear", Kept)
     monkeypatch.setattr(
         table_fit, "losses", lambda made, found, target: scored.append(target) or losses(made, found, target)
     )
@@ -374,7 +374,7 @@ def test_a_row_is_fitted_or_scored_and_never_both(monkeypatch):
 
 def test_without_a_score_every_row_is_fitted_and_none_is_scored(monkeypatch):
     Kept.seen.clear()
-    monkeypatch.setattr("gaugedp.estimators.regression.LinearRegression", Kept)
+    monkeypatch.setitem(table_fit.MODELS, "linear", Kept)
     for name in ("losses", "scores", "held_out"):
         monkeypatch.setattr(table_fit, name, lambda *_: pytest.fail("a score was computed"))
     made, table = design("sex", "pay", by_class=False), big_table()

@@ -11,10 +11,10 @@ from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, second
 from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
-from gaugedp.optimization.ratings.completion import Completion, Start, Terms
 from gaugedp.optimization.ratings.group_means import Groups
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings.model import BITS, Ratings
+from gaugedp.optimization.ratings.stages import Completion, Start, Terms
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale

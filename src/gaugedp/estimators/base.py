@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
-from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
@@ -59,24 +59,35 @@ IN_MEMORY = LedgerLeftBehind(
 )
 
 
+class Scored:
+    """Stands before scikit-learn's mixin for classifiers or regressors, and says what its `score` means for privacy."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy (of a classifier) or R² (of a regression) of `predict` on rows X and targets y (n,).
+
+        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        """
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+
+
+@dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
     """An estimator whose fit is (ε, δ)-DP for one row; `fit` checks the parameters before it reads anything.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
-    are looked at. Where X is a data frame, feature_names_in_ holds its columns.
+    are looked at. Every fit sets guarantee_, release_ and n_features_in_ (d), and where X is a data frame
+    feature_names_in_.
 
     Before paying, only parameters and the types and shapes of X and y are checked. A cell that is no number counts as
     missing. A table without rows can be fitted where their number is private (neighbours="add_remove").
     """
 
-    epsilon: float
-    delta: float
-    neighbours: str
-    random_state: int | None
-    ledger: Ledger | LedgerLeftBehind | None
-    n_features_in_: int
+    _: KW_ONLY
+    neighbours: str = "replace"
+    random_state: int | None = None
+    ledger: Ledger | None = None
+
     _read_as = Reading(0)  # of the last fit
-    feature_names_in_: np.ndarray
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
@@ -137,15 +148,22 @@ class PrivateEstimator(BaseEstimator):
         return reservation
 
     def _publish(
-        self, values: Mapping[str, np.ndarray], guarantee: Guarantee, exactness: str, facts: Mapping[str, Any]
+        self,
+        values: Mapping[str, np.ndarray],
+        guarantee: Guarantee,
+        exactness: str,
+        facts: Mapping[str, Any],
+        reservation: Reservation | None,
     ) -> None:
-        """Set what every fit shows: `guarantee_` and `release_`."""
+        """Set what every fit shows, `guarantee_` and `release_`, and settle what was reserved."""
         requested = self._requested().to_dict()
         public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
             public["missing_indicator"] = list(self._read_as.indicators)
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+        if reservation is not None and isinstance(self.ledger, Ledger):
+            self.ledger.settle(reservation, self.release_.to_json().encode())
 
     def _read_by(self, reading: Reading) -> None:
         """Set how the rows of the fit were read, which what comes after it reads alike."""
@@ -160,8 +178,8 @@ class PrivateEstimator(BaseEstimator):
         names = names_of(X)
         if names is not None:
             self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        else:
+            self.__dict__.pop("feature_names_in_", None)
 
     def _like_fitted(self, X: Any) -> np.ndarray:
         """Return X as numbers (n, d), its columns being those of the fit by number, and by name where both have any.
@@ -200,7 +218,3 @@ class PrivateEstimator(BaseEstimator):
                 "",
             )
         super().__setstate__(attributes)
-
-    def _settle(self, reservation: Reservation | None) -> None:
-        if reservation is not None and isinstance(self.ledger, Ledger):
-            self.ledger.settle(reservation, self.release_.to_json().encode())

@@ -1,5 +1,6 @@
 """A private covariance matrix of low rank."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -7,20 +8,15 @@ import numpy as np
 from gaugedp._validate import one_of
 from gaugedp.estimators.pca import CENTRES
 from gaugedp.estimators.spectral import SpectralEstimator
-from gaugedp.ledger.base import Ledger
 
 
+@dataclass(eq=False, repr=False)
 class LowRankCovariance(SpectralEstimator):
     """The covariance matrix of rows in a ball or in a box, cut to its leading eigenvectors.
 
-    rank : how many; all columns where None. Under pure DP each costs a share of ε; under (ε, δ) all together cost the
-        same as one.
-    row_norm, bounds : as in `PCA`.
-    centre : "mean" releases the rows' mean too, "public" takes the middle of the bounds, or 0, as `PCA` does.
-    solver : as in `PCA`.
+    rank : how many, as n_components of `PCA`. row_norm, bounds, centre, solver : as in `PCA`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: the matrix is a function of what `PCA` releases;
-    docs/theory/eigenvectors.md. Where rows are added or removed, a tenth of ε goes to their number.
+    Theorem. That of `PCA`: the matrix is a function of what `PCA` releases.
 
     After fit: covariance_ (d, d), symmetric and positive semidefinite of rank at most k, (1/n)·Σ (x − mean)(x − mean)ᵀ
     without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with which it is Σ variance·vvᵀ: the
@@ -30,30 +26,11 @@ class LowRankCovariance(SpectralEstimator):
 
     _number = "rank"
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        centre: str = "mean",
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.rank = rank
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.centre = centre
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    rank: int | None = None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    centre: str = "mean"
 
     def fit(self, X: Any, y: Any = None) -> "LowRankCovariance":
         """Fit to the rows of X (n, d)."""

@@ -66,9 +66,7 @@ class PreparedScore:
         """
         lost = np.rint(losses * PIECES).astype(np.int64)
         sums = np.array([lost.sum(), (PIECES - lost).sum()]) / PIECES
-        part, complement = (
-            float(number) * self.step for number in self.noise(np.rint(sums / self.step).astype(np.int64))
-        )
+        part, complement = (self.noise(np.rint(sums / self.step).astype(np.int64)) * self.step).tolist()
         low = _ratio(part - self.width, complement + self.width, 0.0)
         return _ratio(part, complement, 0.5), low, _ratio(part + self.width, complement - self.width, 1.0)
 

@@ -104,8 +104,8 @@ def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
     if kind not in "OUST":
         return np.full(len(column), math.nan), {}
     entries = column.tolist()
-    texts = {entry: _of_text(entry) for entry in {entry for entry in entries if type(entry) is str}}
-    keys = [texts[entry] if type(entry) is str else key(entry) for entry in entries]
+    texts = {entry: _of_text(entry) for entry in {entry for entry in entries if isinstance(entry, str)}}
+    keys = [texts[entry] if isinstance(entry, str) else key(entry) for entry in entries]
     numbers = np.array([entry if isinstance(entry, float) else math.nan for entry in keys], dtype=float)
     return numbers, {row: entry for row, entry in enumerate(keys) if isinstance(entry, str)}
 
@@ -160,12 +160,7 @@ def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
     if isinstance(declared, int | np.integer) and not isinstance(declared, bool):
         whole(minimum=1, **{name: declared})
         return np.arange(min(int(declared), MOST_IDS + 1), dtype=float), [], False
-    if hasattr(declared, "__array__"):
-        listed = np.asarray(declared)
-    else:
-        listed = as_they_are(
-            declared if hasattr(declared, "__iter__") and not isinstance(declared, str | bytes) else []
-        )
+    listed = entries_of(declared)
     if listed.ndim != 1 or len(listed) == 0:
         raise InvalidRequest(f"{name} is not a list of ids.", f"Give {name} as a list, or as a number n for 0 … n − 1.")
     numbers, texts = read_ids(listed)

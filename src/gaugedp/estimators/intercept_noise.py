@@ -12,7 +12,7 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.blocks import slices
+from gaugedp.optimization.row_blocks import slices
 
 _SHARE = 0.2  # of μ², of ε for a pure guarantee
 _REACH = 1.5  # scores are clipped at so many times what weights without direction give a row

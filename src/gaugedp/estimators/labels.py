@@ -2,12 +2,13 @@
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from gaugedp._cells import NUMERIC, as_they_are, cells_of, kind_of, numbers
+from gaugedp._cells import NUMERIC, as_they_are, cells_of, kind_of, number, numbers
 from gaugedp.errors import InvalidRequest
 
 
@@ -27,7 +28,7 @@ def read_classes(classes: Any) -> np.ndarray:
     """Return the classes, at least two different ones, sorted as scikit-learn's are where they can be compared."""
     if isinstance(classes, str | bytes):
         raise InvalidRequest("classes is a text.", "Give a list, such as classes=['<=50K', '>50K'].")
-    if not hasattr(classes, "__iter__"):
+    if not isinstance(classes, Iterable):
         raise InvalidRequest("classes is not a list.", "Give classes=[0, 1].")
     labels = _as_array(classes)
     keys = {_key(label) for label in labels.tolist()} if labels.ndim == 1 else set()
@@ -63,26 +64,18 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
 def check_kind(y: Any, classes: np.ndarray) -> None:
     """Refuse labels that can be none of the classes, by the type of the column alone: nothing could be learnt of them.
 
-    They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text
-    is not refused, as every text may write a number (`codes_of`), nor a list and a column of objects: they have no type
-    but that of their entries, of which one must not decide.
+    They are dates, durations or complex numbers, or numbers where no class is a number or a text that writes one. Text,
+    lists and objects are not refused: a text may write a number (`codes_of`), and no one entry must decide.
     """
     kind = kind_of(y)
     if kind in "cmMV":
         raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
-    if kind in NUMERIC and not any(_writes_number(label) for label in classes.tolist()):
+    if kind in NUMERIC and not any(math.isfinite(number(_key(label))) for label in classes.tolist()):
         raise InvalidRequest(
             "The labels are numbers, and no class is one.",
             "Give the classes as the labels write them. Where cross_val_predict or VotingClassifier fits, which number "
             "the classes 0, 1, ... before, give y and classes as such numbers.",
         )
-
-
-def _writes_number(label: Any) -> bool:
-    try:
-        return math.isfinite(float(_key(label) or "nan"))
-    except ValueError:
-        return False
 
 
 def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -129,19 +122,12 @@ def _key(label: Any) -> str | None:
         written = value.rstrip("\0").strip()  # NUL at the end is lost where texts are an array
         text = {"True": "1", "False": "0"}.get(written, written)
         try:
-            number = float(text)
+            parsed = float(text)
         except ValueError:
             return text
-        return _key(number) if math.isfinite(number) else None  # as the numbers that an array would write so
+        return _key(parsed) if math.isfinite(parsed) else None  # as the numbers that an array would write so
     if isinstance(value, int):
-        return _key(_as_float(value))  # as it would be in a column where another is missing
+        return _key(number(value))  # as it would be in a column where another is missing
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
     return None
-
-
-def _as_float(number: int) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf

@@ -1,27 +1,25 @@
 """Linear regression in an ℓ₁ ball."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import positive
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
 
-_PUBLIC_ROWS = 1000  # what the number of steps is planned for where the number of rows is private
 
-
+@dataclass(eq=False, repr=False)
 class Lasso(LinearRegressor):
     """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
 
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: features are clipped
-        to them and scaled to [−1, 1]. What is ambiguous is refused, as in `LogisticRegression`.
-    missing_indicator : as in `LogisticRegression`.
+    bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1, 1].
     target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
     radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
         scikit-learn's alpha. There are no sample weights.
@@ -30,39 +28,13 @@ class Lasso(LinearRegressor):
     residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
     with the logarithm of the number of features, so it is for many of them.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, guarantee_, release_, solver_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        target_bounds: Any = None,
-        radius: float = 1.0,
-        fit_intercept: bool = True,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.target_bounds = target_bounds
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    radius: float = 1.0
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
@@ -71,7 +43,7 @@ class Lasso(LinearRegressor):
         positive(radius=self.radius)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
-        planned = len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS
+        planned = len(rows) if self.neighbours == "replace" else PUBLIC_ROWS
         loss, n_columns = Squared(1.0), reading.width + self.fit_intercept
         calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, requested, self.neighbours)
         reservation = self._pay(calibration.guarantee, requested, rows.shape)
@@ -83,7 +55,5 @@ class Lasso(LinearRegressor):
         self._note_names(X)
         self.n_steps_, self.solver_ = calibration.steps, "frank-wolfe"
         facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
-        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
-        self._publish(values, calibration.guarantee, calibration.selection.exactness, facts)
-        self._settle(reservation)
+        self._publish(self._values, calibration.guarantee, calibration.selection.exactness, facts, reservation)
         return self

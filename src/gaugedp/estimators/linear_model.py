@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,17 @@ from sklearn.base import ClassifierMixin
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.base import PrivateEstimator, after_paying
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
-from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
+from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
 
@@ -53,11 +53,6 @@ class LinearProblem:
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
-    def exactness(self) -> str:
-        """That of noisy gradient descent."""
-        return "exact" if isinstance(self.guarantee, ApproxDP) else "idealized"
-
-    @property
     def signs(self) -> np.ndarray:
         """−1 for the first of two classes, 1 for the second."""
         return np.where(self.codes == 1, 1.0, -1.0)
@@ -72,19 +67,21 @@ class LinearProblem:
         """The norm of the noise on the rows' sum, divided by the number of rows."""
         return noise_to_signal(self.guarantee, self.outputs * self.rows.shape[1], self.n_rows, self.replaced)
 
-    def descent(self, cap: float, kinked: bool = False) -> NoisyDescent:
-        """Return noisy gradient descent for slopes up to `cap`."""
-        guarantee = self.guarantee
+    def descended(self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False) -> tuple[np.ndarray, str]:
+        """Return the weights (K, d) by noisy gradient descent for slopes up to `cap`, and the exactness.
+
+        `slopes` are one a row, of signs, for two classes, else (n, K), of codes.
+        """
+        guarantee, exactness = self.guarantee, "idealized"
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             guarantee = GaussianDP(math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40))
+            exactness = "exact"
         shape = self.outputs, self.rows.shape[1]
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
-        return NoisyDescent.calibrate(guarantee, shape, cap, scale)
-
-    def descend(self, descent: NoisyDescent, slopes: Slopes, rng: Entropy) -> np.ndarray:
-        """Return the weights (K, d) after noisy gradient descent; `slopes` gets signs for two classes, else codes."""
-        return descent.solve((self.rows, self.target), slopes, self.n_rows, rng)
+        descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
+        by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
+        return descent.solve((self.rows, self.target), by_row, self.n_rows, rng), exactness
 
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""
@@ -105,17 +102,22 @@ def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bo
     return sensitivity * size / (guarantee.epsilon_value * n_rows)
 
 
+@dataclass(eq=False, repr=False)
 class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     """A private linear classifier; subclasses choose the solver and find the weights."""
 
-    solvers: tuple[str, ...] = ("auto",)
-    row_norm: float | None
-    bounds: Any
-    missing_indicator: Any
-    classes: Any
-    fit_intercept: bool
-    solver: str
-    radius: float | None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    missing_indicator: Any = False
+    classes: Any = None
+    fit_intercept: bool = True
+    solver: str = "auto"
+    radius: float | None = None
+
+    solvers = ("auto", "objective", "gradient")
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
@@ -129,7 +131,8 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
-        guarantee = count.with_remaining(_guarantee(solver, count.remaining))
+        together = for_gaussian_releases(count.remaining) if solver == "gradient" else count.remaining
+        guarantee = count.with_remaining(together)
         reservation = self._pay(guarantee, requested, X_read.shape)
         with after_paying(reservation):
             rng = self._generator()
@@ -155,8 +158,9 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         self._show(scaled.coefficients(weights), classes, (solver, reason))
         self._read_by(reading)
         self._note_names(X)
-        self._publish({"coef": self.coef_, "intercept": self.intercept_}, guarantee, exactness, self._facts(reason))
-        self._settle(reservation)
+        values = {"coef": self.coef_, "intercept": self.intercept_}
+        facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
+        self._publish(values, guarantee, exactness, facts, reservation)
         return self
 
     @abstractmethod
@@ -237,9 +241,6 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = classes, *solver
 
-    def _facts(self, reason: str) -> dict[str, Any]:
-        return {"solver": self.solver_, "reason": reason, "classes": self.classes_.tolist()}
-
     def _more_tags(self) -> dict[str, Any]:
         return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
 
@@ -247,10 +248,3 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
         return tags
-
-
-def _guarantee(solver: str, guarantee: Guarantee) -> Guarantee:
-    """Return the guarantee of all Gaussian steps together, or that of objective perturbation."""
-    if solver == "gradient" and isinstance(guarantee, ApproxDP):
-        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
-    return guarantee

@@ -1,20 +1,29 @@
 """What private linear regressions share: how they predict."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.scored import Scored
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegressor(Scored, RegressorMixin, PrivateEstimator):
     """A regression by a linear function of the row; subclasses find `coef_` (d,) and `intercept_`."""
 
-    coef_: np.ndarray
-    intercept_: float
+    _: KW_ONLY
+    bounds: Any = None
+    missing_indicator: Any = False
+    target_bounds: Any = None
+    fit_intercept: bool = True
+
+    @property
+    def _values(self) -> dict[str, np.ndarray]:
+        """What a fit publishes."""
+        return {"coef": self.coef_, "intercept": np.array(self.intercept_)}
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions, shape (n,)."""

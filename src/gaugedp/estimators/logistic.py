@@ -9,7 +9,6 @@ import scipy
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
@@ -24,8 +23,7 @@ class LogisticRegression(LinearClassifier):
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: columns are clipped
         to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
-        given. Of two columns, plain lists that would be bounds both as ([lows], [highs]) and as a pair a column, such
-        as [(0, 90), (80, 100)], are refused: read the wrong way, they would clip every row at the wrong place.
+        given. Plain lists for two columns that can be read both ways, such as [(0, 90), (80, 100)], are refused.
     missing_indicator : True, or a list of columns (numbers from 0, or names where X is a data frame), public as the
         bounds are: each has a column after those of X, 1 where its number is missing, else 0. It needs bounds.
     classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with
@@ -49,45 +47,13 @@ class LogisticRegression(LinearClassifier):
     wrong side pull no more than most; by public numbers. There are no intervals: how noise moves coefficients depends
     on the rows' curvature, which is not released.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
+    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. In a pipeline, a step before a private
+    model that learns from the rows, such as StandardScaler, looks at them without privacy, and nothing here hides that:
+    give `bounds` instead.
 
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
-    release_, n_features_in_, and feature_names_in_ where X is a data frame.
+    release_; as of every model n_features_in_, and feature_names_in_ where X is a data frame.
     """
-
-    solvers = ("auto", "objective", "gradient")
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        radius: float | None = None,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.radius = radius
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K)."""
@@ -119,11 +85,7 @@ class LogisticRegression(LinearClassifier):
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
-        binary = CappedLogistic(cap)
-        if solver == "gradient" and problem.n_classes == 2:
-            weights = problem.descend(problem.descent(cap), lambda z, y: binary.derivative(z[:, 0], y)[:, None], rng)
-            return weights, problem.exactness
-        loss: Loss | Softmax = binary if problem.n_classes == 2 else Softmax(problem.n_classes)
-        if solver == "gradient":
-            return problem.descend(problem.descent(math.sqrt(2) * cap), loss.derivative, rng), problem.exactness
-        return problem.perturbed(loss, rng)
+        loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
+        if solver == "objective":
+            return problem.perturbed(loss, rng)
+        return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)

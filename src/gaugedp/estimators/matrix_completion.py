@@ -1,5 +1,6 @@
 """Private completion of a table of ratings."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import one_of, whole
 from gaugedp.errors import InvalidRequest, UnknownName
-from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import check_names, names_of
+from gaugedp.estimators.base import PrivateEstimator, Scored
+from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.ids import Ids, read_columns, same_ids
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
-from gaugedp.estimators.scored import Scored
 from gaugedp.guarantees import Guarantee
-from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.ratings.completion import Completion, Terms
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.stages import Completion, Terms
 
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")
@@ -24,6 +23,7 @@ UNKNOWN = ("error", "ignore")
 MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
+@dataclass(eq=False, repr=False)
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Predict ratings from rows (user, item) and a rating: mean + item + user + ⟨user's scores, item's factors⟩.
 
@@ -45,40 +45,21 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
 
     Rows with an id that is not public, or without a rating, count as no row. Rows of the same user and item count
     each; the factors leave them out. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0
-    for the unit "user", which has no room for a user's own numbers), user_spread_ (the variance of users' offsets, with
-    noise), users_, items_, solver_, reason_, guarantee_, release_.
+    for the unit "user"), user_spread_ (the variance of users' offsets, with noise), users_, items_, solver_, reason_,
+    guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        unit: str = "rating",
-        rank: int | None = None,
-        rating_bounds: Any = None,
-        users: Any = None,
-        items: Any = None,
-        max_rows: int = MAX_ROWS,
-        solver: str = "auto",
-        handle_unknown: str = "error",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.unit = unit
-        self.rank = rank
-        self.rating_bounds = rating_bounds
-        self.users = users
-        self.items = items
-        self.max_rows = max_rows
-        self.solver = solver
-        self.handle_unknown = handle_unknown
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    unit: str = "rating"
+    rank: int | None = None
+    rating_bounds: Any = None
+    users: Any = None
+    items: Any = None
+    max_rows: int = MAX_ROWS
+    solver: str = "auto"
+    handle_unknown: str = "error"
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
         """Fit to rows X (n, 2), user and item, and ratings y (n,)."""
@@ -96,13 +77,15 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         self._model = method.fit(self._ratings(columns, target), rng)
         self._show()
         self._note_names(X)
-        self._publish(self._values(), method.terms.guarantee, "exact", self._facts())
-        self._settle(reservation)
+        self._publish(self._values(), method.terms.guarantee, "exact", self._facts(), reservation)
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return predicted ratings (n,), within the bounds; own=(X, y) are ratings of the users who see the answer."""
-        return self._predicted(*self._places(X), own)
+        self._fitted()
+        users, items = self._columns(X)
+        places = self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
+        return self._predicted(*places, own)
 
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
         """Return the ids of the n items with the highest predictions for a user, those they rated in `own` left out."""
@@ -163,11 +146,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         values = box_steps(into_box(target[usable], low, high), BITS)
         return Ratings(users[usable], items[usable], values, (len(self._users), len(self._items)))
 
-    def _places(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        self._fitted()
-        users, items = self._columns(X)
-        return self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
-
     def _known(self, name: str, places: np.ndarray) -> np.ndarray:
         """Return the places of users or items that were asked for; refuse those without one, unless to be ignored."""
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
@@ -201,14 +179,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         self.reason_, self.n_features_in_ = model.reason, 2
 
     def _values(self) -> dict[str, np.ndarray]:
-        return {
-            "mean": np.array(self.mean_),
-            "item_offsets": self.item_offsets_,
-            "user_offsets": self.user_offsets_,
-            "item_factors": self.item_factors_,
-            "user_factors": self.user_factors_,
-            "user_spread": np.array(self.user_spread_),
-        }
+        names = ("mean", "item_offsets", "user_offsets", "item_factors", "user_factors", "user_spread")
+        return {name: np.asarray(getattr(self, f"{name}_")) for name in names}
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,19 @@ from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, into_ball
+from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
+from gaugedp.estimators.table_fit import group_size, row_share
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
-from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation, Stored
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
-from gaugedp.optimization.blocks import blocks
 from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.row_blocks import blocks
 from gaugedp.tables.table import Table
 
 NOISES = ("auto", "body", "cube", "gaussian", "laplace")
@@ -43,13 +43,13 @@ class RowAccess:
     size: int = 1
 
 
+@dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
     """The mean of rows in ℝ^d, clipped to public bounds or to a ball, with additive noise.
 
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped
-        coordinatewise. What is ambiguous is refused, as in `LogisticRegression`. Or
+    bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without that
+        number. Or
     row_norm : rows are pulled back to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
-    missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without that number.
     noise : "auto" takes the least expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
         of the shape of the bounds or the ball).
 
@@ -57,40 +57,19 @@ class Mean(PrivateEstimator):
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. Where rows are
     added or removed, a tenth of ε goes to their number. docs/theory/means.md
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. For norms other
-    than 1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
+    For norms other than 1, 2 and ∞ the fit is "idealized": they are computed with powers, in floating point.
 
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, guarantee_, release_, mechanism_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        row_norm: float | None = None,
-        norm: float = 2,
-        noise: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.row_norm = row_norm
-        self.norm = norm
-        self.noise = noise
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    missing_indicator: Any = False
+    row_norm: float | None = None
+    norm: float = 2
+    noise: str = "auto"
 
     def fit(self, X: Any, y: Any = None) -> "Mean":
         """Estimate the mean of the rows of X (n, d)."""
@@ -109,8 +88,6 @@ class Mean(PrivateEstimator):
         The bounds are those of the domain, and a missing number counts as their middle. (ε, δ)-DP for the table's unit:
         neighbours differ by k rows added or removed at most, each of which is guaranteed its share (TableFit).
         """
-        from gaugedp.estimators.table_fit import group_size, row_share
-
         requested = self._requested()
         reading = self._table_reading(table, columns)
         size = group_size(table.unit)
@@ -133,8 +110,7 @@ class Mean(PrivateEstimator):
         self._show(total, count.draw(n_rows, rng), mechanism, count)
         facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
         values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
-        self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts)
-        self._settle(reservation)
+        self._publish(values, guarantee, "idealized" if self._is_bent else mechanism.exactness, facts, reservation)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper), shape (d,): they hold the mean of the clipped rows with probability at least `level`.
@@ -158,11 +134,7 @@ class Mean(PrivateEstimator):
         return self.row_norm is not None and self.norm not in (1, 2, math.inf)
 
     def _geometry(self, n_columns: int, names: np.ndarray | None) -> Reading:
-        if (self.bounds is None) == (self.row_norm is None):
-            raise InvalidRequest(
-                "Either bounds or row_norm must be given.",
-                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
-            )
+        check_one_given(self.bounds, self.row_norm)
         one_of(NOISES, noise=self.noise)
         if self.row_norm is not None:
             self._ball(n_columns)
@@ -210,9 +182,8 @@ class Mean(PrivateEstimator):
         return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
 
     def _chosen(self, body: LpBall, guarantee: Guarantee) -> tuple[AdditiveNoise, str]:
-        mechanisms = [
-            mechanism for mechanism in _mechanisms(body, guarantee) if self.noise in ("auto", *_words(mechanism))
-        ]
+        name = _NAMES.get(self.noise)  # None for "auto"
+        mechanisms = [mechanism for mechanism in _mechanisms(body, guarantee) if name in (None, mechanism.name)]
         if not mechanisms:
             raise InvalidRequest(
                 f"noise={self.noise!r} cannot keep {guarantee!r}.", 'Take noise="auto"; Gaussian noise needs delta.'
@@ -253,7 +224,3 @@ def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
     if body.ambient_dim > 1 and isinstance(body, LpBall):
         yield KNorm.calibrate(body, pure)
-
-
-def _words(mechanism: AdditiveNoise) -> list[str]:
-    return [word for word, name in _NAMES.items() if name == mechanism.name]

@@ -1,5 +1,6 @@
 """Private principal components, and the top eigenvector of second moments."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,17 @@ from gaugedp._validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
-from gaugedp.ledger.base import Ledger
-from gaugedp.optimization.eigenvectors.noisy_moments import Pairs
 
 CENTRES = ("mean", "public")
 
 
+@dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal components of rows in a ball or in a box.
 
-    n_components : how many; all columns where None. Each component of a pure guarantee costs a share of ε; those of an
-        (ε, δ) guarantee cost the same together as one.
+    n_components : how many; all columns where None. Under ε-DP each costs a share; under (ε, δ) all cost as one.
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
-        the box. What is ambiguous is refused, as in `LogisticRegression`.
+    bounds : as in `LogisticRegression`.
     centre : "mean" releases the rows' mean and how far they are from it, for a tenth of the guarantee or less (up
         to 0.4 of a pure one), and pulls rows back to a ball around it that is narrow where noise is loud; where the
         mean would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
@@ -34,42 +32,18 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
     removed, a tenth of ε goes to their number.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
     After fit: components_ (k, d), orthonormal; explained_variance_ (k,), less what the noise adds to it ("gaussian",
     "oja"), or the variance along the released component with noise: of rows pulled back to a ball around the mean of
     radius release_.facts["radius"], so too small where rows have long tails; explained_variance_ratio_ (k,), its share
-    of all variance, which only "gaussian" knows, else None; mean_ (d,), n_rows_, solver_, reason_,
-    guarantee_, release_, n_features_in_, and feature_names_in_ where X is a data frame.
+    of all variance, which only "gaussian" knows, else None; mean_ (d,), n_rows_, solver_, reason_, guarantee_,
+    release_.
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        centre: str = "mean",
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.centre = centre
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    n_components: int | None = None
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    centre: str = "mean"
 
     def fit(self, X: Any, y: Any = None) -> "PCA":
         """Fit to the rows of X (n, d)."""
@@ -80,8 +54,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         self.explained_variance_ = spectrum.pairs.values * (spectrum.scale / max(spectrum.n_rows - 1, 1))
         self.n_components_ = len(self.components_)
         values = {"components": self.components_, "mean": self.mean_, "explained_variance": self.explained_variance_}
-        self.explained_variance_ratio_ = _shares(spectrum.pairs)
-        if self.explained_variance_ratio_ is not None:
+        self.explained_variance_ratio_, total = None, spectrum.pairs.total
+        if total is not None:
+            self.explained_variance_ratio_ = spectrum.pairs.values / max(total, 1e-300)
             values["explained_variance_ratio"] = self.explained_variance_ratio_
         self._record(X, spectrum, values)
         return self
@@ -103,44 +78,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         return self.n_components_
 
 
-def _shares(pairs: Pairs) -> np.ndarray | None:
-    """Return the shares of the trace, where it is known."""
-    return None if pairs.total is None else np.asarray(pairs.values / max(pairs.total, 1e-300))
-
-
+@dataclass(eq=False, repr=False)
 class TopEigenvector(SpectralEstimator):
     """The unit vector v with the largest mean of ⟨x, v⟩² over rows x in a ball or in a box; nothing is centred.
 
-    row_norm, bounds : as in `PCA`.
-    solver : as in `PCA`.
+    row_norm, bounds, solver : as in `PCA`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. Where rows are added or
-    removed, a tenth of ε goes to their number.
+    Theorem. That of `PCA`.
 
     After fit: component_ (d,), its sign means nothing; eigenvalue_, the largest of (1/n)·Σ xxᵀ less what noise adds to
     it, or the mean of ⟨x, v⟩² with noise ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
 
     def fit(self, X: Any, y: Any = None) -> "TopEigenvector":
         """Fit to the rows of X (n, d)."""

@@ -1,13 +1,13 @@
 """How rows are read in a fit and after it: what is missing, and the columns that say where it was."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import by_name
+from gaugedp.estimators.feature_names import by_name
 from gaugedp.estimators.rows import Box, as_read, into_box, read_bounds
 
 
@@ -65,7 +65,7 @@ def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[
     """Return the places of the columns that get an indicator: all, none, or those that are listed."""
     if isinstance(indicator, bool | np.bool_):
         return tuple(range(n_columns if indicator else 0))
-    if isinstance(indicator, str | bytes | Mapping | Set) or not hasattr(indicator, "__iter__"):
+    if isinstance(indicator, str | bytes | Mapping | Set) or not isinstance(indicator, Iterable):
         raise InvalidRequest("missing_indicator is not a list.", "Give True, or a list of columns.")
     place_of = {name: place for place, name in enumerate([] if names is None else names.tolist())}
     places = [place_of.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]

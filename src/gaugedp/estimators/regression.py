@@ -1,39 +1,37 @@
 """Linear regression with clipped rows."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
-from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import read_bounds, read_target
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
+from gaugedp.estimators.rows import check_one_given, read_bounds, read_target
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.guarantees import Guarantee
-from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Reservation
 from gaugedp.optimization.least_squares import LeastSquares
 from gaugedp.tables.table import Table
 
 SOLVERS = ("auto", "preconditioned", "gradient")
 Pay = Callable[[Guarantee], Reservation | None]
-_PUBLIC_ROWS = 1000  # what the steps are planned for where the number of rows is private
 
 
+@dataclass(eq=False, repr=False)
 class LinearRegression(LinearRegressor):
     """Least squares for rows in a ball, or in a box, and a bounded target.
 
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: rows are clipped to
-        the box and scaled to [−1, 1]^d, in the ball of radius √d. What is ambiguous is refused, as in
-        `LogisticRegression`.
-    missing_indicator : as in `LogisticRegression`.
-    target_bounds : (low, high), public; the target is clipped to them.
+    bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the ball of
+        radius √d.
+    target_bounds : (low, high), public; the target is clipped to them, and residuals to half their range.
     fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
         [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
@@ -43,44 +41,15 @@ class LinearRegression(LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
     removed, a tenth of ε goes to their number, by which the steps are planned.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. Residuals are
-    clipped to half the target's range.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, guarantee_, release_, method_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        target_bounds: Any = None,
-        fit_intercept: bool = True,
-        radius: float | None = None,
-        solver: str = "auto",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.target_bounds = target_bounds
-        self.fit_intercept = fit_intercept
-        self.radius = radius
-        self.solver = solver
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    row_norm: float | None = None
+    radius: float | None = None
+    solver: str = "auto"
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
@@ -100,13 +69,13 @@ class LinearRegression(LinearRegressor):
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("A table has private rows.", 'Give neighbours="add_remove", and no ledger.')
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
-        self._fit(frame, TableSums(table, design, frame, row_key), _paid_before)
+        self._fit(frame, TableSums(table, design, frame, row_key), lambda _: None)
         self._note_names(None)
         return self
 
     def _fit(self, frame: Frame, sums: "RowSums | TableSums", pay: Pay) -> None:
         rng, count = self._generator(), NoisyRowCount(self._requested(), self.neighbours)
-        planned = self._method(_PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
+        planned = self._method(PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
         guarantee = count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
         reservation = pay(guarantee)
         n_rows = int(count.draw(len(sums), rng))
@@ -115,19 +84,13 @@ class LinearRegression(LinearRegressor):
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
-        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
-        self._publish(values, guarantee, self.method_.exactness, facts)
-        self._settle(reservation)
+        self._publish(self._values, guarantee, self.method_.exactness, facts, reservation)
 
     def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)
         if self.radius is not None:
             moderate(radius=self.radius)
-        if (self.bounds is None) == (self.row_norm is None):
-            raise InvalidRequest(
-                "Either bounds or row_norm must be given.",
-                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
-            )
+        check_one_given(self.bounds, self.row_norm)
         if self.row_norm is not None:
             moderate(row_norm=self.row_norm)
         reading = Reading.of(self.bounds, names, n_columns, self.missing_indicator)
@@ -137,7 +100,3 @@ class LinearRegression(LinearRegressor):
     def _method(self, n_rows: int, frame: Frame, guarantee: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)
         return LeastSquares.calibrate((n_rows, frame.n_features), guarantee, radius, self.neighbours, self.solver)
-
-
-def _paid_before(guarantee: Guarantee) -> None:
-    del guarantee

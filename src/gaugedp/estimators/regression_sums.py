@@ -9,16 +9,16 @@ import numpy as np
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
-from gaugedp.optimization.blocks import slices
 from gaugedp.optimization.least_squares import BITS, Of
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.tables.table import Table
 
 
 class Frame:
     """The units in which rows have length 1 at most and the target is in [−1, 1].
 
-    Rows of a box are divided by √d. A constant feature of size 1/√d, that of the others in a row of length 1, stands
-    for the intercept; all are divided by √(1 + 1/d).
+    Rows of a box are divided by √d. A constant feature of size 1/√d stands for the intercept; all are divided by
+    √(1 + 1/d).
     """
 
     def __init__(self, reading: Reading, row_norm: float | None, target: tuple[float, float], intercept: bool) -> None:

@@ -13,6 +13,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, Laplace
 
 _DIGITS = 12
+PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is private
 _SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
 

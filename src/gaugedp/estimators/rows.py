@@ -73,10 +73,9 @@ def read_target(y: Any, n_rows: int) -> np.ndarray:
 def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return (low, high), each of shape (n_columns,) (scalars where None); missing bounds are refused.
 
-    Refused too: a list of pairs, one a column, which two columns do not tell from ([lows], [highs]). With two of them
-    plain lists or tuples that make bounds both ways, and not the same, are refused: read the wrong way they would clip
-    every row at the wrong place, and no error would say so. A tuple of two lists, two arrays, and an array of shape
-    (2, d) are always (lows, highs).
+    Refused too: a list of pairs, one a column, and for two columns plain lists or tuples that can be read so too: they
+    would clip every row at the wrong place, and no error would say so. A tuple of two lists, two arrays, and an array
+    of shape (2, d) are always (lows, highs).
     """
     if bounds is None:
         raise InvalidRequest(
@@ -107,6 +106,15 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
         raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
     return low, high
+
+
+def check_one_given(bounds: Any, row_norm: Any) -> None:
+    """Refuse both of bounds and row_norm, and neither."""
+    if (bounds is None) == (row_norm is None):
+        raise InvalidRequest(
+            "Either bounds or row_norm must be given.",
+            "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
+        )
 
 
 def _sizes(low: np.ndarray, high: np.ndarray) -> str:

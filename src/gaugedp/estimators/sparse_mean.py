@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,13 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.row_count import NoisyRowCount, share_of
+from gaugedp.estimators.row_count import NoisyRowCount, part, share_of
 from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
-from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows, range_guarantee
-from gaugedp.guarantees import Guarantee
-from gaugedp.ledger.base import Ledger
+from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
-from gaugedp.optimization.blocks import blocks
+from gaugedp.optimization.row_blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import posterior_means
 
 _ROUNDING = 2.0**-20  # what rounding the middle may add to how far a sum moves
@@ -62,60 +61,40 @@ class Outlook:
         )
 
 
+@dataclass(eq=False, repr=False)
 class SparseMean(PrivateEstimator):
     """The mean of rows in ℝ^d with at most `sparsity` coordinates that are not zero: the largest, with noise.
 
     sparsity : how many coordinates are picked; a little more than there are. Those that are noise alone cost little:
         mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise alone,
         and so post-processing, at no cost.
-    bounds : (low, high), two public numbers: every value is clipped to them. For a σ-sub-Gaussian law
-        `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a power of two
-        within the public `magnitudes` = (least, largest).
+    bounds : (low, high), two public numbers: every value is clipped to them, and what is missing counts as their
+        middle. For a σ-sub-Gaussian law `sub_gaussian_bounds(n, sigma, mean_bound)`. Or "private": a tenth of ε finds a
+        power of two within the public `magnitudes` = (least, largest).
     noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as printed.
 
     Theorem. One row moves every coordinate of the sum by at most high − low where rows are replaced, and by
     max(|low|, |high|) where they are added or removed: a cube, from which `Peeling` picks and adds noise. `fit` is
     (ε, δ)-DP (Cai, Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
     After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (where rows are replaced), n_rows_, bounds_,
-    solver_, guarantee_, release_, mechanism_, n_features_in_, and feature_names_in_ where X is a data frame. Warns
-    `TooFewRows` where nothing within the bounds can be found.
+    solver_, mechanism_, guarantee_, release_. Warns `TooFewRows` where nothing within the bounds can be found.
     """
 
-    def __init__(
-        self,
-        sparsity: int = 10,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        magnitudes: Any = None,
-        noise: str = "gumbel",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.magnitudes = magnitudes
-        self.noise = noise
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    sparsity: int = 10
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    magnitudes: Any = None
+    noise: str = "gumbel"
 
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
         """Estimate the mean of the rows of X (n, d)."""
         del y
         requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
-        search = self._range(requested)
+        search = self._range()
         count = NoisyRowCount(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
         low, high = (-1.0, 1.0) if search else self._public_bounds()
         mechanism = self._calibrated(rows.shape, count.remaining, (low, high))
@@ -130,8 +109,7 @@ class SparseMean(PrivateEstimator):
         self._note_names(X)
         facts = {"noise": mechanism.describe(), "bounds": list(self.bounds_), "n_columns": rows.shape[1]}
         values = {"support": self.support_, "values": self.values_, "n_rows": np.array(self.n_rows_)}
-        self._publish(values, guarantee, mechanism.exactness, facts)
-        self._settle(reservation)
+        self._publish(values, guarantee, mechanism.exactness, facts, reservation)
         return self
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -156,10 +134,10 @@ class SparseMean(PrivateEstimator):
                 "Give fewer; Mean estimates all of them.",
             )
 
-    def _range(self, guarantee: Guarantee) -> PrivateRange | None:
+    def _range(self) -> PrivateRange | None:
         if not (isinstance(self.bounds, str) and self.bounds == "private"):
             return None
-        return PrivateRange(self.magnitudes, range_guarantee(guarantee))
+        return PrivateRange(self.magnitudes, PureDP(part(float(self.epsilon), RANGE_SHARE)))
 
     def _public_bounds(self) -> tuple[float, float]:
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))
@@ -185,19 +163,14 @@ class SparseMean(PrivateEstimator):
         return Peeling.calibrate(body, guarantee, self.sparsity, self.noise)
 
     @property
-    def _middle(self) -> float:
-        """The middle of the bounds in units of half their width."""
-        low, high = self.bounds_
-        return (low + high) / (high - low)
-
-    @property
     def _unit(self) -> float:
         return (self.bounds_[1] - self.bounds_[0]) / 2
 
     def _pick(self, rows: np.ndarray, mechanism: Peeling, rng: Entropy) -> None:
         low, high = (np.array(end) for end in self.bounds_)
         steps = sum(box_steps(into_box(block, low, high)).sum(axis=0) for block in blocks(rows))  # exact
-        total = (steps + np.rint(len(rows) * self._middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
+        middle = (low + high) / (high - low)  # of the bounds, in units of half their width
+        total = (steps + np.rint(len(rows) * middle * 2.0**SUM_BITS)) * 2.0**-SUM_BITS  # below 2^53, exact too
         self.support_, self._sums = mechanism.split(mechanism.sample(total, rng))
 
     def _show(self, shape: tuple[int, int], mechanism: Peeling, n_rows: float) -> None:
@@ -208,13 +181,9 @@ class SparseMean(PrivateEstimator):
         self.mean_ = np.zeros(shape[1])
         noise_std = max(mechanism.value_std * self._unit / n_rows, 2.0**-300)
         self.mean_[self.support_] = noise_std * posterior_means(self.values_ / noise_std)
-        if self.neighbours == "replace":
-            self._look_out(shape[0])
-
-    def _look_out(self, n_rows: int) -> None:
-        per_row = self._unit / n_rows
-        std = self.mechanism_.value_std * per_row
-        largest = max(abs(self.bounds_[0]), abs(self.bounds_[1]))
-        self.outlook_ = Outlook(n_rows, std, self.mechanism_.error_bound(0.05) * per_row, largest)
+        if self.neighbours != "replace":
+            return
+        per_row, largest = self._unit / shape[0], max(abs(low), abs(high))
+        self.outlook_ = Outlook(shape[0], mechanism.value_std * per_row, mechanism.error_bound(0.05) * per_row, largest)
         if not self.outlook_.is_enough:
-            warnings.warn(str(self.outlook_), TooFewRows, stacklevel=3)
+            warnings.warn(str(self.outlook_), TooFewRows, stacklevel=2)

@@ -1,7 +1,7 @@
 """Least squares with few coefficients, by screening, noisy second moments and iterative hard thresholding."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,16 +11,16 @@ from gaugedp._validate import one_of, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.columns import names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import PRODUCT_BITS, box_steps, into_box, read_bounds, read_target
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
-from gaugedp.ledger.base import Ledger
-from gaugedp.mechanisms import Gaussian, KNorm, Peeling
+from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import released
+from gaugedp.optimization.lattice import ball_noise, released
+from gaugedp.optimization.symmetric import coordinates, square_of
 
 SOLVERS = ("auto", "screen", "iht")
 ROUNDS = 4
@@ -63,19 +63,20 @@ class Budget:
             parts += [(_ranges(per_round, self.k), self.k * self.rounds), (_gaussian(per_round), self.rounds)]
         return compose(parts)
 
-    def part(self, share: float) -> Guarantee:
+    def part(self, share: float) -> PureDP | ZCDP:
         """Return what a part with this share of the guarantee must keep."""
         if isinstance(self.guarantee, PureDP):
             return PureDP(self.guarantee.epsilon_value * share * (1 - 2.0**-40))
         return ZCDP(self.rho * share * (1 - 2.0**-40))
 
 
+@dataclass(eq=False, repr=False)
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` coefficients that are not zero.
 
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame, public: features are
-        clipped to them; target_bounds : (low, high). What is ambiguous is refused, as in `LogisticRegression`.
-    missing_indicator : as in `LogisticRegression`; indicators are features, of which `sparsity` are kept with others.
+    bounds, missing_indicator : as in `LogisticRegression`; indicators are features, of which `sparsity` are kept with
+        others.
+    target_bounds : (low, high), public; the target is clipped to them.
     solver : "screen" picks 2·sparsity features by their correlation with the target (exponential mechanisms) and
         solves noisy normal equations on them. "iht" starts there and does `rounds` of iterative hard thresholding:
         a gradient step on clipped residuals, of the length that the noisy second moments tell, of which `Peeling` keeps
@@ -87,43 +88,15 @@ class SparseRegression(LinearRegressor):
     that keep the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the
     composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_,
-    n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        sparsity: int = 10,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        target_bounds: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        rounds: int = ROUNDS,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.target_bounds = target_bounds
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.rounds = rounds
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    sparsity: int = 10
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    solver: str = "auto"
+    rounds: int = ROUNDS
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit to features X (n, d) and target y (n,)."""
@@ -137,18 +110,15 @@ class SparseRegression(LinearRegressor):
         steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
         reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), PRODUCT_BITS)
-        weights = steps.solve(self._features(reading.in_cube(rows)), goal, self._kept, self._generator())
+        columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
+        features, kept = box_steps(columns, PRODUCT_BITS), self.sparsity + self.fit_intercept
+        weights = steps.solve(features, goal, kept, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         self._note_names(X)
-        values = {"coef": self.coef_, "intercept": np.array(self.intercept_)}
-        self._publish(values, steps.guarantee, steps.exactness, {"solver": solver, "reason": reason})
-        self._settle(reservation)
+        facts = {"solver": solver, "reason": reason}
+        self._publish(self._values, steps.guarantee, steps.exactness, facts, reservation)
         return self
-
-    @property
-    def _kept(self) -> int:
-        return self.sparsity + self.fit_intercept
 
     def _check(self, n_columns: int) -> None:
         whole(minimum=1, sparsity=self.sparsity, rounds=self.rounds)
@@ -175,9 +145,6 @@ class SparseRegression(LinearRegressor):
         if noise < _FAINT:
             return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT}"
         return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT}"
-
-    def _features(self, rows: np.ndarray) -> np.ndarray:
-        return box_steps(np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))]), PRODUCT_BITS)
 
 
 class Steps:
@@ -222,17 +189,13 @@ class Steps:
     def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Solve the noisy normal equations; return the coefficients and the largest eigenvalue of the moments."""
         unit, step = 4.0**-PRODUCT_BITS, float(self.moments.lattice_step)
-        upper = np.triu_indices(self.k)
-        stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-        exact = np.concatenate([(features.T @ features)[upper] * stretch, self.weight * (features.T @ goal)]) * unit
+        exact = np.concatenate([coordinates(features.T @ features), self.weight * (features.T @ goal)]) * unit
         noisy = released(exact, self.moments, rng)
-        square = np.zeros((self.k, self.k))
-        square[upper] = noisy[: len(stretch)] / stretch
-        square = square + np.triu(square, 1).T
+        square = square_of(noisy[: -self.k])
         values = np.linalg.eigvalsh(square)
         noise = math.sqrt(float(self.moments.variances.max()) * self.k / 2)
         ridge = max(0.0, noise - values[0]) + 1e-9 * abs(values[-1]) + step
-        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[len(stretch) :] / self.weight)
+        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[-self.k :] / self.weight)
         return weights, max(float(values[-1]), noise)
 
     def _step(
@@ -255,16 +218,14 @@ def _ranges(rho: float, k: int) -> Guarantee:
     return ExponentialLoss(math.sqrt(8 * rho / k))
 
 
-def _gaussian(rho: float) -> Guarantee:
+def _gaussian(rho: float) -> GaussianDP:
     return GaussianDP(math.sqrt(2 * rho))
 
 
-def _moments(k: int, weight: float, neighbours: str, guarantee: Guarantee) -> AdditiveNoise:
+def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -> AdditiveNoise:
     """Return noise for second moments and products: by Gaussians, or of the ball's own shape for a pure guarantee."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + _ROUNDING)
-    body = LpBall(k * (k + 1) // 2 + k, 2, size)
-    if isinstance(guarantee, ZCDP):
-        return Gaussian.calibrate(body, GaussianDP(math.sqrt(2 * guarantee.rho)))
-    return KNorm.calibrate(body, guarantee)
+    kept = _gaussian(guarantee.rho) if isinstance(guarantee, ZCDP) else guarantee
+    return ball_noise(LpBall(k * (k + 1) // 2 + k, 2, size), kept)

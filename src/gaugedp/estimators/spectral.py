@@ -1,7 +1,7 @@
 """What private eigenvectors of rows share: rows in the unit ball, which mechanism, and what may be published."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,25 +11,25 @@ from gaugedp._validate import moderate, one_of
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import by_name, names_of
+from gaugedp.estimators.feature_names import by_name, names_of
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, clip_factor
-from gaugedp.estimators.rows import into_ball, into_box, read_bounds
+from gaugedp.estimators.rows import check_one_given, into_ball, into_box, read_bounds
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import Gaussian, KNorm
-from gaugedp.optimization.blocks import blocks, slices
 from gaugedp.optimization.eigenvectors.noisy_moments import NoisyMoments, Pairs, check_components
 from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
+from gaugedp.optimization.lattice import for_gaussian_releases
+from gaugedp.optimization.row_blocks import blocks, slices
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
 _ROOM = 0.005  # more keeps the variances of long tails, less keeps directions
-_PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 _WIDEST = 4000  # columns up to which the matrix of second moments is made
 
 Shape = tuple[int, int]  # columns, components
@@ -49,11 +49,7 @@ class Frame:
     @classmethod
     def read(cls, bounds: Any, row_norm: Any, n_columns: int, centred: bool) -> "Frame":
         """Return the frame of the one that is given; `centred`: the origin is the middle of the box, else 0."""
-        if (bounds is None) == (row_norm is None):
-            raise InvalidRequest(
-                "Either bounds or row_norm must be given.",
-                "Give bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
-            )
+        check_one_given(bounds, row_norm)
         if bounds is None:
             moderate(row_norm=row_norm)
             return cls(None, np.zeros(n_columns), float(row_norm))
@@ -92,12 +88,15 @@ class Spectrum:
     reservation: Reservation | None
 
 
+@dataclass(eq=False, repr=False)
 class SpectralEstimator(PrivateEstimator):
     """Eigenvectors of rows in a ball or in a box; subclasses say how many, and around which centre."""
 
-    bounds: Any
-    row_norm: float | None
-    solver: str
+    _: KW_ONLY
+    row_norm: float | None = None
+    bounds: Any = None
+    solver: str = "auto"
+
     _number = "n_components"  # the parameter that says how many
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:
@@ -109,8 +108,10 @@ class SpectralEstimator(PrivateEstimator):
         check_components(*shape, self._number)
         count = NoisyRowCount(requested, self.neighbours)
         solver, reason = self._solver(count.remaining, shape, len(rows) if self.neighbours == "replace" else None)
-        remaining = _purely(count.remaining) if solver == "exponential" else count.remaining
-        guarantee = count.with_remaining(_guarantee(remaining))
+        remaining = count.remaining
+        if solver == "exponential" and isinstance(remaining, ApproxDP):
+            remaining = PureDP(remaining.epsilon_value)
+        guarantee = count.with_remaining(for_gaussian_releases(remaining))
 
         def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
             middle = (
@@ -118,7 +119,7 @@ class SpectralEstimator(PrivateEstimator):
             )
             return middle, _method(solver, shape, middle, self.neighbours)
 
-        planned(len(rows) if self.neighbours == "replace" else _PUBLIC_ROWS)  # what cannot be done is refused unpaid
+        planned(len(rows) if self.neighbours == "replace" else PUBLIC_ROWS)  # what cannot be done is refused unpaid
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
         n_rows = count.draw(len(rows), rng)
@@ -150,10 +151,8 @@ class SpectralEstimator(PrivateEstimator):
         """Set what every fit shows, and settle."""
         self.solver_, self.reason_, self.n_rows_ = spectrum.facts["solver"], spectrum.facts["reason"], spectrum.n_rows
         self._note_names(X)
-        self._publish(
-            {**values, "n_rows": np.array(spectrum.n_rows)}, spectrum.guarantee, spectrum.exactness, spectrum.facts
-        )
-        self._settle(spectrum.reservation)
+        numbers = {**values, "n_rows": np.array(spectrum.n_rows)}
+        self._publish(numbers, spectrum.guarantee, spectrum.exactness, spectrum.facts, spectrum.reservation)
 
     def _more_tags(self) -> dict[str, Any]:
         return {"non_deterministic": True, "allow_nan": True}
@@ -185,7 +184,7 @@ def _method(solver: str, shape: Shape, centre: Centre, neighbours: str) -> Noisy
     remaining = centre.remaining
     if isinstance(remaining, PureDP):
         return SphereExponential.calibrate(shape, remaining, neighbours)
-    guarantee = _guarantee(remaining)
+    guarantee = for_gaussian_releases(remaining)
     assert isinstance(guarantee, GaussianDP)
     for_moments = GaussianDP(math.sqrt(guarantee.mu**2 - centre.mu_side**2) * (1 - 2.0**-40))
     return (Oja if solver == "oja" else NoisyMoments).calibrate(shape, for_moments, neighbours)
@@ -215,17 +214,6 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
     return Centre(KNorm.calibrate(ball, PureDP(spent)), PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50)))
 
 
-def _guarantee(guarantee: Guarantee) -> Guarantee:
-    """Return the guarantee of all Gaussian releases together, or of all pure ones."""
-    if isinstance(guarantee, ApproxDP):
-        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
-    return guarantee
-
-
-def _purely(guarantee: Guarantee) -> Guarantee:
-    return PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
-
-
 def _possible(pairs: Pairs, n_rows: float) -> Pairs:
     """Return the pairs with values projected on what rows of norm 1 allow: non-increasing, with sum at most n."""
     values, held = np.minimum(pairs.values, n_rows), np.minimum(pairs.held, n_rows)
@@ -236,13 +224,13 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
 
 
 def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more."""
-    return clip_factor(math.sqrt(n_columns) * _noise_to_signal(guarantee, n_columns, n_rows), _ROOM) + 1 / n_columns
+    """Return the clipping norm of centred rows in units of their typical length; with few columns lengths vary more.
 
-
-def _noise_to_signal(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows."""
+    By about the largest eigenvalue of the noise, or what a drawn direction loses, over the number of rows.
+    """
     if isinstance(guarantee, ApproxDP):
-        return 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
-    assert isinstance(guarantee, PureDP)
-    return n_columns / (guarantee.epsilon_value * n_rows)
+        noise = 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
+    else:
+        assert isinstance(guarantee, PureDP)
+        noise = n_columns / (guarantee.epsilon_value * n_rows)
+    return clip_factor(math.sqrt(n_columns) * noise, _ROOM) + 1 / n_columns

@@ -1,7 +1,6 @@
 """Linear support vector classification with clipped rows."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.ledger.base import Ledger
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
 
@@ -22,58 +20,16 @@ _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is r
 class LinearSVC(LinearClassifier):
     """A linear classifier by the hinge loss; for more than two classes jointly (Crammer and Singer 2001).
 
-    epsilon, delta : the guarantee for one row; delta = 0 asks for pure ε-DP.
-    row_norm, bounds, missing_indicator, classes, fit_intercept, neighbours, random_state, ledger : as in
-        `LogisticRegression`.
+    All parameters but `solver` : as in `LogisticRegression`.
     solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
         where rows are added or removed, at δ = 0, and where without an intercept a pure guarantee needs shorter noise.
         `reason_` says why.
-    radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. "gradient"
-        stays in the ball of this radius, wider for None where noise is faint. It has the place of scikit-learn's C.
-        There are no sample weights.
 
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
 
-    What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `bounds` instead.
-
-    After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
-    release_, n_features_in_, and feature_names_in_ where X is a data frame.
+    After fit: what `LogisticRegression` has.
     """
-
-    solvers = ("auto", "objective", "gradient")
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        row_norm: float | None = None,
-        bounds: Any = None,
-        missing_indicator: Any = False,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        radius: float | None = None,
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.row_norm = row_norm
-        self.bounds = bounds
-        self.missing_indicator = missing_indicator
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.radius = radius
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:
@@ -96,11 +52,8 @@ class LinearSVC(LinearClassifier):
             width = min(_WIDEST, max(_NARROWEST, math.sqrt(problem.noise_to_signal / _BLURRED)))
             return problem.perturbed(SmoothHinge(width), rng)
         if problem.n_classes == 2:
-            descent = problem.descent(1.0, kinked=True)
-            weights = problem.descend(descent, lambda z, y: Hinge().derivative(z[:, 0], y)[:, None], rng)
-        else:
-            weights = problem.descend(problem.descent(math.sqrt(2), kinked=True), _joint_slopes, rng)
-        return weights, problem.exactness
+            return problem.descended(Hinge().derivative, 1.0, rng, kinked=True)
+        return problem.descended(_joint_slopes, math.sqrt(2), rng, kinked=True)
 
 
 def _joint_slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -15,20 +15,23 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
+from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.regression import LinearRegression
+from gaugedp.estimators.svc import LinearSVC
 from gaugedp.estimators.table_rows import RULES, TableDesign
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.tables.table import Table, is_elsewhere
 
 Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
-MODELS = ("logistic", "svc", "linear")
+MODELS: dict[str, Any] = {"logistic": LogisticRegression, "svc": LinearSVC, "linear": LinearRegression}
 _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
 _BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above what was asked, rounded up
 
 
 def is_classifier(model: str) -> bool:
     """Return whether the target of the model is an attribute; refuse a name that is not in `MODELS`."""
-    one_of(MODELS, model=model)
+    one_of(tuple(MODELS), model=model)
     return model != "linear"
 
 
@@ -89,10 +92,9 @@ class TableFit:
         }
 
     def prepare(self, rng: Entropy) -> Look:
-        """Return a function of the table, to be called once, after paying: it returns the model as a dict.
+        """Return a function of the table, to be called once, after paying: it returns the model as a dict for JSON.
 
-        The dict is ready for JSON. The score's noise is drawn now. An error in the function says nothing about the
-        rows.
+        The score's noise is drawn now. An error in the function says nothing about the rows.
         """
         prepared = None if self.score is None else self.score.prepare(rng)
 
@@ -132,10 +134,10 @@ class TableFit:
             "radius": self.radius,
         }
         if self.design.by_class:
-            return _classifier(self.model)(classes=list(range(len(self.design.classes or ()))), **parameters)
-        from gaugedp.estimators.regression import LinearRegression
-
-        return LinearRegression(target_bounds=self.design.bounds, **parameters)
+            parameters["classes"] = list(range(len(self.design.classes or ())))
+        else:
+            parameters["target_bounds"] = self.design.bounds
+        return MODELS[self.model](**parameters)
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
         """Return intercept and coefficients by name, for each class where there are several scores."""
@@ -203,16 +205,6 @@ def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:
 
 def _fitted(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
-
-
-def _classifier(model: str) -> Any:
-    if model == "svc":
-        from gaugedp.estimators.svc import LinearSVC
-
-        return LinearSVC
-    from gaugedp.estimators.logistic import LogisticRegression
-
-    return LogisticRegression
 
 
 def _epsilon(guarantee: Guarantee) -> float:

@@ -20,8 +20,7 @@ class TableModel:
 
     k is 1 for a number and for two classes. A row's sums are ⟨coefficients, features⟩ + intercept, its numbers clipped
     to their bounds; a missing one counts as what the domain says, else as the middle. Predicted is the second of two
-    classes where the sum is above 0, else the class of the largest sum, or the sum itself, clipped to the target's
-    bounds.
+    classes where the sum is above 0, else the class of the largest sum, or the sum, clipped to the target's bounds.
     """
 
     design: TableDesign

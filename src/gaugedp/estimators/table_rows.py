@@ -24,10 +24,9 @@ RULES = (
 class TableDesign:
     """The features and the target of a row, as a domain describes them.
 
-    An attribute gives an indicator for each of its cells. A bounded column gives its value, scaled to [−1, 1], and 0
-    where it is missing. Each adds at most 1 to the squared ℓ₂ norm, so `row_norm`, names and number of features are
-    public. The target is the cell of an attribute, or the value of a bounded column; rows without a target are left
-    out.
+    An attribute gives an indicator for each of its cells, a bounded column its value, scaled to [−1, 1], 0 where it is
+    missing. Each adds at most 1 to the squared ℓ₂ norm, so `row_norm`, names and number of features are public. The
+    target is the cell of an attribute, or the value of a bounded column; rows without one are left out.
     """
 
     domain: Domain

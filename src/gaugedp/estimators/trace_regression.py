@@ -1,7 +1,7 @@
 """Regression on matrices: targets that are inner products with a matrix of small nuclear norm."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,81 +11,53 @@ from sklearn.utils.validation import check_is_fitted
 from gaugedp._validate import one_of, positive
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.columns import check_names
-from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.base import PrivateEstimator, Scored
+from gaugedp.estimators.feature_names import check_names
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
-from gaugedp.estimators.scored import Scored
-from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.ledger.base import Ledger
+from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES
 
 SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
-_PUBLIC_ROWS = 1000  # what is checked before paying where the number of rows is private
 Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 
 
+@dataclass(eq=False, repr=False)
 class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Least squares for y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`.
 
-    Designs are rows z (n, d), which mean A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X
-    (m, k).
+    Designs are rows z (n, d), for A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k).
 
-    design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back: a gradient is a number
-        times A, so this is the norm that sets the noise (‖zzᵀ‖_F = ‖z‖²). Or
+    design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back. Or
     row_norm : for rows z, a bound on ‖z‖₂, the root of that.
     target_bounds : (low, high), public; the target is clipped to them.
-    solver : "descent", noisy projected gradients of all rows; "frank_wolfe", steps to the extreme points that noisy
-        gradients of all rows point to; "stochastic", stochastic Frank–Wolfe, which takes every row once. "auto" takes
-        descent.
+    solver : "descent", noisy projected gradients of all rows, and "auto"; "frank_wolfe", steps to the extreme points
+        that noisy gradients of all rows point to: both clip predictions to the target's bounds in their slopes (the
+        loss stays convex). "stochastic" takes every row once, and clips nothing.
     noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
         "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/nuclear_ball.md and stochastic_frank_wolfe.md.
-    Where rows are added or removed, a tenth of ε goes to their number.
+    Where rows are added or removed, a tenth of ε goes to their number. A design with an entry that is not finite counts
+    as 0, a target as the middle of its bounds.
 
-    "descent" and "frank_wolfe" clip predictions to the target's bounds in their slopes (the loss stays convex);
-    "stochastic" clips nothing. A design with an entry that is not finite counts as 0, a target as the middle of its
-    bounds.
-
-    In a pipeline, a step before this one that learns from the rows, such as StandardScaler, looks at them without
-    privacy, and nothing here hides that: give `design_norm` instead.
-
-    After fit: coef_ (d, d) or (m, k), solver_, reason_, guarantee_, release_, method_, n_features_in_, and
-    feature_names_in_ where X is a data frame.
+    After fit: coef_ (d, d) or (m, k), solver_, reason_, method_, guarantee_, release_.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        *,
-        radius: float = 1.0,
-        design_norm: float | None = None,
-        row_norm: float | None = None,
-        target_bounds: Any = None,
-        solver: str = "auto",
-        noise: str = "toeplitz",
-        neighbours: str = "replace",
-        random_state: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.design_norm = design_norm
-        self.row_norm = row_norm
-        self.target_bounds = target_bounds
-        self.solver = solver
-        self.noise = noise
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    radius: float = 1.0
+    design_norm: float | None = None
+    row_norm: float | None = None
+    target_bounds: Any = None
+    solver: str = "auto"
+    noise: str = "toeplitz"
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
@@ -96,7 +68,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
         fitted = _guarantee(count.remaining, solver == "stochastic" and self.noise == "exponential")
         kind = _designs(rows[:0], shape)
-        self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else _PUBLIC_ROWS)
+        self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else PUBLIC_ROWS)
         guarantee = count.with_remaining(fitted)
         reservation = self._pay(guarantee, requested, rows.shape)
         n_rows = count.draw(len(rows), rng)
@@ -107,8 +79,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
-        self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts)
-        self._settle(reservation)
+        self._publish({"coef": self.coef_}, guarantee, self.method_.exactness, facts, reservation)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -211,11 +182,9 @@ def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
 
 def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
     """Return what the steps keep together: for draws of bounded range, the largest zCDP within (ε, δ)."""
-    if not isinstance(guarantee, ApproxDP):
-        return guarantee
-    if is_drawn:
+    if is_drawn and isinstance(guarantee, ApproxDP):
         return ZCDP(largest_parameter(ZCDP, guarantee.epsilon_value, guarantee.delta_value))
-    return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
+    return for_gaussian_releases(guarantee)
 
 
 def _solved(method: Method, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:

@@ -9,8 +9,7 @@ from gaugedp._validate import non_negative, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.row_count import part
-from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.guarantees import Guarantee
 from gaugedp.mechanisms import Exponential
 
 RANGE_SHARE = Fraction(1, 10)  # of ε, for the range where it is private
@@ -60,8 +59,3 @@ class PrivateRange:
         allowed = self.SHARE * len(rows)
         index = self.mechanism.sample(np.minimum(allowed - beyond[1:], beyond[:-1] - allowed), rng)
         return float(self.bounds[index])
-
-
-def range_guarantee(guarantee: Guarantee) -> PureDP:
-    """Return the part of the guarantee that the range takes."""
-    return PureDP(part(guarantee.to_dict()["epsilon"], RANGE_SHARE))

@@ -1,11 +1,11 @@
 """Private Frank–Wolfe on the ℓ₁ ball: every step goes towards a vertex that the exponential mechanism chose."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._progress import Progress, silent
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy, system_rng
@@ -16,6 +16,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.losses import Loss, check_loss
+from gaugedp.optimization.row_blocks import slices
 
 MOST_STEPS = 2000
 _BITS = 12  # of features and of derivatives: sums of their products over 2^28 rows are exact in floats
@@ -61,7 +62,8 @@ class FrankWolfe:
                 f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Take Huber, Logistic or Squared."
             )
         if steps is None:
-            steps = _best_steps(_shape(n_rows, n_columns, neighbours), loss, radius, guarantee)
+            noise = (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows  # 2B·log(2d)/n
+            steps = _best_steps(noise, loss, radius, guarantee)
         whole(minimum=1, steps=steps)
         # of scores over the Lipschitz constant
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + _ROUNDING)
@@ -89,7 +91,7 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     radius: float,
     calibration: FrankWolfe,
     rng: Entropy | None = None,
-    progress: Callable[[float], object] = lambda _: None,
+    progress: Progress = silent,
 ) -> np.ndarray:
     """Return weights w (d,), ‖w‖₁ ≤ radius, that keep the mean of φ(⟨w, x⟩, y) small: pay first.
 
@@ -116,13 +118,9 @@ def _slopes(grid: np.ndarray, targets: np.ndarray, loss: Loss, weights: tuple[np
     """
     shares, radius = weights
     gradient = np.zeros(grid.shape[1])
-    height = max(1, _BLOCK // grid.shape[1])
-    for start in range(0, len(grid), height):
-        part = grid[start : start + height]
-        slopes = (
-            loss.derivative(part @ shares * (radius * 2.0**-_BITS), targets[start : start + height]) / loss.lipschitz
-        )
-        gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ part
+    for part in slices(grid, _BLOCK):
+        slopes = loss.derivative(grid[part] @ shares * (radius * 2.0**-_BITS), targets[part]) / loss.lipschitz
+        gradient += np.rint(np.clip(np.nan_to_num(slopes), -1, 1) * 2.0**_BITS) @ grid[part]
     return gradient * 4.0**-_BITS
 
 
@@ -145,11 +143,6 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
     raise InvalidRequest(
         f"Frank-Wolfe cannot guarantee {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
     )
-
-
-def _shape(n_rows: int, n_columns: int, neighbours: str) -> float:
-    """Return what the loss of a choice, over R·lipschitz/ε₀, is on average: 2B·log(2d)/n."""
-    return (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows
 
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> int:

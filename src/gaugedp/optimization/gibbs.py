@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._cells import entries_of, numbers, read_cells
-from gaugedp._progress import Progress
+from gaugedp._progress import Progress, part_of, silent
 from gaugedp._validate import one_of, positive, whole
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
@@ -74,9 +74,8 @@ class Gibbs:
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
     The sample is drawn by `ProximalSampler` ("mixing"), from 0, by a number of steps that public numbers set. Its time
-    depends on the rows through rejections alone: a few a step in a Euclidean ball, but without a bound in balls with
-    corners, where rows push hard into one. That is why 𝒳 is round unless `in_ball`: every theorem holds on it too, with
-    the geometry's own ball as what the risk is compared with.
+    depends on the rows through rejections alone: a few a step in a Euclidean ball, without a bound in one with corners.
+    So 𝒳 is round unless `in_ball`: every theorem holds on it too, the risk compared with the geometry's own ball.
     """
 
     geometry: Geometry
@@ -149,7 +148,7 @@ class Gibbs:
         return self._sampler(nothing).steps(self.total_variation)
 
     def sample(
-        self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = lambda _: None
+        self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
         """Return weights of the geometry's shape for rows (n, …) and targets (n,): pay first."""
         return self.draw(rows, targets, 1, system_rng() if rng is None else rng, progress)[0].reshape(
@@ -157,12 +156,7 @@ class Gibbs:
         )
 
     def draw(
-        self,
-        rows: np.ndarray,
-        targets: np.ndarray,
-        size: int,
-        rng: Entropy,
-        progress: Progress = lambda _: None,
+        self, rows: np.ndarray, targets: np.ndarray, size: int, rng: Entropy, progress: Progress = silent
     ) -> np.ndarray:
         """Return `size` independent samples, shape (size, d); each of them costs the guarantee.
 
@@ -174,7 +168,7 @@ class Gibbs:
         batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
         for start in range(0, size, batch):
             count = min(batch, size - start)
-            shown: Progress = lambda share, start=start, count=count: progress((start + share * count) / size)  # type: ignore[misc]  # noqa: E731
+            shown = part_of(progress, start / size, (start + count) / size)
             parts.append(sampler.draw((count, self.geometry.ambient_dim), self.steps, rng, shown))
         unit = float(self.lattice_step)
         return np.rint(np.concatenate(parts) / unit) * unit
@@ -209,7 +203,8 @@ class Gibbs:
         bound = (self.geometry.ambient_dim + regulariser_range) / k + self.bias
         if self.purpose == "sco" if population is None else population:
             bound += 2 * self.rate * steep**2 / self.strength
-        drift = 2 * math.sqrt(self._pace) * self.total_variation + self._lattice_drift
+        rounding = float(self.lattice_step) * math.sqrt(self.geometry.ambient_dim) / 2
+        drift = 2 * math.sqrt(self._pace) * self.total_variation + rounding
         return bound + steep * self.geometry.row_reach * drift
 
     def describe(self) -> str:
@@ -222,10 +217,6 @@ class Gibbs:
 
     def __repr__(self) -> str:
         return f"Gibbs({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
-
-    @property
-    def _lattice_drift(self) -> float:
-        return float(self.lattice_step) * math.sqrt(self.geometry.ambient_dim) / 2
 
     @property
     def _pace(self) -> float:

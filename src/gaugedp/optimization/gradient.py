@@ -11,9 +11,9 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
-from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.lattice import ball_noise, shared, with_noise
+from gaugedp.optimization.row_blocks import slices
 
 BITS = 12  # of a coordinate of a row, and of a slope: sums over 2^28 rows are exact
 _PRODUCT_BITS = 51  # of a prediction
@@ -30,15 +30,12 @@ Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a mi
 
 @dataclass(frozen=True)
 class Scale:
-    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added.
-
-    `kinked` says that the loss is not smooth.
-    """
+    """Public numbers to plan by: the expected norm of w, the number of rows, and whether a row is replaced or added."""
 
     radius: float
     n_rows: float
     replaced: bool = True
-    kinked: bool = False
+    kinked: bool = False  # whether the loss is not smooth
 
 
 @dataclass(frozen=True)
@@ -97,12 +94,8 @@ class NoisyDescent:
         if not isinstance(guarantee, GaussianDP | PureDP):
             raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give GaussianDP or PureDP.")
         path = Path.plan(guarantee, size, sensitivity, scale)
-        ball = LpBall(size, 2, sensitivity)
-        if isinstance(guarantee, GaussianDP):
-            per_step = guarantee.mu / math.sqrt(path.n_steps) * (1 - 2.0**-40)
-            return cls(shape, cap, path, Gaussian.calibrate(ball, GaussianDP(per_step)), guarantee)
-        per_step = guarantee.epsilon_value / path.n_steps * (1 - 2.0**-40)
-        return cls(shape, cap, path, KNorm.calibrate(ball, PureDP(per_step)), guarantee)
+        noise = ball_noise(LpBall(size, 2, sensitivity), shared(guarantee, 1 / path.n_steps))
+        return cls(shape, cap, path, noise, guarantee)
 
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return w, shape (K, d); the gradients' sum is divided by `n_rows`, which is public or released before."""
@@ -142,6 +135,5 @@ class NoisyDescent:
 def whole_blocks(data: Data) -> Iterator[Data]:
     """Yield rows in whole steps, and their targets."""
     rows, target = data
-    height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, len(rows), height):
-        yield np.trunc(rows[start : start + height] * 2.0**BITS), target[start : start + height]
+    for part in slices(rows, _BLOCK):
+        yield np.trunc(rows[part] * 2.0**BITS), target[part]

@@ -1,10 +1,16 @@
-"""Exact sums, released with noise that lives on a lattice."""
+"""Exact sums, released with noise that lives on a lattice, and how releases share a guarantee."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
+from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 
 
@@ -18,3 +24,26 @@ def with_noise(exact: np.ndarray, noise: AdditiveNoise, prepared: Callable[[np.n
     step = float(noise.lattice_step)
     noisy = prepared(np.rint(exact.ravel() / step).astype(np.int64)) * step
     return noisy.reshape(exact.shape)
+
+
+def for_gaussian_releases(guarantee: Guarantee) -> Guarantee:
+    """Return the largest μ-GDP within (ε, δ), which all Gaussian releases keep together; any other as it is."""
+    if isinstance(guarantee, ApproxDP):
+        return GaussianDP(gaussian_mu(guarantee.epsilon_value, guarantee.delta_value))
+    return guarantee
+
+
+def shared(guarantee: Guarantee, share: float) -> GaussianDP | PureDP:
+    """Return what a release with this share keeps, a hair less for the rounding: of μ² for μ-GDP, of ε for ε-DP."""
+    if isinstance(guarantee, GaussianDP):
+        return GaussianDP(guarantee.mu * math.sqrt(share) * (1 - 2.0**-40))
+    if isinstance(guarantee, PureDP):
+        return PureDP(guarantee.epsilon_value * share * (1 - 2.0**-40))
+    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Give epsilon, or epsilon and delta.")
+
+
+def ball_noise(ball: LpBall, guarantee: GaussianDP | PureDP) -> AdditiveNoise:
+    """Return noise for sums that move within the ball: Gaussian for μ-GDP, of the ball's own shape for ε-DP."""
+    if isinstance(guarantee, GaussianDP):
+        return Gaussian.calibrate(ball, guarantee)
+    return KNorm.calibrate(ball, guarantee)

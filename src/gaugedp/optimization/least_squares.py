@@ -8,12 +8,10 @@ import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP, compose
-from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import released
+from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
+from gaugedp.optimization.symmetric import coordinates, square_of
 
 BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
 _WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
@@ -55,10 +53,9 @@ class LeastSquares:
     def calibrate(
         cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
     ) -> "LeastSquares":
-        """Return the method for public numbers of rows and columns, "auto" by how the noise compares with n/d.
+        """Return the method for `shape` = (rows, columns), public; "auto" by how the noise compares with n/d.
 
-        `radius` None: √d for "gradient", 8√d for "preconditioned". (ε, δ) is kept by pure noise where that is clearly
-        the fainter: few columns at a small ε.
+        `radius` None: √d for "gradient", 8√d for "preconditioned". Pure noise keeps (ε, δ) where it is clearly fainter.
         """
         method = cls._calibrate(shape, guarantee, radius, neighbours, solver)
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
@@ -127,12 +124,8 @@ class LeastSquares:
     def _metric(self, sums: Sums, rng: Entropy) -> "Metric":
         if self.moments is None:
             return Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
-        upper = np.triu_indices(self.n_columns)
-        stretch = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-        exact = sums(second_moments)[upper] * 4.0**-BITS * stretch
-        square = np.zeros((self.n_columns, self.n_columns))
-        square[upper] = released(exact, self.moments, rng) / stretch
-        values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
+        exact = coordinates(sums(second_moments) * 4.0**-BITS)
+        values, vectors = np.linalg.eigh(square_of(released(exact, self.moments, rng)))
         edge = max(1.1 * _edge(self.moments, self.n_columns), 1e-300)
         return Metric(np.maximum(values, edge), vectors, self.radius)
 
@@ -197,14 +190,9 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     return features.T @ features
 
 
-def _noise(body: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
+def _noise(ball: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
     """Return noise for a ball that keeps a share of the guarantee: of μ² for (ε, δ), of ε for pure ε."""
-    if isinstance(guarantee, ApproxDP):
-        mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * math.sqrt(share)
-        return Gaussian.calibrate(body, GaussianDP(mu * (1 - 2.0**-40)))
-    if isinstance(guarantee, PureDP):
-        return KNorm.calibrate(body, PureDP(guarantee.epsilon_value * share * (1 - 2.0**-40)))
-    raise InvalidRequest(f"Least squares cannot be fitted for {guarantee!r}.", "Give epsilon, or epsilon and delta.")
+    return ball_noise(ball, shared(for_gaussian_releases(guarantee), share))
 
 
 def _edge(moments: AdditiveNoise, d: int) -> float:

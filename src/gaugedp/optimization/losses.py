@@ -53,15 +53,8 @@ class Loss(ABC):
 class Logistic(Loss):
     """log(1 + e^{−yz}), y = ±1."""
 
-    @property
-    def lipschitz(self) -> float:
-        """1."""
-        return 1.0
-
-    @property
-    def smoothness(self) -> float:
-        """1/4."""
-        return 0.25
+    lipschitz = 1.0
+    smoothness = 0.25
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log(1 + e^{−yz}), without overflow."""
@@ -82,15 +75,8 @@ class Logistic(Loss):
 class Hinge(Loss):
     """max(0, 1 − yz), y = ±1."""
 
-    @property
-    def lipschitz(self) -> float:
-        """1."""
-        return 1.0
-
-    @property
-    def smoothness(self) -> float:
-        """Infinite: it has a kink."""
-        return math.inf
+    lipschitz = 1.0
+    smoothness = math.inf  # a kink
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """max(0, 1 − yz)."""
@@ -123,10 +109,7 @@ class Squared(Loss):
         """`reach`."""
         return float(self.reach)
 
-    @property
-    def smoothness(self) -> float:
-        """1."""
-        return 1.0
+    smoothness = 1.0
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """½r² or reach·|r| − ½·reach², r = z − y."""
@@ -151,10 +134,7 @@ class Huber(Loss):
     def __post_init__(self) -> None:
         positive(width=self.width)
 
-    @property
-    def lipschitz(self) -> float:
-        """1."""
-        return 1.0
+    lipschitz = 1.0
 
     @property
     def smoothness(self) -> float:
@@ -178,15 +158,8 @@ class Huber(Loss):
 class Absolute(Loss):
     """|z − y|."""
 
-    @property
-    def lipschitz(self) -> float:
-        """1."""
-        return 1.0
-
-    @property
-    def smoothness(self) -> float:
-        """Infinite: it has a kink."""
-        return math.inf
+    lipschitz = 1.0
+    smoothness = math.inf  # a kink
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """|z − y|."""
@@ -215,15 +188,8 @@ class Softmax:
     def __post_init__(self) -> None:
         whole(minimum=2, n_classes=self.n_classes)
 
-    @property
-    def lipschitz(self) -> float:
-        """√2, of the gradient in z in ℓ₂."""
-        return math.sqrt(2)
-
-    @property
-    def smoothness(self) -> float:
-        """1/2, of the Hessian in z."""
-        return 0.5
+    lipschitz = math.sqrt(2)  # of the gradient in z in ℓ₂
+    smoothness = 0.5  # of the Hessian in z
 
     def value(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log Σ_k e^{z_k} − z_y, shape (n,)."""

@@ -11,9 +11,8 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
-from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.lattice import ball_noise, shared, with_noise
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 
@@ -40,11 +39,6 @@ class FullBatch:
     def exactness(self) -> str:
         """ "exact" with Gaussian noise, "idealized" with noise of the ball's shape, which is drawn in floats."""
         return self.noise.exactness
-
-    @property
-    def std(self) -> float:
-        """The deviation of the noise on a coordinate of a sum."""
-        return math.sqrt(float(self.noise.variances.max()))
 
     @abstractmethod
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
@@ -119,11 +113,7 @@ class MatrixFrankWolfe(FullBatch):
 
 def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
     """Return the noise of one of the steps."""
-    ball = LpBall(scale.region.n_coordinates, 2, scale.factor * _ROUNDING)
-    if isinstance(guarantee, GaussianDP):
-        return Gaussian.calibrate(ball, GaussianDP(guarantee.mu / math.sqrt(n_steps) * (1 - 2.0**-40)))
-    assert isinstance(guarantee, PureDP)
-    return KNorm.calibrate(ball, PureDP(guarantee.epsilon_value / n_steps * (1 - 2.0**-40)))
+    return ball_noise(LpBall(scale.region.n_coordinates, 2, scale.factor * _ROUNDING), shared(guarantee, 1 / n_steps))
 
 
 def _power(guarantee: Guarantee) -> float:

@@ -5,6 +5,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy
@@ -12,6 +13,7 @@ import scipy
 from gaugedp.optimization.losses import Loss, Softmax
 
 Newton = Callable[[np.ndarray], np.ndarray]
+L = TypeVar("L", bound=Loss | Softmax)
 
 NEWTON_STEPS, USUAL_STEPS = 400, 10  # no more than these, and no fewer: all that most data need
 _FRESH_STEPS = 7  # that make a rough matrix anew
@@ -22,7 +24,7 @@ _CONJUGATE_STEPS = 200
 _HALVINGS = 40
 
 
-class Regularised(ABC):
+class Regularised(ABC, Generic[L]):
     """F(w) = Σ_i φ(⟨w, x_i⟩, y_i) + λ‖w‖²/2 + ⟨b, w⟩, for rows (n, d) of norm at most 1.
 
     w and b are flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
@@ -30,10 +32,11 @@ class Regularised(ABC):
 
     repeats = 1  # how many rows each one stands for in the matrix of a step
 
-    def __init__(self, rows: np.ndarray, target: np.ndarray, strength: float, linear: np.ndarray) -> None:
-        self.rows, self.target, self.strength, self.linear = rows, target, strength, linear
+    def __init__(self, loss: L, data: tuple[np.ndarray, np.ndarray], strength: float, linear: np.ndarray) -> None:
+        self.loss, self.strength, self.linear = loss, strength, linear
+        self.rows, self.target = data
 
-    def thinned(self) -> "Regularised":
+    def thinned(self) -> "Regularised[L]":
         """Return the problem of every k-th row, which counts k times in a step's matrix: itself for few rows."""
         repeats = len(self.rows) // max(_ENOUGH_ROWS * len(self.linear), 2**14)
         if repeats < 2:
@@ -43,14 +46,19 @@ class Regularised(ABC):
         sample.repeats = repeats
         return sample
 
-    @property
-    @abstractmethod
-    def smoothness(self) -> float:
-        """The largest second derivative of one row's loss."""
+    def shaped(self, weights: np.ndarray) -> np.ndarray:
+        """Return w as predictions ⟨w, x⟩ take it: (d,), or (K, d) for K predictions a row."""
+        return weights
 
-    @abstractmethod
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum of the losses and its gradient."""
+        """Return the sum of the losses and its gradient, Σφ and Σφ′xᵀ."""
+        matrix = self.shaped(weights)
+        total, gradient = 0.0, np.zeros_like(matrix)
+        for part in self.blocks():
+            z = self.rows[part] @ matrix.T
+            total += float(self.loss.value(z, self.target[part]).sum())
+            gradient += self.loss.derivative(z, self.target[part]).T @ self.rows[part]
+        return total, gradient.ravel()
 
     @abstractmethod
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
@@ -88,26 +96,8 @@ class Regularised(ABC):
             yield slice(start, start + _BLOCK)
 
 
-class Binary(Regularised):
+class Binary(Regularised[Loss]):
     """With a loss of one prediction a row: w has shape (d,)."""
-
-    def __init__(self, loss: Loss, data: tuple[np.ndarray, np.ndarray], strength: float, linear: np.ndarray) -> None:
-        super().__init__(*data, strength, linear)
-        self.loss = loss
-
-    @property
-    def smoothness(self) -> float:
-        """β."""
-        return self.loss.smoothness
-
-    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Σφ and Σφ′·x."""
-        total, gradient = 0.0, np.zeros_like(weights)
-        for part in self.blocks():
-            z = self.rows[part] @ weights
-            total += float(self.loss.value(z, self.target[part]).sum())
-            gradient += self.loss.derivative(z, self.target[part]) @ self.rows[part]
-        return total, gradient
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
         """φ″, shape (n,)."""
@@ -126,31 +116,16 @@ class Binary(Regularised):
         return hessian
 
 
-class Multiclass(Regularised):
+class Multiclass(Regularised[Softmax]):
     """With the softmax loss: w is a (K, d) matrix, row by row."""
 
-    def __init__(self, loss: Softmax, data: tuple[np.ndarray, np.ndarray], strength: float, linear: np.ndarray) -> None:
-        super().__init__(*data, strength, linear)
-        self.loss = loss
-
-    @property
-    def smoothness(self) -> float:
-        """1/2."""
-        return self.loss.smoothness
-
-    def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Σφ and Σ(p − e_y)xᵀ."""
-        matrix = weights.reshape(self.loss.n_classes, -1)
-        total, gradient = 0.0, np.zeros_like(matrix)
-        for part in self.blocks():
-            z = self.rows[part] @ matrix.T
-            total += float(self.loss.value(z, self.target[part]).sum())
-            gradient += self.loss.derivative(z, self.target[part]).T @ self.rows[part]
-        return total, gradient.ravel()
+    def shaped(self, weights: np.ndarray) -> np.ndarray:
+        """(K, d)."""
+        return weights.reshape(self.loss.n_classes, -1)
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
         """The probabilities p, shape (n, K)."""
-        return self.loss.probabilities(self.rows @ weights.reshape(self.loss.n_classes, -1).T)
+        return self.loss.probabilities(self.rows @ self.shaped(weights).T)
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Σ(diag p − ppᵀ)Vx·xᵀ."""
@@ -176,7 +151,7 @@ class Multiclass(Regularised):
         return hessian.reshape((n_classes * n_columns,) * 2)
 
 
-def minimise(problem: Regularised, distance: float) -> np.ndarray:
+def minimise(problem: Regularised[Any], distance: float) -> np.ndarray:
     """Return a point at most `distance` from the minimum of F.
 
     Theorem. F is λ-strongly convex, so ‖∇F(w)‖ ≤ λ·`distance` at the point returned is a certificate. Newton steps,
@@ -200,10 +175,10 @@ def minimise(problem: Regularised, distance: float) -> np.ndarray:
     return _descended(problem, weights, (gradient, enough))
 
 
-def _descended(problem: Regularised, weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:
+def _descended(problem: Regularised[Any], weights: np.ndarray, here: tuple[np.ndarray, float]) -> np.ndarray:
     """Gradient descent to ‖gradient‖ ≤ the tolerance; returns the start if it already satisfies this."""
     gradient, enough = here
-    length = 1 / (len(problem.rows) * problem.smoothness + problem.strength)
+    length = 1 / (len(problem.rows) * problem.loss.smoothness + problem.strength)
     while np.linalg.norm(gradient) > enough:
         weights = weights - length * gradient
         gradient = problem.at(weights)[1]
@@ -211,7 +186,7 @@ def _descended(problem: Regularised, weights: np.ndarray, here: tuple[np.ndarray
 
 
 def _step(
-    problem: Regularised, weights: np.ndarray, here: tuple[float, np.ndarray], direction: np.ndarray
+    problem: Regularised[Any], weights: np.ndarray, here: tuple[float, np.ndarray], direction: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return the next point, with F and its gradient there."""
     value, gradient = here

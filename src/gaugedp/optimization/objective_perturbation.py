@@ -17,7 +17,7 @@ from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.losses import Loss, Softmax
-from gaugedp.optimization.minimise import Binary, Multiclass, Regularised, minimise
+from gaugedp.optimization.minimise import Binary, Multiclass, minimise
 from gaugedp.optimization.smoothing import SmoothHinge
 from gaugedp.samplers.continuous import gammas, normals
 
@@ -50,10 +50,7 @@ class CappedLogistic(Loss):
         """`cap`."""
         return self.cap
 
-    @property
-    def smoothness(self) -> float:
-        """1/4."""
-        return 0.25
+    smoothness = 0.25
 
     @property
     def _bend(self) -> float:
@@ -238,7 +235,7 @@ class ObjectivePerturbation:
         farthest = _FARTHEST * self.problem.radius
         return with_noise(np.clip(exact, -farthest, farthest), self.output, output)
 
-    def _objective(self, data: tuple[np.ndarray, np.ndarray], linear: np.ndarray) -> Regularised:
+    def _objective(self, data: tuple[np.ndarray, np.ndarray], linear: np.ndarray) -> Binary | Multiclass:
         loss = self.problem.loss
         if isinstance(loss, Softmax):
             return Multiclass(loss, data, self.strength, linear)

@@ -22,10 +22,7 @@ class SmoothHinge(Loss):
     def __post_init__(self) -> None:
         positive(width=self.width)
 
-    @property
-    def lipschitz(self) -> float:
-        """1."""
-        return 1.0
+    lipschitz = 1.0
 
     @property
     def smoothness(self) -> float:

@@ -136,10 +136,7 @@ class Spectraplex(Region):
         """d + 1: the last coordinate stands for the extreme point 0."""
         return self.n_columns + 1
 
-    @property
-    def spread(self) -> float:
-        """1: for A = zzᵀ scores are in [0, 1]."""
-        return 1.0
+    spread = 1.0  # for A = zzᵀ scores are in [0, 1]
 
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the matrix with a row and a column of 0 more."""
@@ -208,10 +205,7 @@ class NuclearBall(Region):
         """m + k."""
         return sum(self.shape_of)
 
-    @property
-    def spread(self) -> float:
-        """2: the dilation of A has eigenvalues ±σ_i."""
-        return 2.0
+    spread = 2.0  # the dilation of A has eigenvalues ±σ_i
 
     def square(self, slope: np.ndarray) -> np.ndarray:
         """Return the dilation, written out."""

@@ -57,8 +57,7 @@ class Schedule:
     def slots(self, n_rows: int, replaced: bool, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
         """Return an order of the `n_rows` rows at hand, and where in it D_0's and each later slot begin and end.
 
-        Where rows are replaced, a shuffle. Where they are added or removed, every row draws its
-        slot by itself, so that one row more or less leaves all others where they are.
+        Where rows are replaced, a shuffle; else every row draws its slot by itself, so one row moves no other.
         """
         words = rng.words(n_rows)
         if replaced:

@@ -70,10 +70,7 @@ class Independent(Stream):
         rate = 1.0 if self.uniform else self.decay
         return _lengths(rate ** np.arange(self.n_steps))
 
-    @property
-    def row(self) -> float:
-        """1."""
-        return 1.0
+    row = 1.0
 
     def spread(self, units: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """Yield what is given."""

@@ -41,10 +41,8 @@ def _stretch(upper: tuple[np.ndarray, ...]) -> np.ndarray:
 class SymmetricNoise:
     """Gaussian noise for a symmetric matrix that moves by at most `moved` in the Frobenius norm, on a lattice.
 
-    Entries are at most 2^28: sums over so many rows of norm 1.
-
-    With s = moved/μ its deviation is s on the diagonal and s/√2 beside it, so that its law does not depend on the basis
-    (the Gaussian orthogonal ensemble).
+    Entries are at most 2^28: sums over so many rows of norm 1. With s = moved/μ the noise's deviation is s on the
+    diagonal and s/√2 beside it: the Gaussian orthogonal ensemble, whose law does not depend on the basis.
 
     Theorem. The matrix with noise is μ-GDP: `coordinates` is an isometry, and among them the noise is the Gaussian
     mechanism's. docs/theory/eigenvectors.md
@@ -71,12 +69,6 @@ class SymmetricNoise:
     def std(self) -> float:
         """s: the deviation of an entry of the diagonal."""
         return math.sqrt(float(self.gaussian.variances.max()))
-
-    @property
-    def edge(self) -> float:
-        """About the largest eigenvalue of the noise: s·√(2d)."""
-        d = (math.isqrt(8 * self.gaussian.body.ambient_dim + 1) - 1) // 2
-        return self.std * math.sqrt(2 * d)
 
     def release(self, square: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the symmetric (d, d) with noise drawn now."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
-from gaugedp.optimization.blocks import blocks, slices
+from gaugedp.optimization.row_blocks import blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
 
 BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact
@@ -61,17 +61,14 @@ class RankOne(Designs):
     @classmethod
     def of(cls, rows: np.ndarray) -> "RankOne":
         """Return the designs of rows of norm at most 1."""
-        return cls(np.trunc(rows * 2.0**BITS) * 2.0**-BITS)
+        return cls(_cut(rows))
 
     @property
     def region(self) -> Region:  # type: ignore[override]
         """The spectraplex."""
         return Spectraplex(self.rows.shape[1])
 
-    @property
-    def span(self) -> tuple[float, float]:  # type: ignore[override]
-        """0 to 1."""
-        return 0.0, 1.0
+    span = 0.0, 1.0
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
@@ -104,17 +101,14 @@ class Full(Designs):
     @classmethod
     def of(cls, rows: np.ndarray, shape: tuple[int, int]) -> "Full":
         """Return the designs of rows of norm at most 1."""
-        return cls(np.trunc(rows * 2.0**BITS) * 2.0**-BITS, shape)
+        return cls(_cut(rows), shape)
 
     @property
     def region(self) -> Region:  # type: ignore[override]
         """The nuclear ball."""
         return NuclearBall(self.shape)
 
-    @property
-    def span(self) -> tuple[float, float]:  # type: ignore[override]
-        """−1 to 1."""
-        return -1.0, 1.0
+    span = -1.0, 1.0
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""

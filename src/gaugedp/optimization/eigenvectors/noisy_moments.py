@@ -10,6 +10,7 @@ from gaugedp._validate import one_of, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.symmetric import SymmetricNoise
 
 BITS = 12  # of a coordinate of a row, and of a product ⟨x, v⟩: sums over 2^28 rows are exact
@@ -64,9 +65,7 @@ def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Yield blocks of rows as whole multiples of 2^−12."""
-    height = max(1, _BLOCK // rows.shape[1])
-    for start in range(0, len(rows), height):
-        yield np.rint(rows[start : start + height] * 2.0**BITS)
+    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, _BLOCK))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from gaugedp.guarantees import GaussianDP
 from gaugedp.guarantees.parse_guarantee import of_kind
 from gaugedp.mechanisms import Gaussian
 from gaugedp.optimization.eigenvectors.noisy_moments import BITS, NEIGHBOURS, Pairs, check_components, longest, products
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.samplers.continuous import normals
 
 
@@ -73,12 +74,11 @@ class Oja:
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
         """Return the pairs for rows (n, d) of norm at most 1: pay first."""
-        noises, unit = self.noise.pool(self.steps, rng), float(self.noise.lattice_step)
+        noises = self.noise.pool(self.steps, rng)
         basis = _orthonormal(normals(math.prod(self.shape), rng).reshape(self.shape))
         mean = np.zeros(self.shape)
         for step, noise in enumerate(noises):
-            exact = np.rint(products(rows, basis).ravel() / unit).astype(np.int64)
-            noisy = noise(exact).reshape(self.shape) * unit
+            noisy = with_noise(products(rows, basis), self.noise, noise)
             weight = 1.0 if self.pace else 1 / max(1, step - self._alone + 1)
             mean = (1 - weight) * mean + weight * noisy
             basis = _orthonormal(basis + self.pace * noisy if self.pace else mean)

@@ -19,6 +19,7 @@ from gaugedp.optimization.eigenvectors.noisy_moments import (
     second_moments,
     squares,
 )
+from gaugedp.optimization.lattice import with_noise
 from gaugedp.samplers.bingham import Bingham
 
 _LATTICE = 2.0**-24  # what coordinates of directions are rounded to
@@ -35,10 +36,8 @@ class SphereExponential:
     values Σ⟨x, v⟩² at the released directions have Laplace noise, for a twentieth of ε.
 
     Theorem. Every direction is ExponentialLoss(ε_k) given those before; all together are ε-DP, with no ceiling on β and
-    no condition on the spectrum. docs/theory/eigenvectors.md
-
-    "idealized": exact in real arithmetic, drawn in floats, rounded to a lattice of step 2^−24. The time a draw takes
-    depends on the rows (`Bingham`); there is no cap on it.
+    no condition on the spectrum. docs/theory/eigenvectors.md. "idealized": drawn in floats, rounded to a lattice of
+    step 2^−24. The time a draw takes depends on the rows (`Bingham`), without a cap.
     """
 
     shape: tuple[int, int]
@@ -71,10 +70,9 @@ class SphereExponential:
 
     def solve(self, rows: np.ndarray, rng: Entropy) -> Pairs:
         """Return the pairs for rows (n, d) of norm at most 1: pay first."""
-        noise, unit = self.noise.prepare(rng), float(self.noise.lattice_step)
+        noise = self.noise.prepare(rng)
         vectors = self.directions(second_moments(rows), rng)
-        noisy = noise(np.rint(squares(rows, vectors) / unit).astype(np.int64)) * unit
-        values = np.maximum(noisy, 0.0)
+        values = np.maximum(with_noise(squares(rows, vectors), self.noise, noise), 0.0)
         return Pairs(vectors.T, values, values)
 
     def directions(self, square: np.ndarray, rng: Entropy) -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
-from gaugedp.mechanisms import Gaussian
-from gaugedp.optimization.lattice import released
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import ball_noise, released, shared
 from gaugedp.optimization.ratings.group_means import TINY
 from gaugedp.samplers.continuous import normals
 
@@ -42,7 +42,7 @@ class ItemFactors:
     rank: int
     length: float
     unit: str  # "user" or "rating"
-    noise: Gaussian
+    noise: AdditiveNoise
     guarantee: GaussianDP
 
     @classmethod
@@ -53,8 +53,7 @@ class ItemFactors:
         total, replaced = guarantee
         once = 1.0 if unit == "user" else min(_entry_moves(shape[1], rank, length), 2.0)
         sensitivity = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
-        per_step = GaussianDP(total.mu / math.sqrt(ITERATIONS) * (1 - 2.0**-40))
-        noise = Gaussian.calibrate(LpBall(shape[1] * rank, 2, sensitivity), per_step)
+        noise = ball_noise(LpBall(shape[1] * rank, 2, sensitivity), shared(total, 1 / ITERATIONS))
         return cls(shape, rank, length, unit, noise, total)
 
     def solve(self, entries: Entries, sizes: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:

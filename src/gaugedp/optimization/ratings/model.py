@@ -93,17 +93,13 @@ class Completed:
         squares = [
             [np.bincount(ratings.users, a * b, minlength=size) for b in features.T] for a in features.T
         ]  # fmt: skip
-        sums, within = (np.moveaxis(np.array(squares), 2, 0), products), _within(self.variance, n_factors / self.ridge)
+        sums = np.moveaxis(np.array(squares), 2, 0), products
+        within = max(self.variance, 1e-3) / (1 + n_factors / self.ridge)  # what factors leave of ratings' variance
         ridges = [np.array([1 / ratio, *[self.ridge] * n_factors]) for ratio in np.maximum(_RATIOS, _LEAST)]
         ways, evidence = zip(*(_regression(sums, ridge, within) for ridge in ridges), strict=True)
         shares = scipy.special.softmax(np.stack(evidence, 1) + self.spread.log_prior(within), axis=1)
         estimates = np.einsum("jmk,mj->mk", np.array(ways), shares)
         return estimates[:, 0], estimates[:, 1:]
-
-
-def _within(variance: float, explained: float) -> float:
-    """Return the variance of ratings that factors leave, which explain `explained` times as much."""
-    return max(variance, 1e-3) / (1 + explained)
 
 
 def _regression(sums: tuple[np.ndarray, np.ndarray], ridge: np.ndarray, within: float) -> tuple[np.ndarray, np.ndarray]:

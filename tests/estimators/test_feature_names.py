@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency
 
 from gaugedp import estimators
-from gaugedp.estimators.columns import by_name
+from gaugedp.estimators.feature_names import by_name
 from gaugedp.estimators.fit_release import FitRelease
 from tests.estimators.test_seeds import MODELS
 

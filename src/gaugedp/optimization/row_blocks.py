@@ -7,9 +7,9 @@ import numpy as np
 _BLOCK = 2**18  # numbers, with several temporary arrays of that size: below, time is lost; above, memory
 
 
-def slices(rows: np.ndarray) -> Iterator[slice]:
-    """Yield slices of some 100,000 numbers; one at least, so that sums over no rows are 0 in each column."""
-    height = max(1, _BLOCK // rows.shape[1])
+def slices(rows: np.ndarray, most_numbers: int = _BLOCK) -> Iterator[slice]:
+    """Yield slices of so many numbers; one at least, so that sums over no rows are 0 in each column."""
+    height = max(1, most_numbers // rows.shape[1])
     return (slice(start, start + height) for start in range(0, max(1, len(rows)), height))
 
 

@@ -62,10 +62,8 @@ def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
             f"{name} names columns, and the columns of the rows have no names.",
             f"Give a data frame whose columns are named by text, or {name}=([lows], [highs]).",
         )
-    missing, extra = (
-        [column for column in names if column not in bounds],
-        [column for column in bounds if column not in names.tolist()],
-    )
+    missing = [column for column in names if column not in bounds]
+    extra = [column for column in bounds if column not in names.tolist()]
     if missing:
         raise InvalidRequest(f"{name} has nothing for {_few(missing)}.", "Give (low, high) for every column.")
     if extra:

@@ -167,11 +167,11 @@ class Completion:
     3. What 1 tells decides about the rest: the same sums again; users' means (unit "rating" only); or item factors
        (`ItemFactors`) and, for the unit "rating", users' noisy scores on them.
 
+    `rank` is the number of factors that are tried, None by what 1 tells, 0 for none; `is_forced` tries them whatever it
+    tells. At δ = 0 there are none.
+
     Theorem. `fit` is (ε, δ)-DP, μ-GDP with Gaussian noise, ε-DP with Laplace noise at δ = 0, for one rating or for all
     ratings of one user, whatever 1 decides. docs/theory/matrix_completion.md
-
-    `rank` is the number of factors that are tried, None by what step 1 tells, 0 for none; `is_forced` tries them
-    whatever it tells. At δ = 0 there are none.
     """
 
     terms: Terms
@@ -204,10 +204,8 @@ class Completion:
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
 
     def _spread(self, ratings: Ratings, start: Start, rng: Entropy) -> Spread:
-        exact, noise = (
-            spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight),
-            self.terms.spread_noise,
-        )
+        exact = spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight)
+        noise = self.terms.spread_noise
         noisy = float(released(np.array([exact]), noise, rng)[0])
         std = math.sqrt(max(float(noise.variances[0]), TINY))
         return Spread(noisy / start.weight, std / start.weight)
@@ -293,10 +291,9 @@ def item_sums(ratings: Ratings, terms: Terms, times: float) -> np.ndarray:
     power, user_weight, unit = (1 if terms.is_pure else 2), terms.user_weight, 2.0**SUM_BITS
     values = ratings.values * 2.0**-BITS
     weights = ratings.weights(user_weight, power)
-    light = ratings.weights(user_weight, 1) * (user_weight or 1.0) ** (
-        1 / power - 1
-    )  # 1/k-th of √c: totals of a user's means
-    sums = [_sums(ratings.items, np.trunc(weights * column * unit), ratings.shape[1]) for column in (values, 1.0)]
+    root = (user_weight or 1.0) ** (1 / power - 1)
+    light = ratings.weights(user_weight, 1) * root  # 1/k-th of √c: totals of a user's means
+    sums = [np.bincount(ratings.items, np.trunc(weights * column * unit), ratings.shape[1]) for column in (values, 1.0)]
     totals = [np.trunc(light * column * unit).sum() * times for column in (values, 1.0, values**2)]
     return np.concatenate([*sums, totals]) / unit
 
@@ -312,7 +309,7 @@ def user_sums(ratings: Ratings, model: Completed) -> tuple[np.ndarray, float]:
     sides = np.trunc(model.factors / longest * 2.0**BITS) * 2.0**-BITS
     residuals, root = ratings.residuals(model), _ROOT if sides.shape[1] else 1.0
     columns = [residuals, *(residuals * side[ratings.items] for side in sides.T), np.full(len(residuals), root)]
-    return np.concatenate([_sums(ratings.users, column, ratings.shape[0]) for column in columns]), longest
+    return np.concatenate([np.bincount(ratings.users, column, ratings.shape[0]) for column in columns]), longest
 
 
 def spread_sum(ratings: Ratings, model: Completed, user_weight: float | None) -> float:
@@ -323,9 +320,8 @@ def spread_sum(ratings: Ratings, model: Completed, user_weight: float | None) ->
     2^−22.
     """
     residuals = ratings.residuals(model)
-    counts, sums, squares = (
-        _sums(ratings.users, column, ratings.shape[0]) for column in (np.ones(len(residuals)), residuals, residuals**2)
-    )
+    columns = np.ones(len(residuals)), residuals, residuals**2
+    counts, sums, squares = (np.bincount(ratings.users, column, ratings.shape[0]) for column in columns)
     weights = np.maximum(counts - 1, 0.0) if user_weight is None else np.minimum(1.0, counts / user_weight)
     products = (sums**2 - squares) / np.maximum(counts * (counts - 1), 1.0)
     return float(np.trunc(weights * np.clip(products, -1, 1) * 2.0**SUM_BITS).sum() * 2.0**-SUM_BITS)
@@ -340,7 +336,3 @@ def _with_items(start: Start, shape: tuple[int, int]) -> Completed:
 def _rounded(numbers: Any) -> Any:
     """Return multiples of 2^−12, so that residuals are such too."""
     return np.rint(numbers * 2.0**BITS) * 2.0**-BITS
-
-
-def _sums(places: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    return np.bincount(places, values, minlength=size)

@@ -8,10 +8,10 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.guarantees import GaussianDP
-from gaugedp.optimization.ratings.completion import Completion, Terms, item_sums, spread_sum, user_sums
 from gaugedp.optimization.ratings.group_means import Groups, gain
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors, orthonormal
 from gaugedp.optimization.ratings.model import BITS, Completed, Ratings, Spread
+from gaugedp.optimization.ratings.stages import Completion, Terms, item_sums, spread_sum, user_sums
 
 SHAPE = (6, 5)
 APPROX, PURE = gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)
