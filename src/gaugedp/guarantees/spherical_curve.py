@@ -54,7 +54,7 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
     part = _integral(shift, dimension, min(gap, 2 * shift))
     log_delta = part.log - _whole(shift, dimension).log
     error = part.error + _whole(shift, dimension).error
-    pure = up(-math.expm1(-gap))  # that the losses are at most t is known without an integral
+    pure = min(1.0, up(-math.expm1(-gap)))  # that the losses are at most t is known without an integral
     if log_delta < -700:  # an underflow is not a guarantee of pure privacy
         return math.ulp(0.0) if error < 1 else pure
     return min(pure, up(math.exp(log_delta), relative=error))

@@ -14,6 +14,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.samplers.gauge_noise import is_ellipsoid
 
 N = TypeVar("N", bound=NormNoise)
 
@@ -33,7 +34,7 @@ def body_noise(
     A walk is allowed where δ > 0. With as many distinct generators as the rank, it would be noise on the cells.
     """
     rank, count = size(body)
-    walks_allowed = _allows_walks(guarantee)
+    walks_allowed = has_delta(guarantee)
     listed = count <= _FEW_POINTS.get(rank, 0)
     if rank == count or not (listed or (rank > 1 and walks_allowed)):
         return
@@ -45,6 +46,11 @@ def body_noise(
             yield mechanism
 
 
+def uses_delta(body: Body, guarantee: Guarantee) -> bool:
+    """Whether there is a δ, and the body is an ellipsoid of few answers, whose noise a δ makes smaller."""
+    return has_delta(guarantee) and is_ellipsoid(body) and 1 < body.rank and body.ambient_dim <= MOST_ANSWERS
+
+
 def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
     """Return why `body_noise` yields nothing, in words."""
     if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
@@ -54,7 +60,7 @@ def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
         return "here noise on the cells, as Identity or Laplace"
     if rank == 1:
         return "in one direction it is the same as Laplace"
-    if count > _FEW_POINTS.get(rank, 0) and not _allows_walks(guarantee):
+    if count > _FEW_POINTS.get(rank, 0) and not has_delta(guarantee):
         return "needs a random walk, and so a δ"
     return "its draws would take too long"
 
@@ -67,6 +73,11 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
     columns = _distinct(body).columns
     lengths = np.linalg.svd(columns if weights is None else columns / weights[:, None], compute_uv=False)
     return bool(lengths[0] > _LONG * lengths[rank - 1])
+
+
+def has_delta(guarantee: Guarantee) -> bool:
+    """Whether some δ > 0 is allowed."""
+    return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0
 
 
 def why_not_long(body: Body, weights: np.ndarray | None) -> str:
@@ -88,7 +99,3 @@ def size(body: Body) -> tuple[int, int]:
 
 def _distinct(body: Polytope) -> Prepared:
     return prepared(body.symmetric_columns()) if body.differences else body.prepared
-
-
-def _allows_walks(guarantee: Guarantee) -> bool:
-    return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0
