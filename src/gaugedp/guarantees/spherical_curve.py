@@ -54,10 +54,9 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
     part = _integral(shift, dimension, min(gap, 2 * shift))
     log_delta = part.log - _whole(shift, dimension).log
     error = part.error + _whole(shift, dimension).error
-    pure = min(1.0, up(-math.expm1(-gap)))  # that the losses are at most t is known without an integral
     if log_delta < -700:  # an underflow is not a guarantee of pure privacy
-        return math.ulp(0.0) if error < 1 else pure
-    return min(pure, up(math.exp(log_delta), relative=error))
+        return 1e-300
+    return min(1.0, up(math.exp(min(log_delta, 0.0)), relative=error))
 
 
 def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
@@ -109,14 +108,17 @@ def _whole(shift: float, dimension: int) -> Integral:
 
 def _integral(shift: float, dimension: int, gap: float) -> Integral:
     """Return the integral of the density times 1 − e^{ε−L}, over L > ε = t − `gap`."""
-    last = 2 * math.asin(math.sqrt(gap / (2 * shift)) * (1 - UNIT)) * (1 + 4 * UNIT)
-    last = min(last, math.pi)
+    last = min(math.pi, 2 * math.asin(math.sqrt(gap / (2 * shift)) * (1 - UNIT)) * (1 + 4 * UNIT))
 
     def log_integrand(angles: Array) -> Array:
         beyond = 2 * shift * np.sin((last + angles) / 2) * np.sin((last - angles) / 2)  # L − ε, without cancelling
         return log_density(angles, shift, dimension) + np.log(-np.expm1(-beyond))
 
-    return _by_panels(log_integrand, last, shift, dimension)
+    by_panels = _by_panels(log_integrand, last, shift, dimension)
+    if by_panels.error < 1:
+        return by_panels
+    largest = (dimension - 2) * math.log(math.sin(min(last, math.pi / 2))) + math.log1p(1 / excess(shift, dimension))
+    return Integral(math.log(last) + largest + 1e-6 * (1 - largest), 0.0)  # so small that its largest value is enough
 
 
 def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: float, dimension: int) -> Integral:
