@@ -23,6 +23,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _PANELS = 2**12
 _STRIPS = np.geomspace(1e-3, 2.0, 24)  # how far the analytic integrand is followed into the complex plane
 _EXACT = -36.0  # logarithm of the quadrature error, relative, at which panels are enough
+_UNSURE = 1e-3  # an error of the whole from which on nothing is said
 _NARROW = 2.0**-44  # relative width at which a search ends
 
 
@@ -51,9 +52,10 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
     gap = shift - epsilon + 2.0**-51 * shift  # so that both may be read as decimals
     if gap <= 0:
         return 0.0
-    part = _integral(shift, dimension, min(gap, 2 * shift))
-    log_delta = part.log - _whole(shift, dimension).log
-    error = part.error + _whole(shift, dimension).error
+    whole, part = _whole(shift, dimension), _integral(shift, dimension, min(gap, 2 * shift))
+    log_delta, error = part.log - whole.log, part.error + 2 * whole.error
+    if whole.error > _UNSURE:
+        return 1.0
     if log_delta < -700:  # an underflow is not a guarantee of pure privacy
         return 1e-300
     return min(1.0, up(math.exp(min(log_delta, 0.0)), relative=error))
