@@ -80,7 +80,7 @@ EXTREME: dict[str, list[Guarantee]] = {
     "DiscreteGaussianLoss": [DiscreteGaussianLoss(0.01), DiscreteGaussianLoss(0.3), DiscreteGaussianLoss(1e100)],
     "SphericalLaplaceLoss": [
         SphericalLaplaceLoss(1e99, 3),
-        SphericalLaplaceLoss(1e-4, 2),
+        SphericalLaplaceLoss(1e-3, 2),
         SphericalLaplaceLoss(0.05, 300),
     ],
     "SubsampledGaussian": [

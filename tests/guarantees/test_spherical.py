@@ -180,7 +180,9 @@ def test_it_composes_with_other_noise() -> None:
     assert mixed.epsilon(1e-6, "tight") > (3 * SphericalLaplaceLoss(2, 5)).epsilon(1e-6, "tight")
 
 
-@pytest.mark.parametrize("loss", [SphericalLaplaceLoss(0.5, 2), SphericalLaplaceLoss(1, 10), SphericalLaplaceLoss(9, 3)])
+@pytest.mark.parametrize(
+    "loss", [SphericalLaplaceLoss(0.5, 2), SphericalLaplaceLoss(1, 10), SphericalLaplaceLoss(9, 3)]
+)
 def test_its_divergence_is_at_most_that_of_a_gaussian_with_the_same_mean(loss: SphericalLaplaceLoss) -> None:
     (rho,) = loss.cost("zcdp")
     curve = [loss.renyi(order) / order for order in (1, 1.01, 2, 5, 40, 1e4)]

@@ -17,11 +17,11 @@ from gaugedp.accountant.loss import UNIT, Array
 from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest
 
-LEAST_SHIFT, MOST_SHIFT = 1e-100, 1e4  # beyond, numbers leave the floats
+LEAST_SHIFT, MOST_SHIFT = 1e-100, 1e3  # beyond, numbers leave the floats
 MOST_DIMENSIONS = 10**4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _PANELS = 2**12
-_STRIPS = np.geomspace(1e-3, 2.0, 24)  # how far the analytic integrand is followed into the complex plane
+_STRIPS = np.geomspace(1e-5, 1.0, 24)  # how far the analytic integrand is followed into the complex plane
 _EXACT = -36.0  # logarithm of the quadrature error, relative, at which panels are enough
 _UNSURE = 1e-3  # an error of the whole from which on nothing is said
 _NARROW = 2.0**-44  # relative width at which a search ends
@@ -85,7 +85,7 @@ def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
 
 @lru_cache(maxsize=1024)
 def excess(shift: float, dimension: int) -> float:
-    """Return κ = (d − 1)/x·K_{d/2}(x)/K_{d/2−1}(x), x = t/2, by the recurrence of the Bessel functions, all positive."""
+    """Return κ = (d − 1)/x·K_{d/2}(x)/K_{d/2−1}(x), x = t/2, by a recurrence whose terms are all positive."""
     x = shift / 2
     order = (dimension % 2) / -2  # −½ or 0
     ratio = 1.0 if order else float(scipy.special.k1e(x) / scipy.special.k0e(x))
@@ -99,7 +99,8 @@ def log_density(angles: Array, shift: float, dimension: int) -> Array:
     """Return log of e^{x(cos θ − 1)}·sin^{d−2}θ·(1 + sin²θ/κ), not normalised, at `angles` inside (0, π)."""
     turned = -shift * np.sin(angles / 2) ** 2
     sines = np.sin(angles)
-    return turned + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
+    logs: Array = turned + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
+    return logs
 
 
 @lru_cache(maxsize=1024)
@@ -152,17 +153,25 @@ def panel_rule(last: float, panels: int) -> tuple[Array, Array]:
 def log_error(last: float, panels: int, rate: float, shift: float, dimension: int, turn: float = 0.0) -> float:
     """Return log of the error of all panels, of an integrand of the density's form tilted to e^{y·(cos θ − 1)}.
 
-    y = `rate` + i·`turn`. On |Im θ| ≤ s it is at most e^{rate·(cosh s − 1) + turn·sinh s}·cosh^d s·(1 + 1/κ).
+    y = `rate` + i·`turn`; a factor 1 − e^{ε−L} may stand beside it. Near each panel, Re θ within e of its centre and
+    |Im θ| ≤ s, each part is bounded by itself: Re cos θ ≤ max(cos Re θ·cosh s, cos Re θ), |sin θ|² ≤ sin² Re θ + sinh² s.
     """
     half = last / panels / 2
-    strips = _STRIPS[_STRIPS > half]
+    strips = _STRIPS[_STRIPS > half][:, None]
     if not len(strips):
         return math.inf
     radius = strips / half + np.sqrt((strips / half) ** 2 + 1)
-    largest = rate * (np.cosh(strips) - 1) + turn * np.sinh(strips) + dimension * np.log(np.cosh(strips))
-    largest += math.log1p(1 / excess(shift, dimension))
-    errors = largest + (2 - 2 * len(_NODES)) * np.log(radius) - np.log1p(-(radius**-2.0))
-    return float(errors.min()) + math.log(2 * 64 / 15 * half * panels)
+    reach = np.sqrt(half**2 + strips**2)
+    centres = half * (2 * np.arange(panels) + 1)
+    cosines = np.cos(np.clip(centres - reach, 0.0, math.pi))
+    nearest = np.clip(math.pi / 2, centres - reach, centres + reach)  # to where the sine is largest
+    squares = np.sin(nearest) ** 2 + np.sinh(strips) ** 2
+    largest = rate * (np.maximum(cosines * np.cosh(strips), cosines) - 1) + turn * np.sinh(strips)
+    largest += (dimension - 2) / 2 * np.log(squares) + np.log1p(squares / excess(shift, dimension))
+    largest += math.log(2) + 2 * shift * reach
+    errors = scipy.special.logsumexp(largest + (2 - 2 * len(_NODES)) * np.log(radius), axis=1)
+    errors -= np.log1p(-(radius[:, 0] ** -2.0))
+    return float(errors.min()) + math.log(64 / 15 * half)
 
 
 def _bisect(low: float, high: float, is_low: Callable[[float], bool]) -> tuple[float, float]:

@@ -48,7 +48,7 @@ def body_noise(
 
 def uses_delta(body: Body, guarantee: Guarantee) -> bool:
     """Whether there is a δ, and the body is an ellipsoid of few answers, whose noise a δ makes smaller."""
-    return has_delta(guarantee) and is_ellipsoid(body) and 1 < body.rank and body.ambient_dim <= MOST_ANSWERS
+    return has_delta(guarantee) and is_ellipsoid(body) and body.rank > 1 and body.ambient_dim <= MOST_ANSWERS
 
 
 def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:

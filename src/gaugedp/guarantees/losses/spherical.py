@@ -67,11 +67,13 @@ class SphericalPrivacyLoss(PrivacyLoss):
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the profile of a single release."""
-        return spherical_delta(*self.rows[0], epsilon) if self._is_single else None
+        shift, dimension = self.rows[0]
+        return spherical_delta(shift, dimension, epsilon) if self._is_single else None
 
     def exact_epsilon(self, delta: float) -> float | None:
         """Return its inverse."""
-        return spherical_epsilon(*self.rows[0], delta) if self._is_single else None
+        shift, dimension = self.rows[0]
+        return spherical_epsilon(shift, dimension, delta) if self._is_single else None
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Return the sum of the rows' bounds."""
@@ -89,7 +91,7 @@ class SphericalPrivacyLoss(PrivacyLoss):
 
 
 def _log_moment(order: float, shift: float, dimension: int) -> float:
-    """Return log M, at most zt and by M − 1 = ∫ 4·sinh((z + 1)xw)·sinh(zxw)·g(w) dw/∫ 2·cosh(xw)·g(w) dw over [0, 1], x = t/2."""
+    """Return log M, at most zt, by M − 1 = ∫ 4·sinh((z + 1)xw)·sinh(zxw)·g dw/∫ 2·cosh(xw)·g dw over [0, 1], x = t/2."""
     if order > _LARGEST_ORDER:
         return order * shift
     x = shift / 2
@@ -251,6 +253,9 @@ def _log_second_kind(turn: float, order: float) -> float:
     scaled = float(scipy.special.kve(order, turn)) if turn > 0 else math.inf
     if not 0 < scaled < math.inf:
         return math.inf
-    return float(scipy.special.gammaln(order + 0.5)) - 0.5 * math.log(math.pi) + order * math.log(2 / turn) + math.log(
-        scaled
+    return (
+        float(scipy.special.gammaln(order + 0.5))
+        - 0.5 * math.log(math.pi)
+        + order * math.log(2 / turn)
+        + math.log(scaled)
     )
