@@ -13,7 +13,7 @@ from gaugedp.accountant.total import Total
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import LaplaceLoss, SphericalLaplaceLoss
 from gaugedp.guarantees.losses.spherical import SphericalPrivacyLoss
-from gaugedp.guarantees.spherical_curve import excess, spherical_delta, spherical_epsilon, spherical_shift
+from gaugedp.guarantees.spherical_curve import Integral, excess, spherical_delta, spherical_epsilon, spherical_shift
 
 CASES = [(2.0, 2, 1.0), (2.0, 3, 1.0), (0.3, 3, 0.1), (3.0, 5, 1.0), (5.0, 10, 2.5), (1.05, 2, 1.0), (1.1, 10, 1.0)]
 
@@ -230,3 +230,10 @@ def test_lengths_are_gamma() -> None:
     lengths = np.linalg.norm(noise, axis=1) / 1e3
     assert stats.kstest(lengths, stats.gamma(4).cdf).pvalue > 1e-6
     assert stats.kstest(1.05 * lengths, stats.gamma(4).cdf).pvalue < 1e-6
+
+
+def test_an_integral_that_is_not_known_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gaugedp.guarantees.spherical_curve._whole", lambda *_: Integral(0.0, math.inf))
+    assert spherical_delta(2.0, 3, 1.0) == 1.0
+    monkeypatch.setattr("gaugedp.guarantees.spherical_curve._whole", lambda *_: Integral(800.0, 1.0))
+    assert spherical_delta(2.0, 3, 1.0) == 1.0

@@ -154,17 +154,17 @@ def log_error(last: float, panels: int, rate: float, shift: float, dimension: in
     """Return log of the error of all panels, of an integrand of the density's form tilted to e^{y·(cos θ − 1)}.
 
     y = `rate` + i·`turn`; a factor 1 − e^{ε−L} may stand beside it. Near each panel, Re θ within e of its centre and
-    |Im θ| ≤ s, each part is bounded by itself: Re cos θ ≤ max(cos Re θ·cosh s, cos Re θ), |sin θ|² ≤ sin² Re θ + sinh² s.
+    |Im θ| ≤ s, each part is bounded alone: with a = Re θ, Re cos θ ≤ max(cos a·cosh s, cos a), |sin θ|² ≤ sin² a + sinh² s.
     """
     half = last / panels / 2
-    strips = _STRIPS[_STRIPS > half][:, None]
+    strips = _STRIPS[half < _STRIPS][:, None]
     if not len(strips):
         return math.inf
     radius = strips / half + np.sqrt((strips / half) ** 2 + 1)
     reach = np.sqrt(half**2 + strips**2)
     centres = half * (2 * np.arange(panels) + 1)
     cosines = np.cos(np.clip(centres - reach, 0.0, math.pi))
-    nearest = np.clip(math.pi / 2, centres - reach, centres + reach)  # to where the sine is largest
+    nearest = np.minimum(np.maximum(math.pi / 2, centres - reach), centres + reach)  # to where the sine is largest
     squares = np.sin(nearest) ** 2 + np.sinh(strips) ** 2
     largest = rate * (np.maximum(cosines * np.cosh(strips), cosines) - 1) + turn * np.sinh(strips)
     largest += (dimension - 2) / 2 * np.log(squares) + np.log1p(squares / excess(shift, dimension))

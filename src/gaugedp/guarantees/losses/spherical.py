@@ -91,7 +91,7 @@ class SphericalPrivacyLoss(PrivacyLoss):
 
 
 def _log_moment(order: float, shift: float, dimension: int) -> float:
-    """Return log M, at most zt, by M − 1 = ∫ 4·sinh((z + 1)xw)·sinh(zxw)·g dw/∫ 2·cosh(xw)·g dw over [0, 1], x = t/2."""
+    """Return log M ≤ zt by M − 1 = ∫ 4·sinh((z + 1)xw)·sinh(zxw)·g dw/∫ 2·cosh(xw)·g dw over [0, 1], x = t/2."""
     if order > _LARGEST_ORDER:
         return order * shift
     x = shift / 2
