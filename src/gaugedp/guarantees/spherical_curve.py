@@ -154,7 +154,8 @@ def log_error(last: float, panels: int, rate: float, shift: float, dimension: in
     """Return log of the error of all panels, of an integrand of the density's form tilted to e^{y·(cos θ − 1)}.
 
     y = `rate` + i·`turn`; a factor 1 − e^{ε−L} may stand beside it. Near each panel, Re θ within e of its centre and
-    |Im θ| ≤ s, each part is bounded alone: with a = Re θ, Re cos θ ≤ max(cos a·cosh s, cos a), |sin θ|² ≤ sin² a + sinh² s.
+    |Im θ| ≤ s, each part is bounded alone: with a = Re θ, Re cos θ ≤ max(cos a·cosh s, cos a) and
+    |sin θ|² ≤ sin² a + sinh² s.
     """
     half = last / panels / 2
     strips = _STRIPS[half < _STRIPS][:, None]
