@@ -71,6 +71,14 @@ def test_it_is_calibrated_anew(mechanism: gd.KNorm) -> None:
         mechanism.recalibrated(SphericalLaplaceLoss(1.0, mechanism.body.rank + 1))
 
 
+def test_where_the_loss_is_not_known_it_is_pure() -> None:
+    assert gd.KNorm.calibrate(LpBall(5, 2), gd.ApproxDP(1e6, 1e-6)).guarantee == gd.PureDP(1e6)
+    assert gd.KNorm.calibrate(LpBall(20_000, 2), ASKED).guarantee == gd.PureDP(1.0)
+    at_zero = gd.KNorm.calibrate(LpBall(5, 2), gd.ApproxDP(0.0, 0.01))
+    assert at_zero.guarantee.delta(0.0) <= 0.01
+    assert gd.KNorm.calibrate(LpBall(5, 2), gd.ApproxDP(1.0, 1e-305)).guarantee.delta(1.0) <= 1e-305
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 @pytest.mark.parametrize("d", [2, 3, 5, 10])
 def test_it_errs_less_than_pure_and_gaussian_noise(d: int, epsilon: float) -> None:

@@ -34,10 +34,15 @@ class Integral(NamedTuple):
     error: float
 
 
+def is_known(shift: float, dimension: int) -> bool:
+    """Whether the quadrature knows noise moved by `shift`."""
+    return LEAST_SHIFT <= shift <= MOST_SHIFT and dimension <= MOST_DIMENSIONS
+
+
 def check_noise(shift: float, dimension: int) -> None:
     """Refuse what the quadrature does not know."""
     whole(minimum=2, dimension=dimension)
-    if not (LEAST_SHIFT <= shift <= MOST_SHIFT and dimension <= MOST_DIMENSIONS):
+    if not is_known(shift, dimension):
         raise InvalidRequest(
             f"Spherical Laplace noise in {dimension} dimensions has no profile here where ε can be {shift:g}.",
             f"Give a scale from {1 / MOST_SHIFT:g} to {1 / LEAST_SHIFT:g}, and at most {MOST_DIMENSIONS:,} dimensions.",

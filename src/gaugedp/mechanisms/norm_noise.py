@@ -22,6 +22,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
+from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
@@ -166,11 +167,11 @@ def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]
     """Return the rate at which `noise` keeps `guarantee`, and what it guarantees then.
 
     That is ε, and PureDP or ApproxDP with the allowance of a walk. Noise of an ellipsoid takes the largest rate whose
-    exact loss is (ε, δ)-DP where δ > 0, and guarantees that loss; it is made for such a loss too.
+    exact loss is (ε, δ)-DP where δ > 0 and the loss is known, and guarantees it; it is made for such a loss too.
     """
     if noise.is_spherical and noise.rank > 1:
         match guarantee:
-            case ApproxDP(epsilon_value=epsilon, delta_value=delta) if 0 < delta < 1:
+            case ApproxDP(epsilon, delta) if 0 < delta < 1 and is_known(epsilon or 1.0, noise.rank):
                 guarantee = SphericalLaplaceLoss.calibrated(epsilon, delta, noise.rank)
                 return 1 / guarantee.scale, guarantee
             case SphericalLaplaceLoss(scale=scale, dimension=noise.rank):
