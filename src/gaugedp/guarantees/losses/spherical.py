@@ -20,7 +20,7 @@ from gaugedp.guarantees.spherical_curve import (
 _DIGITS = -50.0  # logarithm of the error of a quadrature, relative
 _PANELS = 2**14
 _LARGEST_ORDER = 1e5
-_FAR = 300.0  # half of a loss's turns, from which on Bessel functions take the place of the quadrature
+_FAR = 300.0  # turns t·Im z from which on Bessel functions take the place of the quadrature
 _GRID = 1000  # points at which the modulus is looked at, up to where it is below e^_GONE
 _GONE, _FARTHEST = -4.0, 1e5
 
