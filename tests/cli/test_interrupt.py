@@ -44,9 +44,11 @@ elif at == "engine":
 
     work = DuckDBEngine._run
 
-    def slow(self, text):
+    def slow(self, statement):
+        import sqlglot
+
         threading.Timer(0.2, interrupt).start()
-        return work(self, "SELECT sum(hash(range)::DOUBLE) AS n FROM range(400000000)")
+        return work(self, sqlglot.parse_one("SELECT sum(hash(range)::DOUBLE) AS n FROM range(400000000)", read="duckdb"))
 
     DuckDBEngine._run = slow
 else:

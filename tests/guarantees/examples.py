@@ -18,6 +18,7 @@ from gaugedp.guarantees import (
     RandomizedResponseLoss,
     RenyiBudget,
     RenyiDP,
+    SphericalLaplaceLoss,
     SubsampledGaussian,
     compose,
 )
@@ -42,6 +43,7 @@ ORDINARY: dict[str, list[Guarantee]] = {
     ],
     "DiscreteLaplaceLoss": [DiscreteLaplaceLoss(2), DiscreteLaplaceLoss(2.5, 3)],
     "DiscreteGaussianLoss": [DiscreteGaussianLoss(1.5), DiscreteGaussianLoss(8, 2)],
+    "SphericalLaplaceLoss": [SphericalLaplaceLoss(0.5, 2), SphericalLaplaceLoss(2, 11)],
     "SubsampledGaussian": [SubsampledGaussian(0.3, 2)],
     "Grouped": [Grouped(PureDP(0.1), 4), GROUPED_CURVE],
     "BestOrder": [RenyiBudget(1, 1e-6), RenyiBudget(2, 1e-3, [2, 8])],
@@ -76,6 +78,11 @@ EXTREME: dict[str, list[Guarantee]] = {
         DiscreteLaplaceLoss(50, 100),
     ],
     "DiscreteGaussianLoss": [DiscreteGaussianLoss(0.01), DiscreteGaussianLoss(0.3), DiscreteGaussianLoss(1e100)],
+    "SphericalLaplaceLoss": [
+        SphericalLaplaceLoss(1e99, 3),
+        SphericalLaplaceLoss(1e-3, 2),
+        SphericalLaplaceLoss(0.05, 300),
+    ],
     "SubsampledGaussian": [
         SubsampledGaussian(1, 2),
         SubsampledGaussian(1e-12, 1),

@@ -313,6 +313,7 @@ RECIPES = [
     Recipe("Matrix, Gaussian", _on(gd.Matrix, REAL, WEIGHTS), NORMAL, "idealized", "strategy"),
     Recipe("KNorm", _on(gd.KNorm, REAL), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("KNorm, walk", _on(gd.KNorm, WIDE), (*APPROX, *PURE), "mixing", "shaped"),
+    Recipe("KNorm, ball", _on(gd.KNorm, LpBall(5, 2, 3.0)), (*APPROX, *PURE), "idealized", "shaped"),
     Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),

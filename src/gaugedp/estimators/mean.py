@@ -218,9 +218,8 @@ class Mean(PrivateEstimator):
 
 def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
     """Yield the mechanisms for additive noise that keep the guarantee, those of the body's own shape among them."""
-    for mechanism in candidates(body, guarantee):
-        if isinstance(mechanism, AdditiveNoise):
-            yield mechanism
+    offered = [mechanism for mechanism in candidates(body, guarantee) if isinstance(mechanism, AdditiveNoise)]
+    yield from offered
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
-    if body.ambient_dim > 1 and isinstance(body, LpBall):
+    if body.ambient_dim > 1 and isinstance(body, LpBall) and KNorm not in map(type, offered):
         yield KNorm.calibrate(body, pure)

@@ -27,6 +27,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
 from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
 
@@ -50,6 +51,7 @@ __all__ = [
     "RandomizedResponseLoss",
     "RenyiBudget",
     "RenyiDP",
+    "SphericalLaplaceLoss",
     "SubsampledGaussian",
     "compose",
     "discrete_gaussian_std",

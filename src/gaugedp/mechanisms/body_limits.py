@@ -13,6 +13,7 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.samplers.gauge_noise import is_ellipsoid
 from gaugedp.samplers.walks import distinct_generators
 
 N = TypeVar("N", bound=NormNoise)
@@ -33,7 +34,7 @@ def body_noise(
     A walk is allowed where δ > 0. With as many distinct generators as the rank, it would be noise on the cells.
     """
     rank, count = size(body)
-    walks_allowed = _allows_walks(guarantee)
+    walks_allowed = has_delta(guarantee)
     listed = count <= _FEW_POINTS.get(rank, 0)
     if rank == count or not (listed or (rank > 1 and walks_allowed)):
         return
@@ -45,6 +46,11 @@ def body_noise(
             yield mechanism
 
 
+def uses_delta(body: Body, guarantee: Guarantee) -> bool:
+    """Whether there is a δ, and the body is an ellipsoid of few answers, whose noise a δ makes smaller."""
+    return has_delta(guarantee) and is_ellipsoid(body) and body.rank > 1 and body.ambient_dim <= MOST_ANSWERS
+
+
 def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
     """Return why `body_noise` yields nothing, in words."""
     if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
@@ -54,7 +60,7 @@ def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
         return "here noise on the cells, as Identity or Laplace"
     if rank == 1:
         return "in one direction it is the same as Laplace"
-    if count > _FEW_POINTS.get(rank, 0) and not _allows_walks(guarantee):
+    if count > _FEW_POINTS.get(rank, 0) and not has_delta(guarantee):
         return "needs a random walk, and so a δ"
     return "its draws would take too long"
 
@@ -76,6 +82,11 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
     return bool(lengths[0] > _LONG * lengths[rank - 1])
 
 
+def has_delta(guarantee: Guarantee) -> bool:
+    """Whether some δ > 0 is allowed."""
+    return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0
+
+
 def why_not_long(body: Body, weights: np.ndarray | None) -> str:
     """Return nothing where the body is long."""
     return "" if is_long(body, weights) else f"for bodies {_LONG} times longer in one direction than in another"
@@ -91,7 +102,3 @@ def size(body: Body) -> tuple[int, int]:
         return 0, 0
     distinct = distinct_generators(body)
     return distinct.rank, distinct.coordinates.shape[1]
-
-
-def _allows_walks(guarantee: Guarantee) -> bool:
-    return isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0

@@ -1,4 +1,4 @@
-"""Noise with the shape of the ellipsoid around the sensitivity body that keeps it smallest, under pure privacy."""
+"""Noise with the shape of the ellipsoid around the sensitivity body that keeps it smallest."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.body_limits import TOO_WIDE, is_long, size, why_not_long
+from gaugedp.mechanisms.body_limits import TOO_WIDE, has_delta, is_long, size, why_not_long
 from gaugedp.mechanisms.factorisation import factorise
-from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
 
@@ -33,16 +33,17 @@ class EllipsoidNoise(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which it needs ε; errors are over `weights`."""
-        epsilon, satisfied = pure_or_approx(guarantee, walks=False)
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), whose δ makes it smaller; errors are over `weights`."""
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
             raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
         factorisation = factorise(body, weights)
         shape = Ellipsoid(factorisation.left)
+        noise = gauge_noise(shape)
+        epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, shape, factorisation.radius)
-        return cls(body, satisfied, shape, gauge_noise(shape), epsilon, scale_factor, step)
+        return cls(body, satisfied, shape, noise, epsilon, scale_factor, step)
 
     @classmethod
     def candidates(
@@ -52,7 +53,7 @@ class EllipsoidNoise(NormNoise):
         rank, count = size(body)
         with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
             if rank < count and is_long(body, weights):
-                yield cls.calibrate(body, pure_within(guarantee), weights)
+                yield cls.calibrate(body, guarantee if has_delta(guarantee) else pure_within(guarantee), weights)
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003

@@ -11,8 +11,8 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, why_no_body_noise, why_no_direct_noise
-from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
+from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, uses_delta, why_no_body_noise, why_no_direct_noise
+from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
 
@@ -35,16 +35,20 @@ class KNorm(NormNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
         """Return the mechanism for PureDP(ε), or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9.
 
+        Balls and ellipsoids use all of δ: their rate is the largest that keeps (ε, δ), and their guarantee the exact
+        loss (docs/theory/knorm_delta.md). Other bodies keep ε alone; no proof is known that δ lets their noise shrink.
         Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
         """
         noise = gauge_noise(body)
-        epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
+        epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, body, 1.0)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
-        """Yield one where its draws take seconds: a pure one for a `BoxHull`; else see `body_noise`."""
+        """Yield one for ellipsoids where there is a δ, a pure one for a `BoxHull`, and else as `body_noise` says."""
+        if uses_delta(body, guarantee):
+            yield cls.calibrate(body, guarantee)
         if not isinstance(body, BoxHull):
             yield from body_noise(cls.calibrate, body, guarantee, weights)
         elif not why_no_direct_noise(body):

@@ -21,6 +21,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.spherical import SphericalLaplaceLoss
+from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
@@ -41,7 +43,8 @@ class NormNoise(AdditiveNoise, ABC):
     the noise has that law (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the density
     at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
     post-processing. Where the noise comes from a walk within τ of that law in total variation, (ε, (1 + e^ε)·τ)-DP;
-    that the walk is so near is measured by a rule, not proved.
+    that the walk is so near is measured by a rule, not proved. Where S is an ellipsoid of rank r ≥ 2, the release
+    has `SphericalLaplaceLoss(1/ε, r)`, whose profile at some δ > 0 needs a smaller ε (docs/theory/knorm_delta.md).
     """
 
     body: Body
@@ -65,8 +68,8 @@ class NormNoise(AdditiveNoise, ABC):
         return "mixing" if self.noise.walks else "idealized"
 
     def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
-        """Return the same noise at the ε of PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
-        epsilon, satisfied = pure_or_approx(guarantee, self.noise.walks)
+        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
+        epsilon, satisfied = rate_for(guarantee, self.noise)
         return replace(self, guarantee=satisfied, epsilon=epsilon)
 
     @property
@@ -159,6 +162,22 @@ class NormNoise(AdditiveNoise, ABC):
         narrow = self._trials.std(axis=(0, 1)).max() < 1  # draws would show zeros alone: the real noise bounds it
         rows = self.noise.trials * self._scale if narrow else self._trials
         return np.linalg.norm(rows / scales, norm, axis=2) * float(self.step)
+
+
+def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:
+    """Return the rate at which `noise` keeps `guarantee`, and what it guarantees then.
+
+    That is ε, and PureDP or ApproxDP with the allowance of a walk. Noise of an ellipsoid takes the largest rate whose
+    exact loss is (ε, δ)-DP where δ > 0 and the loss is known, and guarantees it; it is made for such a loss too.
+    """
+    if noise.is_spherical and noise.rank > 1:
+        match guarantee:
+            case ApproxDP(epsilon, delta) if 0 < delta < 1 and is_known(epsilon or 1.0, noise.rank):
+                guarantee = SphericalLaplaceLoss.calibrated(epsilon, delta, noise.rank)
+                return 1 / guarantee.scale, guarantee
+            case SphericalLaplaceLoss(scale=scale, dimension=noise.rank):
+                return 1 / scale, guarantee
+    return pure_or_approx(guarantee, noise.walks)
 
 
 def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]:

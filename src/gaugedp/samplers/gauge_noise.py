@@ -12,9 +12,11 @@ from gaugedp._progress import Progress, silent
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.digest import digest
+from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, gammas, signs, uniforms
@@ -45,6 +47,7 @@ class GaugeNoise(ABC):
 
     rank: int
     walks = False
+    is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -88,6 +91,7 @@ class ByRadius(GaugeNoise):
 
     def __init__(self, body: Body) -> None:
         self.body, self.rank = body, body.rank
+        self.is_spherical = is_ellipsoid(body)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -294,6 +298,11 @@ class ByWalk(GaugeNoise):
     def _noise(self, chains: Chains, rng: Entropy, law: Weights) -> np.ndarray:
         points = _combined(chains.facets(), law(chains.count, self.rank, rng)) @ self.frame.T
         return self.stretch * points * signs(chains.count, rng)[:, None]
+
+
+def is_ellipsoid(body: Body) -> bool:
+    """Whether the body is known to be a linear image of the Euclidean ball."""
+    return isinstance(body, Ellipsoid) or (isinstance(body, LpBall | SchattenBall) and body.p == 2)
 
 
 def gauge_noise(body: Body) -> GaugeNoise:

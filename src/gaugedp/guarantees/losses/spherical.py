@@ -1,0 +1,261 @@
+"""Losses of spherical Laplace noise."""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of
+from gaugedp.guarantees.losses.finite import tilted_line
+from gaugedp.guarantees.spherical_curve import (
+    excess,
+    log_error,
+    panel_rule,
+    spherical_delta,
+    spherical_epsilon,
+)
+
+_DIGITS = -50.0  # logarithm of the error of a quadrature, relative
+_PANELS = 2**14
+_LARGEST_ORDER = 1e5
+_FAR = 300.0  # turns t·Im z from which on Bessel functions take the place of the quadrature
+_GRID = 1000  # points at which the modulus is looked at, up to where it is below e^_GONE
+_GONE, _FARTHEST = -4.0, 1e5
+
+
+class SphericalPrivacyLoss(PrivacyLoss):
+    """Rows (t, d): density ∝ e^{−‖z‖₂} in d dimensions, moved by t. The loss is t·w, w in [−1, 1].
+
+    M(z) = N((2z + 1)t/2)/N(t/2) with N(y) = ∫ e^{yw}·(1 − w²)^{(d−3)/2}·(1 − w² + κ) dw; docs/theory/knorm_delta.md.
+    """
+
+    def log_moment(self, orders: Array) -> Array:
+        """Return the sum of log M, an upper bound where an order exceeds `largest_order`."""
+        moments = [
+            count * np.array([_log_moment(float(order), *row) for order in orders])
+            for row, count in zip(self.rows, self.counts, strict=True)
+        ]
+        return np.sum(moments, axis=0)
+
+    def line(self, order: float, heights: Array) -> Line:
+        """Return the line: the tilted nodes of the quadrature, and Bessel functions far from the axis."""
+        lines = (_line(order, heights, *row).times(n) for row, n in zip(self.rows, self.counts, strict=True))
+        return Line.sum(lines, heights)
+
+    def rounding(self, order: float) -> float:
+        """Return a bound: sums of positive terms whose powers lose some digits in many dimensions."""
+        moments = np.array([_log_moment(order, *row) for row in self.rows])
+        units = np.array([512.0 + 16 * dimension + 4 * (1 + 2 * order) * shift for shift, dimension in self.rows])
+        return UNIT * float(self.counts @ (units * moments))
+
+    @property
+    def largest_order(self) -> float:
+        """Return the order up to which moments are taken by quadrature."""
+        return _LARGEST_ORDER
+
+    @property
+    def mean(self) -> float:
+        """Return Σ E[L]: Σ t·∫ w·sinh(tw/2)·g(w) dw/∫ cosh(tw/2)·g(w) dw over [0, 1]."""
+        return float(self.counts @ np.array([_mean(*row) for row in self.rows]))
+
+    @property
+    def largest(self) -> float:
+        """Return Σt."""
+        return self.plain_sum()
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the profile of a single release."""
+        shift, dimension = self.rows[0]
+        return spherical_delta(shift, dimension, epsilon) if self._is_single else None
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return its inverse."""
+        shift, dimension = self.rows[0]
+        return spherical_epsilon(shift, dimension, delta) if self._is_single else None
+
+    def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
+        """Return the sum of the rows' bounds."""
+        tails = [_log_tail(order, height, *row) for row in self.rows]
+        return float(self.counts @ np.array(tails))
+
+    @property
+    def work(self) -> int:
+        """Some hundred nodes a row."""
+        return 128 * len(self.rows)
+
+    @property
+    def _is_single(self) -> bool:
+        return len(self.rows) == 1 and self.times[0] == 1
+
+
+def _log_moment(order: float, shift: float, dimension: int) -> float:
+    """Return log M ≤ zt by M − 1 = ∫ 4·sinh((z + 1)xw)·sinh(zxw)·g dw/∫ 2·cosh(xw)·g dw over [0, 1], x = t/2."""
+    if order > _LARGEST_ORDER:
+        return order * shift
+    x = shift / 2
+    rate = (1 + 2 * order) * x
+    places, logs = _rule(rate, 0.0, shift, dimension)
+    sinhs = np.log(-np.expm1(-2 * (1 + order) * x * places)) + np.log(-np.expm1(-2 * order * x * places))
+    exponents = logs + rate * places + sinhs
+    largest = float(exponents.max())
+    log_excess = largest + math.log(float(np.exp(exponents - largest).sum())) - _log_symmetric(x, shift, dimension)
+    return float(np.logaddexp(0.0, log_excess))
+
+
+def _mean(shift: float, dimension: int) -> float:
+    x = shift / 2
+    places, logs = _rule(x, 0.0, shift, dimension)
+    exponents = logs + x * places + np.log(-np.expm1(-2 * x * places)) + np.log(places)
+    largest = float(exponents.max())
+    log_sum = largest + math.log(float(np.exp(exponents - largest).sum()))
+    return shift * math.exp(log_sum - _log_symmetric(x, shift, dimension))
+
+
+@lru_cache(maxsize=1024)
+def _log_symmetric(rate: float, shift: float, dimension: int) -> float:
+    """Return log ∫₀¹ 2·cosh(rate·w)·g(w) dw."""
+    places, logs = _rule(rate, 0.0, shift, dimension)
+    exponents = logs + rate * places + np.log1p(np.exp(-2 * rate * places))
+    largest = float(exponents.max())
+    return largest + math.log(float(np.exp(exponents - largest).sum()))
+
+
+@lru_cache(maxsize=64)
+def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array, Array]:
+    """Return w in [0, 1] and the logs of g's weights there, fit for e^{yw} with y = `rate` + i·`turn`.
+
+    Where `rate` is large, what lies beyond 1 − w = (60 + 3d)/rate is below e^−50 of the whole.
+    """
+    last = 2 * math.asin(math.sqrt(min(1.0, (60 + 3 * dimension) / max(rate, 1.0)) / 2))
+    panels = 4
+    while True:
+        angles, log_weights = panel_rule(last, panels)
+        sines = np.sin(angles)
+        logs = log_weights + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
+        places = np.cos(angles)
+        exponents = logs + rate * (places - 1)
+        whole = float(exponents.max() + math.log(np.exp(exponents - exponents.max()).sum()))
+        lost = log_error(last, panels, rate, shift, dimension, turn) - whole
+        if lost < _DIGITS or panels >= _PANELS:
+            return places, logs
+        panels *= 2
+
+
+def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
+    near = heights * shift <= _turns(dimension)
+    lines = [_near_line(order, heights[near][part], shift, dimension) for part in blocks(int(near.sum()), 4096)]
+    lines.append(_far_line(order, heights[~near], shift, dimension))
+    return Line(*(np.concatenate(parts) for parts in zip(*lines, strict=True)))
+
+
+def _turns(dimension: int) -> float:
+    """Return the turn from which on Bessel functions of order d/2 neither vanish nor lose digits."""
+    return max(_FAR, 4.0 * dimension)
+
+
+def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Line:
+    values, tilted = _tilted(order, float(heights.max(initial=0.0)), shift, dimension)
+    return tilted_line(values, tilted, heights, 512.0 + 16 * dimension + 4 * order * shift)
+
+
+def _tilted(order: float, height: float, shift: float, dimension: int) -> tuple[Array, Array]:
+    """Return losses and their weights after tilting, summing to 1."""
+    rate = (1 + 2 * order) * shift / 2
+    turn = 2.0 ** math.ceil(math.log2(max(1.0, height * shift)))  # few rules for many heights
+    places, logs = _rule(rate, turn, shift, dimension)
+    exponents = np.concatenate([logs + rate * (places - 1), logs - rate * (places + 1)])
+    tilted = np.exp(exponents - exponents.max())
+    counts = tilted > UNIT**2
+    return shift * np.concatenate([places, -places])[counts], tilted[counts] / tilted[counts].sum()
+
+
+def _far_line(order: float, heights: Array, shift: float, dimension: int) -> Line:
+    """Return the line by N = S_{d/2} + κ·S_{d/2−1}, S_ν(y) = √π·Γ(ν + ½)·(2/y)^ν·I_ν(y)."""
+    rate = (1 + 2 * order) * shift / 2
+    y = rate + 1j * shift * heights
+    share = np.exp(_log_bessel(y, dimension / 2 - 1) - rate - _log_whole(rate, shift, dimension))
+    share += np.exp(
+        _log_bessel(y, dimension / 2) - math.log(excess(shift, dimension)) - rate - _log_whole(rate, shift, dimension)
+    )
+    relative = 1e4 + 16 * dimension + 8 * np.abs(y)
+    return line_of(share.real[None] - 1, share.imag[None], (2 + relative * np.abs(share))[None], np.ones(1))
+
+
+def _log_bessel(y: Array, order: float) -> Any:
+    scaled = scipy.special.ive(order, y)
+    return (
+        0.5 * math.log(math.pi) + scipy.special.gammaln(order + 0.5) + order * np.log(2 / y) + np.log(scaled) + y.real
+    )
+
+
+def _log_whole(rate: float, shift: float, dimension: int) -> float:
+    """Return log of e^{−rate}·N(rate)/κ."""
+    return _log_symmetric(rate, shift, dimension) - rate
+
+
+# -- bounds on the modulus -----------------------------------------------------------------------------
+
+
+def _log_tail(order: float, height: float, shift: float, dimension: int) -> float:
+    """Return a bound on log |M(c + it)/M(c)| for t from `height` on: the least of what is known there.
+
+    Up to π/2 turns by the variance, 1 − |φ|² ≥ 4t²·Var/π²; then by the modulus on a grid; then by the contour.
+    """
+    turn = height * shift
+    far = _log_contour(order, turn, shift, dimension)
+    turns, largest, variance = _modulus(order, shift, dimension)
+    if turn >= turns[-1]:
+        return min(0.0, far)
+    beyond = float(largest[max(int(np.searchsorted(turns, turn, side="right")) - 1, 0)])
+    if turn < turns[0]:
+        beyond = max(beyond, 0.5 * math.log1p(-4 * (turn / math.pi) ** 2 * variance))
+    return min(0.0, beyond, far)
+
+
+@lru_cache(maxsize=256)
+def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, float]:
+    """Return turns u = t·shift from π/2 on, bounds on log |φ| from each of them on, and the variance of w.
+
+    Between two points |φ| changes by at most half the step times the deviation; after the last the contour's bound is
+    taken.
+    """
+    last = math.pi
+    while _log_contour(order, last, shift, dimension) > _GONE and last < _FARTHEST:
+        last *= 1.5
+    values, tilted = _tilted(order, 0.0, shift, dimension)
+    mean = float(tilted @ values)
+    variance = float(tilted @ (values - mean) ** 2) / shift**2
+    turns = np.linspace(math.pi / 2, last, _GRID)
+    sizes = np.exp(np.minimum(_line(order, turns / shift, shift, dimension).real, 0.0))
+    slack = (turns[1] - turns[0]) * math.sqrt(variance) + 1e-9
+    after = math.exp(min(0.0, _log_contour(order, last, shift, dimension)))
+    suffix = np.maximum.accumulate(np.append(sizes + slack, after)[::-1])[::-1][:-1]
+    return turns, np.log(np.minimum(suffix, 1.0)), variance * (1 - 1e-6)
+
+
+def _log_contour(order: float, turn: float, shift: float, dimension: int) -> float:
+    """Return log of the bound by the contour that leaves −1 and 1 straight up: it falls in `turn`.
+
+    There |1 − w²| = τ·√(4 + τ²) ≤ τ·(2 + τ), which gives Bessel functions of the second kind.
+    """
+    rate, order_of = (1 + 2 * order) * shift / 2, dimension / 2 - 1
+    low = _log_second_kind(turn, order_of) + (0.25 * math.log(2) if dimension == 2 else 0.0)
+    high = _log_second_kind(turn, order_of + 1) - math.log(excess(shift, dimension))
+    both = math.log1p(math.exp(-2 * rate)) - _log_whole(rate, shift, dimension)
+    bound = float(np.logaddexp(low, high)) + both + 1e-9
+    return bound if math.isfinite(bound) else math.inf
+
+
+def _log_second_kind(turn: float, order: float) -> float:
+    """Return log of ∫₀^∞ e^{−hτ}·(τ(2 + τ))^{ν−½} dτ = Γ(ν + ½)/√π·(2/h)^ν·e^h·K_ν(h), h = `turn` and ν = `order`."""
+    scaled = float(scipy.special.kve(order, turn)) if turn > 0 else math.inf
+    if not 0 < scaled < math.inf:
+        return math.inf
+    return (
+        float(scipy.special.gammaln(order + 0.5))
+        - 0.5 * math.log(math.pi)
+        + order * math.log(2 / turn)
+        + math.log(scaled)
+    )

@@ -1,0 +1,188 @@
+"""The privacy profile of spherical Laplace noise, of density ∝ e^{−‖z‖₂} in d ≥ 2 dimensions, moved by a shift t.
+
+With θ the angle whose cosine is loss/t, the loss has the density ∝ e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π];
+docs/theory/knorm_delta.md proves it, and bounds the error of the quadrature.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, non_negative, whole
+from gaugedp.accountant.loss import UNIT, Array
+from gaugedp.accountant.rounding import up
+from gaugedp.errors import InvalidRequest
+
+LEAST_SHIFT, MOST_SHIFT = 1e-100, 1e3  # beyond, numbers leave the floats
+MOST_DIMENSIONS = 10**4
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+_PANELS = 2**12
+_STRIPS = np.geomspace(1e-5, 1.0, 24)  # how far the analytic integrand is followed into the complex plane
+_EXACT = -36.0  # logarithm of the quadrature error, relative, at which panels are enough
+_UNSURE = 1e-3  # an error of the whole from which on nothing is said
+_NARROW = 2.0**-44  # relative width at which a search ends
+
+
+class Integral(NamedTuple):
+    """The logarithm of an integral, and a bound on its relative error."""
+
+    log: float
+    error: float
+
+
+def is_known(shift: float, dimension: int) -> bool:
+    """Whether the quadrature knows noise moved by `shift`."""
+    return LEAST_SHIFT <= shift <= MOST_SHIFT and dimension <= MOST_DIMENSIONS
+
+
+def check_noise(shift: float, dimension: int) -> None:
+    """Refuse what the quadrature does not know."""
+    whole(minimum=2, dimension=dimension)
+    if not is_known(shift, dimension):
+        raise InvalidRequest(
+            f"Spherical Laplace noise in {dimension} dimensions has no profile here where ε can be {shift:g}.",
+            f"Give a scale from {1 / MOST_SHIFT:g} to {1 / LEAST_SHIFT:g}, and at most {MOST_DIMENSIONS:,} dimensions.",
+        )
+
+
+def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
+    """Return δ(ε) of the noise in d = `dimension` ≥ 2 dimensions, moved by t = `shift`, rounded up.
+
+    δ(ε) = E_P[(1 − e^{ε−L})₊], 0 for ε ≥ t. No shift below t has a larger one: the density is log-concave.
+    """
+    gap = shift - epsilon + 2.0**-51 * shift  # so that both may be read as decimals
+    if gap <= 0:
+        return 0.0
+    whole, part = _whole(shift, dimension), _integral(shift, dimension, min(gap, 2 * shift))
+    log_delta, error = part.log - whole.log, part.error + 2 * whole.error
+    if whole.error > _UNSURE:
+        return 1.0
+    if log_delta < -700:  # an underflow is not a guarantee of pure privacy
+        return 1e-300
+    return min(1.0, up(math.exp(min(log_delta, 0.0)), relative=error))
+
+
+def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
+    """Return the least ε, rounded up, at which the profile is at most `delta`."""
+    if spherical_delta(shift, dimension, 0.0) <= delta:
+        return 0.0
+    above = shift * (1 + 2.0**-50)
+    return _bisect(0.0, above, lambda epsilon: spherical_delta(shift, dimension, epsilon) > delta)[1]
+
+
+def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
+    """Return the largest shift, rounded down, whose profile is at most `delta` at `epsilon`; it is above `epsilon`."""
+    non_negative(epsilon=epsilon)
+    between(0, 1, delta=delta)
+    check_noise(max(epsilon, LEAST_SHIFT), dimension)
+    low, high = epsilon, max(2 * epsilon, delta)
+    while high < MOST_SHIFT and spherical_delta(high, dimension, epsilon) <= delta:
+        low, high = high, 2 * high
+    high = min(high, MOST_SHIFT)
+    shift = _bisect(low, high, lambda shift: spherical_delta(shift, dimension, epsilon) <= delta)[0]
+    check_noise(shift, dimension)
+    return shift
+
+
+@lru_cache(maxsize=1024)
+def excess(shift: float, dimension: int) -> float:
+    """Return κ = (d − 1)/x·K_{d/2}(x)/K_{d/2−1}(x), x = t/2, by a recurrence whose terms are all positive."""
+    x = shift / 2
+    order = (dimension % 2) / -2  # −½ or 0
+    ratio = 1.0 if order else float(scipy.special.k1e(x) / scipy.special.k0e(x))
+    while order < dimension / 2 - 1:
+        order += 1
+        ratio = 2 * order / x + 1 / ratio
+    return (dimension - 1) / x * ratio
+
+
+def log_density(angles: Array, shift: float, dimension: int) -> Array:
+    """Return log of e^{x(cos θ − 1)}·sin^{d−2}θ·(1 + sin²θ/κ), not normalised, at `angles` inside (0, π)."""
+    turned = -shift * np.sin(angles / 2) ** 2
+    sines = np.sin(angles)
+    logs: Array = turned + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
+    return logs
+
+
+@lru_cache(maxsize=1024)
+def _whole(shift: float, dimension: int) -> Integral:
+    """Return the integral of the density."""
+    return _by_panels(lambda angles: log_density(angles, shift, dimension), math.pi, shift, dimension)
+
+
+def _integral(shift: float, dimension: int, gap: float) -> Integral:
+    """Return the integral of the density times 1 − e^{ε−L}, over L > ε = t − `gap`."""
+    last = min(math.pi, 2 * math.asin(math.sqrt(gap / (2 * shift)) * (1 - UNIT)) * (1 + 4 * UNIT))
+
+    def log_integrand(angles: Array) -> Array:
+        beyond = 2 * shift * np.sin((last + angles) / 2) * np.sin((last - angles) / 2)  # L − ε, without cancelling
+        return log_density(angles, shift, dimension) + np.log(-np.expm1(-beyond))
+
+    by_panels = _by_panels(log_integrand, last, shift, dimension)
+    if by_panels.error < 1:
+        return by_panels
+    largest = (dimension - 2) * math.log(math.sin(min(last, math.pi / 2))) + math.log1p(1 / excess(shift, dimension))
+    return Integral(math.log(last) + largest + 1e-6 * (1 - largest), 0.0)  # so small that its largest value is enough
+
+
+def _by_panels(log_integrand: Callable[[Array], Array], last: float, shift: float, dimension: int) -> Integral:
+    """Return the integral over [0, last] by Gauss-Legendre rules on equal panels, as many as its error bound asks for.
+
+    An analytic f with |f| ≤ M on the ellipse of radius sum ρ has the error 64·M·ρ^{2−2n}/(15·(1 − ρ^{−2})) with n
+    nodes (Trefethen 2013, theorem 19.3).
+    """
+    panels = 8
+    while True:
+        angles, log_weights = panel_rule(last, panels)
+        logs = log_integrand(angles) + log_weights
+        peak = float(logs.max())
+        log = peak + math.log(float(np.exp(logs - peak).sum()))
+        lost = log_error(last, panels, shift / 2, shift, dimension) - log
+        if lost < _EXACT or panels >= _PANELS:
+            rounding = 2.0**-48 * (64 + 2 * shift + 2 * dimension + abs(peak))
+            return Integral(log, rounding + (math.exp(lost) if lost < 600 else math.inf))
+        panels *= 2
+
+
+def panel_rule(last: float, panels: int) -> tuple[Array, Array]:
+    """Return the angles and the log weights of the rule on [0, last]."""
+    half = last / panels / 2
+    angles = (half * (2 * np.arange(panels)[:, None] + 1 + _NODES)).ravel()
+    return angles, np.tile(np.log(_WEIGHTS * half), panels)
+
+
+def log_error(last: float, panels: int, rate: float, shift: float, dimension: int, turn: float = 0.0) -> float:
+    """Return log of the error of all panels, of an integrand of the density's form tilted to e^{y·(cos θ − 1)}.
+
+    y = `rate` + i·`turn`; a factor 1 − e^{ε−L} may stand beside it. Near each panel, Re θ within e of its centre and
+    |Im θ| ≤ s, each part is bounded alone: with a = Re θ, Re cos θ ≤ max(cos a·cosh s, cos a) and
+    |sin θ|² ≤ sin² a + sinh² s.
+    """
+    half = last / panels / 2
+    strips = _STRIPS[half < _STRIPS][:, None]
+    if not len(strips):
+        return math.inf
+    radius = strips / half + np.sqrt((strips / half) ** 2 + 1)
+    reach = np.sqrt(half**2 + strips**2)
+    centres = half * (2 * np.arange(panels) + 1)
+    cosines = np.cos(np.clip(centres - reach, 0.0, math.pi))
+    nearest = np.minimum(np.maximum(math.pi / 2, centres - reach), centres + reach)  # to where the sine is largest
+    squares = np.sin(nearest) ** 2 + np.sinh(strips) ** 2
+    largest = rate * (np.maximum(cosines * np.cosh(strips), cosines) - 1) + turn * np.sinh(strips)
+    largest += (dimension - 2) / 2 * np.log(squares) + np.log1p(squares / excess(shift, dimension))
+    largest += math.log(2) + 2 * shift * reach
+    errors = scipy.special.logsumexp(largest + (2 - 2 * len(_NODES)) * np.log(radius), axis=1)
+    errors -= np.log1p(-(radius[:, 0] ** -2.0))
+    return float(errors.min()) + math.log(64 / 15 * half)
+
+
+def _bisect(low: float, high: float, is_low: Callable[[float], bool]) -> tuple[float, float]:
+    """Return numbers around the place where `is_low` changes from True to False, 2^−44 apart."""
+    while high - low > _NARROW * high:
+        middle = low + (high - low) / 2
+        low, high = (middle, high) if is_low(middle) else (low, middle)
+    return low, high
