@@ -48,7 +48,8 @@ elif at == "engine":
         import sqlglot
 
         threading.Timer(0.2, interrupt).start()
-        return work(self, sqlglot.parse_one("SELECT sum(hash(range)::DOUBLE) AS n FROM range(400000000)", read="duckdb"))
+        long = "SELECT sum(hash(range)::DOUBLE) AS n FROM range(400000000)"
+        return work(self, sqlglot.parse_one(long, read="duckdb"))
 
     DuckDBEngine._run = slow
 else:
