@@ -108,6 +108,7 @@ def test_bad_rows_of_a_csv_file(desk: Desk, good: dict[str, Any], rows: bytes) -
     assert said(desk, table_of(desk, HEADER + rows + GOOD), "--json") == good["--json"]
 
 
+@pytest.mark.slow
 def test_bad_rows_where_a_person_has_several(desk: Desk, persons: dict[str, str]) -> None:
     expected = said(desk, table_of(desk, GOOD), "", **persons)
     short = {name: rows for name, rows in BAD_ROWS.items() if len(rows) < 2**20}
@@ -239,6 +240,7 @@ FAILING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [10**5000, Fraction(10**400)], ids=["long integer", "large fraction"])
 def test_numbers_that_have_no_text_in_a_frame(people: gd.Domain, usual: dict[str, Any], value: Any) -> None:
     odd = pd.Series([value, 20], dtype=object)

@@ -349,6 +349,7 @@ def test_a_full_disk_after_the_answers_does_not_deny_the_payment(forks: Nursery,
     assert "nothing was spent" not in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk, flags: list[str]) -> None:
@@ -357,6 +358,7 @@ def test_a_full_disk_at_standard_output_names_the_key(forks: Nursery, desk: Desk
     check_free_again(desk, done)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_answers_of_an_earlier_run(forks: Nursery, desk: Desk) -> None:
     before = (desk.folder / "answers.csv").read_bytes()
     done = limited(forks, desk.folder, size=10, at="write", out="answers.csv")

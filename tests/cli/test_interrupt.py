@@ -160,6 +160,7 @@ def test_while_writing_the_message_names_the_key(forks: Nursery, desk: Desk) -> 
     check_ledger(desk, 1, 0)
 
 
+@pytest.mark.slow
 def test_the_next_release_pays_again(forks: Nursery, desk: Desk) -> None:
     for number in range(2):
         interrupted(forks, desk, "look")
@@ -169,6 +170,7 @@ def test_the_next_release_pays_again(forks: Nursery, desk: Desk) -> None:
     assert desk.release().code == 3
 
 
+@pytest.mark.slow
 def test_a_key_that_was_paid_and_never_answered_stays_spent(forks: Nursery, desk: Desk) -> None:
     interrupted(forks, desk, "look", key="my-key")
     again = desk.release(key="my-key")

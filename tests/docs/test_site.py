@@ -133,6 +133,7 @@ def elsewhere(text: str) -> list[str]:
     return [address for address in loaded if address.startswith(("http:", "https:", "//"))]
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     files = [*site.rglob("*.html"), *site.rglob("*.css")]
     assert len(files) > len(NAVIGATION)
@@ -162,6 +163,7 @@ def _leads_somewhere(path: Path, address: str) -> bool:
     return there.is_file() and (not anchor or anchor in anchors(there))
 
 
+@pytest.mark.slow
 def test_every_link_and_every_picture_leads_somewhere(site: Path) -> None:
     pages = [path for path in site.rglob("*.html") if path.name != "404.html"]  # whose links are from the root
     assert [(path.name, link) for path in pages for link in lost(path)] == []

@@ -95,6 +95,7 @@ def test_a_multiple_a_sum_and_a_composition_are_one_guarantee(guarantee: Guarant
     assert from_json(to_json(three)) == three
 
 
+@pytest.mark.slow
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
 def test_equal_compositions_answer_equally(guarantee: Guarantee, method: str | None) -> None:

@@ -134,6 +134,7 @@ def test_the_line_is_within_its_own_rounding(case: Any) -> None:
             assert lost < 1e-7 or log_modulus < -15
 
 
+@pytest.mark.slow
 def test_the_tail_bound_holds_from_its_height_on(case: Any) -> None:
     losses, truth = case
     for order, start in truth:

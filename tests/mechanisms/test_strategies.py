@@ -250,6 +250,7 @@ def test_five_hundred_cells_are_no_cliff() -> None:
     assert length(strategy) <= 1.01 * strategy.least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 2])
 def test_beyond_the_search_neighbouring_cells_are_added_up(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
     body = gd.workload(some_ranges(300, 400), line(300)).sensitivity(ROW)

@@ -40,6 +40,7 @@ def test_a_hundred_thousand_prefix_sums_are_never_written_out(unit) -> None:
         body.gauge(direction)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("memory")
 def test_a_hundred_thousand_prefix_sums_are_planned() -> None:
     query = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, N)), "x")

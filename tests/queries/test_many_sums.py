@@ -32,6 +32,7 @@ def test_the_rank_is_that_of_the_list(text: str) -> None:
     assert body.generators.rank == np.linalg.matrix_rank(body.columns())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("term", ["sum({})", "mean({})", "sum({}) by sex"])
 def test_three_hundred_sums_are_planned(term: str, neighbours: str) -> None:

@@ -105,6 +105,7 @@ def page(answer: gd.Release) -> str:
     return render(answer)
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
     reader = Reader(page)
     assert "http" not in page
