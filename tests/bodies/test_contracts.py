@@ -122,6 +122,7 @@ def uphill(body, p: float, scale: np.ndarray) -> np.ndarray:
     return points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", SMOOTH, ids=str)
 def test_the_radius_of_a_smooth_ball_is_attained(member: Member) -> None:
     for p, scale in product(member.exact, scales(member)):

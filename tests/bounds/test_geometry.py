@@ -97,6 +97,7 @@ def test_a_certified_volume_is_named_so() -> None:
     assert repr(high).startswith("BodyGeometry(rank=9, KNorm ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_pictures_show_the_body_and_its_noise(body: Body, tmp_path: Path) -> None:
     found = gd.geometry(body)

@@ -116,6 +116,7 @@ def test_bad_rows_where_a_person_has_several(desk: Desk, persons: dict[str, str]
         assert said(desk, table_of(desk, GOOD + rows), "", **persons) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [HEADER, HEADER.strip(), HEADER + b"\n\n"])
 def test_an_empty_table_is_answered_like_any_other(desk: Desk, good: dict[str, Any], content: bytes) -> None:
     for flag, expected in good.items():

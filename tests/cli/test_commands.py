@@ -444,6 +444,7 @@ def test_the_noise_of_two_commands_differs(desk: Desk) -> None:
     assert np.any(np.array(numbers[0]) != np.array(numbers[1]))
 
 
+@pytest.mark.slow
 def test_options_are_those_of_the_readme(desk: Desk) -> None:
     text = desk.gaugedp("release", "--help").out
     assert all(
@@ -459,6 +460,7 @@ def test_the_help_shows_how_means_and_medians_are_asked_for(desk: Desk, command:
     assert command == "plan" or '"3,1e-5" is epsilon, delta' in shown
 
 
+@pytest.mark.slow
 def test_the_ledger_shows_which_releases_were_seeded(desk: Desk) -> None:
     domain = gd.Domain.load("domain.toml")
     table = gd.Table.scan("people.csv", domain=domain)

@@ -57,6 +57,7 @@ def test_where_some_medians_say_nothing_their_number_is_told() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pay", "side"), [(40_000, "upper"), (-3, "lower"), (1, "lower")])
 @pytest.mark.parametrize("text", ["mean(PAY)", "median(PAY)"])
 def test_answers_at_a_bound_are_remarked_on(text: str, pay: int, side: str) -> None:

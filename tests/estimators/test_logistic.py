@@ -47,6 +47,7 @@ def mean_loss(model, rows: np.ndarray, labels: np.ndarray) -> float:
     return float(-model.predict_log_proba(rows)[np.arange(len(labels)), labels].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize(("n_classes", "solver"), [(2, "auto"), (3, "auto"), (3, "objective"), (2, "gradient")])

@@ -145,6 +145,7 @@ def test_bounds_are_in_range_and_fall(guarantee: Guarantee, method: str | None) 
     assert epsilons[-1] == 0
 
 
+@pytest.mark.slow
 @every(ALL_ORDINARY)
 @pytest.mark.parametrize("method", ANY_METHOD)
 def test_delta_at_the_epsilon_of_a_delta_is_within_it(guarantee: Guarantee, method: str | None) -> None:

@@ -70,6 +70,7 @@ class Reader(HTMLParser):
 # -- the numbers -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_point_is_what_the_plan_says(explored: Explored) -> None:
     assert {(point.epsilon, point.delta) for point in explored.points if point.delta == 0} == {
         (epsilon, 0.0) for epsilon in GRID[0]

@@ -126,6 +126,7 @@ def test_ids_are_unique_and_headings_in_order(page: str) -> None:
     assert page.count("<svg") == page.count('role="img" aria-label=') - page.count('class="meter"') == 6
 
 
+@pytest.mark.slow
 def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
     shown = text(page)
     for cell, *numbers in zip(

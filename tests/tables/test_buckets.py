@@ -52,6 +52,7 @@ def kept_files(folder):
 # -- the same numbers ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), [*((kind, int) for kind in KINDS), ("parquet", str), ("parquet", float)])
 def test_buckets_change_no_number(kind, name, tmp_path):
     types = {**TYPES, "pid": name}
@@ -331,6 +332,7 @@ def wait_for(path):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_release_that_was_killed_is_finished_without_paying_again(tmp_path):
     source = make("parquet", people(13), TYPES, tmp_path)

@@ -38,6 +38,7 @@ def expected(rows: list[dict]) -> list[tuple[int, ...]]:
     return sorted(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_agree_with_the_reference_in_any_order(kind, tmp_path):
     rows = random_rows(1, 600)
