@@ -61,7 +61,7 @@ def release(
     hold this question's, what the ledger does not allow.
     """
     on_stage("plan")
-    _check_kinds(query, table, ledger)
+    check_kinds(query, table, ledger)
     steps = check(processing, query)
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
     chosen_plan = _planned(query, table, planned_by, (epsilon, delta, rho, mu))
@@ -91,11 +91,23 @@ def release(
     return answer.processed(*steps, query=query) if steps else answer
 
 
-def _check_kinds(query: object, table: object, ledger: object) -> None:
+def look(
+    query: Query, table: Rows, noise: np.ndarray, rng: Entropy, on_progress: Callable[[float], object] = silent
+) -> np.ndarray:
+    """Return the exact integers plus `noise` (d,), which was drawn and paid for before, as that of a stream is."""
+    return np.asarray(query.evaluate(table.reporting(on_progress), rng.bytes(16)) + noise)
+
+
+def check_kinds(query: object, table: object, ledger: object) -> None:
     """Refuse what is no question, table or ledger, such as its name."""
     for name, value, fits_in, how in (
         ("query", query, isinstance(query, Query), "gd.query(domain, text)"),
-        ("table", table, isinstance(table, Rows), "gd.Table.scan(file, domain=domain)"),
+        (
+            "table",
+            table,
+            isinstance(table, Rows),
+            "gd.Table.scan(file or data frame, domain=domain)",
+        ),
         ("ledger", ledger, isinstance(ledger, Ledger), "gd.Ledger.open(file, budget=...)"),
     ):
         if not fits_in:
@@ -193,7 +205,7 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
-    noise, steps = chosen_plan.mechanism, np.array([float(step) for step in chosen_plan.query.steps])
+    noise, steps = chosen_plan.mechanism, chosen_plan.query.step_sizes
     if not isinstance(noise, AdditiveNoise):
         return {"widths": None, "deviations": fold(np.zeros(len(steps)))}
     single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}

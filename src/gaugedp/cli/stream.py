@@ -1,0 +1,176 @@
+"""`gaugedp stream`: open a stream, and answer its next period."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gaugedp._postgres import is_address
+from gaugedp.cli.output import write_beside
+from gaugedp.cli.shared import (
+    budget,
+    budget_option,
+    check_chargeable,
+    check_files,
+    guarantee_options,
+    load,
+    number,
+    numbers,
+    open_ledger,
+    question_options,
+    show_table,
+)
+from gaugedp.cli.stage import stage
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest
+from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
+from gaugedp.guarantees.printed import rounded_left, rounded_up
+from gaugedp.ledger import Ledger
+from gaugedp.queries import query
+from gaugedp.streams import Stream, StreamAnswer
+from gaugedp.streams.noise import StreamNoise
+from gaugedp.streams.state import StateFile
+from gaugedp.tables.table import Table
+
+_SHOWN = 60
+
+
+@click.group()
+def stream() -> None:
+    """Answers for each period of a fixed horizon, such as 60 months, at one price."""
+
+
+@stream.command("open")
+@click.argument("state")
+@question_options
+@guarantee_options
+@click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of these tables.")
+@budget_option
+@click.option("--periods", required=True, metavar="N", help="How many periods there will be: 60 months, 365 days.")
+@click.option("--periods-per-person", default="1", metavar="K", help="In how many periods a person is at most; 1.")
+def open_stream(
+    state: str,
+    domain_path: str,
+    text: str,
+    ledger_path: str,
+    budget_text: str | None,
+    periods: str,
+    periods_per_person: str,
+    **asked: str | None,
+) -> None:
+    """Pay for all periods at once and keep the noise in the file STATE, which is as secret as the tables.
+
+    Opened again with the same options, it costs nothing. The guarantee needs --delta, --rho or --mu.
+    """
+    domain, unit = load(domain_path)
+    question, guarantee = query(domain, text), numbers(**asked)
+    horizon, per_person = _whole("periods", periods), _whole("periods-per-person", periods_per_person)
+    total = budget(budget_text)
+    check_files({"domain file": domain_path, "ledger": ledger_path}, {"state": state}, {"state": ".stream"})
+    requested = guarantee_asked(**guarantee)
+    noise = StreamNoise.calibrate(question, unit, requested, horizon, per_person)  # refuses before a ledger is made
+    check_chargeable(total, chargeable(noise.guarantee, requested))
+    account = open_ledger(ledger_path, total, domain.name, unit)
+    stage.show("pay")
+    opened = Stream.open(
+        state,
+        question,
+        unit,
+        ledger=account,
+        periods=horizon,
+        periods_per_person=per_person,
+        places={"domain": os.path.abspath(domain_path), "ledger": _place(ledger_path)},
+        **guarantee,
+    )
+    _show_opened(state, opened, account)
+
+
+@stream.command("next")
+@click.argument("state")
+@click.argument("table")
+@click.option("--period", metavar="N", help="Which period TABLE is: repeated, it returns the stored answer.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="The ledger, where it is no longer where it was.")
+@click.option("--domain", "domain_path", metavar="FILE", help="The domain file, where it is no longer where it was.")
+@click.option("--out", metavar="FILE", help="Write CSV: this period and the running total, each with its interval.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def next_period(
+    state: str,
+    table: str,
+    period: str | None,
+    ledger_path: str | None,
+    domain_path: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Answer the next period of STATE from TABLE (a .csv, .tsv or .parquet file of that period's rows). Free."""
+    facts = StateFile.at(state).existing().facts
+    domain_path, ledger_path = domain_path or _noted(facts, "domain"), ledger_path or _noted(facts, "ledger")
+    domain, unit = load(domain_path)
+    read = {"table": table, "domain file": domain_path, "ledger": ledger_path, "state": state}
+    check_files(read, {"out": out}, {"out": ".csv"})
+    which = None if period is None else _whole("period", period)
+    opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=Ledger.open(ledger_path))
+    source = Table.scan(table, domain=domain, unit=unit)
+    stage.show("period")
+    answer = opened.next(source, period=which, on_progress=stage.draw)
+    with _handed_over(answer):
+        if out is not None:
+            write_beside(Path(out), answer.save_csv)
+        click.echo(answer.to_json()) if as_json else _show(answer, domain, unit)
+
+
+def _whole(name: str, text: str) -> int:
+    value = number(name, text)
+    if not value.is_integer():
+        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a whole number.")
+    return int(value)
+
+
+def _place(path: str) -> str:
+    return path if is_address(path) else os.path.abspath(path)
+
+
+def _noted(facts: Mapping[str, Any], name: str) -> str:
+    places = facts["places"]
+    if name not in places:
+        raise InvalidRequest(f"The stream does not note where its {name} is.", f"Give --{name}.", UNTOUCHED)
+    return str(places[name])
+
+
+def _show_opened(state: str, opened: Stream, account: Ledger) -> None:
+    now = account.balance
+    click.echo(f"{state}: {opened.answered} of {opened.periods} periods answered. {rounded_up(opened.guarantee)}")
+    click.echo(f"A person may be in at most {opened.periods_per_person} of the periods: that is not checked.")
+    spent, left = rounded_up(now["spent"]), rounded_left(now["remaining"], now["budget"])
+    click.echo(f"Spent {spent} of {rounded_up(now['budget'])}; {left} is left.")
+    first, last = (float(opened.deviations(period)[1].max()) for period in (1, opened.periods))
+    click.echo(f"Standard error of a running total: at most {first:.4g} in period 1, {last:.4g} in the last.")
+
+
+def _show(answer: StreamAnswer, domain: Domain, unit: PrivacyUnit) -> None:
+    columns = {name: column for name, column in answer.columns().items() if name != "period"}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    title = f"Period {answer.period} of {answer.facts['periods']} with 95 % intervals"
+    show_table(rows[:_SHOWN], f"{title} ({rounded_up(answer.guarantee)} for the whole stream, {answer.exactness})")
+    if len(rows) > _SHOWN:
+        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    click.echo(f"Protected: {unit}, in at most {answer.facts['periods_per_person']} periods. Table: {domain.name}.")
+    click.echo(f"To get this answer again at no cost, add --period {answer.period}.")
+
+
+@contextmanager
+def _handed_over(answer: StreamAnswer) -> Iterator[None]:
+    """Write and print inside; trouble with that says how to get the answer again."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise GaugedpError(
+            f"The answer could not be written ({error.strerror}).",
+            f"Make room and run this again with --period {answer.period}.",
+            "The answer is kept in the ledger; it costs nothing.",
+        ) from None

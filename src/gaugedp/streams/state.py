@@ -1,0 +1,202 @@
+"""The state of a stream on disk: the noise that is drawn, and never a true value.
+
+The file is secret: whoever has it and the answers can take the noise off. Its owner alone may read it (mode 0600). It
+is replaced in one step, and is on the disk before the next act begins.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp.errors import InvalidRequest
+from gaugedp.ledger.chain import canonical
+
+try:
+    import fcntl
+except ImportError:  # a system without it has the ledger alone, which lets a period be answered once
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "gaugedp-stream-1"
+_OTHERS_MAY_READ = 0o077
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The secret noise of one period: `normals` z_t (k,), and `noise` (d,), what is added to its exact answers.
+
+    `name` is random and public: it tells the ledger which draw a period was begun with. `seed` is that of research.
+    """
+
+    name: str
+    normals: tuple[float, ...] = field(repr=False)
+    noise: tuple[int, ...] = field(repr=False)
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a stream has come. `facts` is public; `totals` are the last released running totals, in steps."""
+
+    key: str
+    facts: Mapping[str, Any]
+    is_paid: bool = False
+    draws: tuple[Draw, ...] = ()
+    answered: int = 0
+    totals: tuple[int, ...] = ()
+
+    @property
+    def normals(self) -> np.ndarray:
+        """The normal variables of all periods that were begun, shape (t, k)."""
+        return np.array([draw.normals for draw in self.draws])
+
+    @property
+    def added(self) -> np.ndarray:
+        """The noise in the running total of all periods that were begun, shape (d,); 0 where there is none."""
+        return np.array([draw.noise for draw in self.draws], dtype=np.int64).sum(axis=0)
+
+    def seed(self, period: int) -> int | None:
+        """Return the seed of the first draw until `period` that was made for research, None where none was."""
+        return next((draw.seed for draw in self.draws[:period] if draw.seed is not None), None)
+
+    def begun(self, draw: Draw) -> "State":
+        """Return the state with the noise of one more period."""
+        return replace(self, draws=(*self.draws, draw))
+
+    def after(self, totals: np.ndarray) -> "State":
+        """Return the state with one more period answered."""
+        return replace(self, answered=self.answered + 1, totals=tuple(int(total) for total in totals))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as JSON can hold it."""
+        return {**vars(self), "draws": [vars(draw) for draw in self.draws]}
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "State":
+        """Return the state that `to_dict` described."""
+        draws = [
+            Draw(str(draw["name"]), tuple(draw["normals"]), tuple(draw["noise"]), draw["seed"])
+            for draw in facts["draws"]
+        ]
+        return cls(**{**facts, "draws": tuple(draws), "totals": tuple(facts["totals"])})
+
+    def __repr__(self) -> str:
+        return f"State({self.answered} of {self.facts.get('periods')} periods answered)"
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """The file at `path` that holds one State."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> "StateFile":
+        """Return the file at `path`, whatever the folder of the process will be."""
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidRequest(f"The stream's path is of type {type(path).__name__}.", "Give the path of a file.")
+        return cls(Path(os.path.abspath(path)))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the stream for this thread and process alone; refuse where another holds it."""
+        descriptor = self._opened(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT)
+        try:
+            self._lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)  # of no child: Python's descriptors are closed where another program begins
+
+    def load(self) -> State | None:
+        """Return the state, None where there is no file; refuse one that is damaged or that others may read."""
+        try:
+            text = self.path.read_bytes()
+            is_shared = os.name == "posix" and self.path.stat().st_mode & _OTHERS_MAY_READ
+        except FileNotFoundError:
+            return None
+        except OSError:
+            raise InvalidRequest(f"The stream {str(self.path)!r} cannot be read.", "Check the path.") from None
+        if is_shared:
+            raise InvalidRequest(
+                f"Others may read the stream {str(self.path)!r}, which holds its noise.", "Set its mode to 0600."
+            )
+        return self._parsed(text)
+
+    def existing(self) -> State:
+        """Return the state; refuse where there is no file."""
+        state = self.load()
+        if state is None:
+            raise InvalidRequest(f"There is no stream {str(self.path)!r}.", "Check the path, or open it first.")
+        return state
+
+    def save(self, state: State) -> None:
+        """Write the state, durably and in one step."""
+        facts = state.to_dict()
+        text = json.dumps({"format": FORMAT, "digest": _digest(facts), "state": facts})
+        draft = self.path.with_name(f"{self.path.name}.new")
+        with suppress(FileNotFoundError):  # of a process that was killed as it wrote
+            draft.unlink()
+        try:
+            with open(self._opened(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, self.path)
+            self._sync_folder()
+        except OSError:
+            raise InvalidRequest(
+                f"The stream {str(self.path)!r} cannot be written.", "Make room, and do the same again.", _AGAIN
+            ) from None
+
+    def remove(self) -> None:
+        """Remove the file of a stream that was not paid for."""
+        self.path.unlink(missing_ok=True)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidRequest(
+                f"Another process is at work on the stream {str(self.path)!r}.", "Wait until it is done."
+            ) from None
+
+    def _parsed(self, text: bytes) -> State:
+        try:
+            facts = json.loads(text)
+            if facts["format"] != FORMAT or facts["digest"] != _digest(facts["state"]):
+                raise ValueError
+            return State.of(facts["state"])
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise InvalidRequest(
+                f"{str(self.path)!r} is no stream of this version, or it is damaged.", "Check the path."
+            ) from None
+
+    def _opened(self, place: Path, flags: int) -> int:
+        try:
+            return os.open(place, flags, 0o600)
+        except OSError:
+            raise InvalidRequest(
+                f"The stream {str(self.path)!r} cannot be written.", "Give a path in a folder that is yours."
+            ) from None
+
+    def _sync_folder(self) -> None:
+        if os.name == "posix":
+            descriptor = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+_AGAIN = "No answer was shown; the period can still be answered, at no further cost."
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(facts).encode()).hexdigest()

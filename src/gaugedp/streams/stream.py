@@ -1,0 +1,323 @@
+"""A stream: one question answered for each period of a fixed horizon, paid once."""
+
+import json
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from gaugedp._progress import silent
+from gaugedp._validate import whole
+from gaugedp.domain import PrivacyUnit
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.guarantees import Guarantee, PureDP, from_dict
+from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
+from gaugedp.ledger import Ledger, Reservation, Stored
+from gaugedp.queries.base import Query
+from gaugedp.releasing import check_kinds, look
+from gaugedp.streams.answer import StreamAnswer, answer_facts
+from gaugedp.streams.noise import StreamNoise
+from gaugedp.streams.state import Draw, State, StateFile
+from gaugedp.tables.aggregate import Rows
+
+_FREE = PureDP(0.0)  # a period costs nothing: the stream was paid when it was opened
+_TOLERANCE = 1e-9  # of another rounding of the same noise
+
+
+class Stream:
+    """One question for each period of a fixed horizon, at one price, with noise that is correlated over the periods.
+
+    Guarantee. All answers together keep `guarantee` for two series of tables that differ in one unit, in at most
+    `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot see whether a person is in
+    more of them: that is a fact about the tables which the caller vouches for, as for the rows that make a unit.
+
+    Order of acts for a period: the noise is drawn and stored in the state; the ledger notes that the period is begun;
+    the table is read; the answer is stored in the ledger; the state moves on; the answer is returned. Whenever a
+    process is killed, a period gets one answer. The state file holds the noise: it is as secret as the tables.
+    """
+
+    def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
+        self._file, self._query, self._unit, self._ledger, self._noise = file, query, unit, ledger, noise
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        query: Query,
+        unit: PrivacyUnit,
+        *,
+        ledger: Ledger,
+        periods: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        periods_per_person: int = 1,
+        places: Mapping[str, str] | None = None,
+    ) -> "Stream":
+        """Return the stream in the file `path`; where there is none, make it and pay for all its periods at once.
+
+        An existing stream is returned as it stands, at no cost. `places` are public notes that the state keeps, such
+        as where the domain file is.
+
+        Refused, with nothing spent: a guarantee without δ, ρ or μ; means and quantiles; what the ledger does not
+        allow; a stream that was opened with another question, unit, guarantee or horizon, or for another ledger.
+        """
+        _check_kinds(query, unit, ledger)
+        requested = guarantee_asked(epsilon, delta, rho, mu)
+        noise = StreamNoise.calibrate(query, unit, requested, periods, periods_per_person)
+        stream = cls(StateFile.at(path), query, unit, ledger, noise)
+        with stream._file.locked():
+            stream._pay(requested, places or {})
+        return stream
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], query: Query, unit: PrivacyUnit, *, ledger: Ledger) -> "Stream":
+        """Return the stream that was opened in the file `path`, with the guarantee and horizon it was opened with.
+
+        Refused: what `open` refuses, and a file that is not there.
+        """
+        _check_kinds(query, unit, ledger)
+        file = StateFile.at(path)
+        facts = file.existing().facts
+        guarantee, sizes = from_dict(facts["asked"]), (facts["periods"], facts["periods_per_person"])
+        stream = cls(file, query, unit, ledger, StreamNoise.calibrate(query, unit, guarantee, *sizes))
+        with file.locked():
+            stream._pay(guarantee, facts["places"])
+        return stream
+
+    @property
+    def periods(self) -> int:
+        """The horizon: how many periods are answered at most."""
+        return self._noise.factor.periods
+
+    @property
+    def periods_per_person(self) -> int:
+        """In how many periods a person is at most."""
+        return self._noise.factor.periods_per_person
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all answers of the stream together keep."""
+        return self._noise.guarantee
+
+    @property
+    def exactness(self) -> str:
+        """ "idealized": products are taken in floating point, hidden below the lattice."""
+        return self._noise.exactness
+
+    @property
+    def answered(self) -> int:
+        """How many periods are answered."""
+        return self._file.existing().answered
+
+    def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the deviations of the noise on `values` and on `running`, before rounding, in the answers' units."""
+        self._check_period(period)
+        steps = np.array([float(step) for step in self._query.steps])
+        return self._noise.period_deviations(period) * steps, self._noise.running_deviations(period) * steps
+
+    def next(
+        self,
+        table: Rows,
+        *,
+        period: int | None = None,
+        rng: Entropy | None = None,
+        on_progress: Callable[[float], object] = silent,
+    ) -> StreamAnswer:
+        """Return the answer for the next period, whose rows `table` holds.
+
+        `period` says which one that is: give it, and a repeated call returns the stored answer and reads nothing. A
+        period whose earlier call was killed before its answer was stored is answered now, with the noise that was
+        drawn for it then; nobody has seen an answer with that noise. `rng` is for research only.
+
+        Refused, with nothing read: a table of another domain or unit, a period after the next, a stream whose periods
+        are used up, a state file that is older than the ledger.
+        """
+        self._check_table(table)
+        with self._file.locked():
+            state = self._file.existing()
+            number = state.answered + 1 if period is None else period
+            if period is not None and 1 <= period <= state.answered:
+                return self._stored(state, period)
+            self._check_next(state, number)
+            return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
+
+    def answer(self, period: int) -> StreamAnswer:
+        """Return the stored answer of an earlier period, at no cost."""
+        self._check_period(period)
+        state = self._file.existing()
+        if period > state.answered:
+            raise InvalidRequest(f"Period {period} is not answered yet.", "Give next() its table.")
+        return self._stored(state, period)
+
+    def _answer(self, state: State, table: Rows, rng: Entropy, on_progress: Callable[[float], object]) -> StreamAnswer:
+        if len(state.draws) == state.answered:
+            state = state.begun(self._draw(state, rng))
+            self._file.save(state)
+        reservation = self._begin(state, state.answered + 1)
+        if isinstance(reservation, Stored):  # killed between storing the answer and moving on
+            answer = StreamAnswer.from_json(reservation.released.decode())
+        else:
+            numbers = look(self._query, table, np.array(state.draws[-1].noise, dtype=np.int64), rng, on_progress)
+            answer = self._released(state, numbers)
+            self._ledger.settle(reservation, answer.to_json().encode())
+        self._file.save(state.after(answer.totals))
+        return answer
+
+    def _draw(self, state: State, rng: Entropy) -> Draw:
+        normals = self._noise.draw(rng)
+        drawn = np.vstack([state.normals.reshape(-1, len(normals)), normals])
+        noise = self._noise.running(drawn) - state.added
+        name = system_rng().bytes(16).hex()
+        return Draw(name, tuple(normals.tolist()), tuple(noise.tolist()), rng.seed)
+
+    def _begin(self, state: State, period: int) -> Reservation | Stored:
+        """Note in the ledger that the period is begun with its draw: it can be settled once, whoever asks."""
+        key = f"{state.key}/{period}"
+        request = {
+            "query": f"{self._query.text}, period {period} of {self.periods}",
+            "stream": state.key,
+            "period": period,
+            "draw": state.draws[period - 1].name,
+            "research_seed": state.seed(period),
+        }
+        try:
+            return self._ledger.reserve(
+                [_FREE], table=self._table_name, unit=self._unit, request=request, key=key, resume=True
+            )
+        except LedgerRefused:
+            if self._was_begun_elsewhere(key, request["draw"]):
+                raise LedgerRefused(
+                    f"Period {period} was begun with another copy of the stream {str(self._file.path)!r}.",
+                    "Use the newest state file: an older one would answer it with other noise.",
+                ) from None
+            raise
+
+    def _was_begun_elsewhere(self, key: str, draw: object) -> bool:
+        begun = [entry for entry in self._ledger.entries() if entry.kind == "reserve" and entry.key == key]
+        return any((entry.request or {}).get("draw") != draw for entry in begun)
+
+    def _stored(self, state: State, period: int) -> StreamAnswer:
+        stored = self._begin(state, period)
+        if not isinstance(stored, Stored):
+            raise LedgerRefused(f"The ledger has no answer for period {period}.", "Use the ledger of this stream.")
+        return StreamAnswer.from_json(stored.released.decode())
+
+    def _released(self, state: State, numbers: np.ndarray) -> StreamAnswer:
+        period = state.answered + 1
+        totals = numbers + (np.array(state.totals, dtype=object) if state.totals else 0)
+        sizes = {"values": self._noise.period_deviations(period), "running": self._noise.running_deviations(period)}
+        facts = {name: fact for name, fact in state.facts.items() if name not in ("fingerprint", "places", "guarantee")}
+        facts |= {"stream": state.key, "period": period, "research_seed": state.seed(period)}
+        public = answer_facts(sizes, self._query.steps, **facts)
+        return StreamAnswer(numbers, totals, self._query.labels, self.guarantee, public)
+
+    def _pay(self, requested: Guarantee, places: Mapping[str, str]) -> None:
+        """Pay for all periods, once: a killed payment is found again under the key that the state was given first."""
+        facts = self._facts(requested, places)
+        stored = self._file.load()
+        state = State(system_rng().bytes(16).hex(), facts) if stored is None else stored
+        if stored is None:
+            self._file.save(state)
+        self._check_same(state, facts)
+        if state.is_paid:
+            self._check_ledger(state)
+            return
+        request = {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
+        try:
+            payment = self._ledger.reserve(
+                chargeable(self.guarantee, requested),
+                table=self._table_name,
+                unit=self._unit,
+                request=request,
+                key=state.key,
+                resume=True,
+            )
+        except LedgerRefused:
+            if stored is None:
+                self._file.remove()
+            raise
+        if isinstance(payment, Reservation):
+            self._ledger.settle(payment, json.dumps(request).encode())
+        self._file.save(State(state.key, state.facts, is_paid=True))
+
+    def _facts(self, requested: Guarantee, places: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "query": self._query.text,
+            "digest": self._query.digest(),
+            "unit": self._unit.to_dict(),
+            "rules": [*self._unit.rules, *self._query.rules],
+            "asked": requested.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "periods": self.periods,
+            "periods_per_person": self.periods_per_person,
+            "mechanism": {"name": "Stream", "exactness": self.exactness, "noise": self._noise.describe()},
+            "fingerprint": self._noise.fingerprint(),
+            "places": dict(places),
+        }
+
+    def _check_same(self, state: State, facts: Mapping[str, Any]) -> None:
+        """Refuse a stream that was opened with something else, or whose noise this installation draws otherwise."""
+        names = {"digest": "question", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
+        for name, word in {**names, "periods_per_person": "number of periods a person"}.items():
+            if state.facts.get(name) != facts[name]:
+                raise InvalidRequest(
+                    f"The stream {str(self._file.path)!r} was opened with another {word}.",
+                    "Open it as it was opened, or give another path for a new stream, at a new price.",
+                )
+        if not np.isclose(state.facts["fingerprint"], facts["fingerprint"], rtol=_TOLERANCE, atol=0):
+            raise InvalidRequest(
+                f"The noise of the stream {str(self._file.path)!r} is drawn in another way by this installation.",
+                "Use the versions of gaugedp, numpy and scipy that opened it.",
+            )
+
+    def _check_ledger(self, state: State) -> None:
+        if all(entry.key != state.key for entry in self._ledger.entries()):
+            raise LedgerRefused(
+                f"The stream {str(self._file.path)!r} was not paid from this ledger.", "Use the ledger that paid it."
+            )
+
+    @property
+    def _table_name(self) -> str:
+        return self._ledger.table or self._query.domain.name
+
+    def _check_table(self, table: Rows) -> None:
+        check_kinds(self._query, table, self._ledger)
+        if table.domain != self._query.domain or table.unit != self._unit:
+            raise InvalidRequest(
+                "The table has another domain or unit than the stream.",
+                "Scan each period's table with the domain of the question and the unit of the stream.",
+            )
+
+    def _check_next(self, state: State, period: int) -> None:
+        if state.answered == self.periods:
+            raise InvalidRequest(
+                f"All {self.periods} periods of this stream are answered.",
+                "Open a new stream at another path: a second horizon is a second price.",
+            )
+        self._check_period(period)
+        if period != state.answered + 1:
+            raise InvalidRequest(
+                f"Period {period} comes after period {state.answered + 1}, which is not answered yet.",
+                f"Give the table of period {state.answered + 1} first.",
+            )
+
+    def _check_period(self, period: int) -> None:
+        whole(minimum=1, period=period)
+        if period > self.periods:
+            raise InvalidRequest(f"The stream has {self.periods} periods.", f"Give a period up to {self.periods}.")
+
+    def __repr__(self) -> str:
+        per_person = f"at most {self.periods_per_person} a person"
+        return f"Stream({self._query.text!r}, {self.periods} periods, {per_person}, {self.guarantee!r})"
+
+
+def _check_kinds(query: object, unit: object, ledger: object) -> None:
+    if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit) or not isinstance(ledger, Ledger):
+        raise InvalidRequest(
+            "The question, the unit or the ledger is of another type.",
+            "Give gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
+        )

@@ -1,0 +1,201 @@
+"""A stream from its opening to its last period: what it answers, what it costs, what it refuses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
+from gaugedp.streams.noise import StreamNoise
+from tests.streams.kit import BUDGET, DOMAIN, PRICE, UNIT, opened, table
+
+LOUD = {"mu": 1e4}  # noise far below one row
+RICH = gd.GaussianDP(1e5)
+
+
+@pytest.fixture
+def ledger() -> gd.Ledger:
+    return gd.Ledger.in_memory(BUDGET)
+
+
+def test_values_and_running_totals(tmp_path: Path) -> None:
+    stream = opened(tmp_path, gd.Ledger.in_memory(RICH), "sex; sum(pay)", **LOUD)
+    for period, size in enumerate((10, 4, 0, 6), start=1):
+        answer = stream.next(table(size))
+        assert answer.period == period
+        assert answer.values.tolist() == [size / 2, size / 2, 5 * size]
+    assert answer.running.tolist() == [10, 10, 100]
+    assert answer.labels == [("sex", "sex=1"), ("sex", "sex=2"), ("sum(pay)", "all")]
+
+
+def test_running_totals_are_the_sums_of_the_periods(tmp_path: Path, ledger: gd.Ledger) -> None:
+    stream = opened(tmp_path, ledger)
+    answers = [stream.next(table(size)) for size in (10, 4, 7, 6)]
+    for number, answer in enumerate(answers, start=1):
+        assert answer.running.tolist() == sum(earlier.values for earlier in answers[:number]).tolist()
+        assert (answer.values == np.rint(answer.values)).all()
+
+
+def test_a_reopened_stream_goes_on_where_it_stood(tmp_path: Path, ledger: gd.Ledger) -> None:
+    first = opened(tmp_path, ledger).next(table(10))
+    stream = opened(tmp_path, ledger)
+    assert stream.answered == 1
+    second = gd.Stream.load(tmp_path / "a.stream", gd.query(DOMAIN, "sex; age"), UNIT, ledger=ledger).next(table(4))
+    assert (second.running - second.values).tolist() == first.running.tolist()
+    assert stream.answer(1).to_json() == first.to_json()
+
+
+def test_all_periods_have_one_price(tmp_path: Path, ledger: gd.Ledger) -> None:
+    stream = opened(tmp_path, ledger)
+    assert ledger.spent == BUDGET
+    for _ in range(4):
+        opened(tmp_path, ledger).next(table(3))
+    assert ledger.spent == BUDGET
+    with pytest.raises(InvalidRequest, match="a second horizon is a second price"):
+        stream.next(table(3))
+    with pytest.raises(LedgerRefused, match="costs"):
+        gd.Stream.open(
+            tmp_path / "b.stream",
+            gd.query(DOMAIN, "sex"),
+            UNIT,
+            ledger=ledger,
+            periods=4,
+            **PRICE,  # type: ignore[arg-type]
+        )
+    assert not (tmp_path / "b.stream").exists()
+
+
+def test_a_period_that_is_named_is_read_once(tmp_path: Path, ledger: gd.Ledger) -> None:
+    stream = opened(tmp_path, ledger)
+    first = stream.next(table(10), period=1)
+    assert stream.next(table(600), period=1).to_json() == first.to_json()
+    with pytest.raises(InvalidRequest, match="Period 3 comes after period 2"):
+        stream.next(table(10), period=3)
+    with pytest.raises(InvalidRequest, match="Period 2 is not answered yet"):
+        stream.answer(2)
+    assert stream.answered == 1
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
+    """160 numbers at 95 %: fewer than 136 within has a probability below 1e-6; all 160 below 3e-4."""
+    ledger = gd.Ledger.in_memory(RICH)
+    stream = opened(tmp_path, ledger, "sex; age", periods=16, mu=0.2)
+    within = 0
+    for period in range(1, 17):
+        answer = stream.next(table(30), rng=gd.research_rng(period))
+        truth = np.array([15, 15, 10, 10, 10])
+        for (low, high), true in ((answer.interval(), truth), (answer.running_interval(), truth * period)):
+            within += int(((low <= true) & (true <= high)).sum())
+    assert 136 <= within < 160
+
+
+def test_intervals_widen_with_the_level_and_with_all_at_once(tmp_path: Path, ledger: gd.Ledger) -> None:
+    answer = opened(tmp_path, ledger).next(table(30))
+    for interval in (answer.interval, answer.running_interval):
+        widths = [
+            float(np.subtract(*interval(level, together)[::-1]).sum())
+            for level, together in ((0.9, False), (0.95, False), (0.95, True))
+        ]
+        assert widths == sorted(set(widths))
+    with pytest.raises(InvalidRequest, match="level"):
+        answer.interval(1.0)
+
+
+def test_an_answer_is_read_back(tmp_path: Path, ledger: gd.Ledger) -> None:
+    answer = opened(tmp_path, ledger, "sex; sum(pay)").next(table(30))
+    again = gd.StreamAnswer.from_json(answer.to_json())
+    assert again.columns() == answer.columns()
+    assert again.to_json() == answer.to_json()
+    answer.save_csv(tmp_path / "answer.csv")
+    head = (tmp_path / "answer.csv").read_text().splitlines()[0]
+    assert head == "period,query,cell,estimate,lower,upper,running,running_lower,running_upper"
+    assert list(answer.to_frame().columns) == head.split(",")
+    with pytest.raises(InvalidRequest, match="no answer of a stream"):
+        gd.StreamAnswer.from_json("{}")
+
+
+def test_research_noise_is_stamped(tmp_path: Path, ledger: gd.Ledger) -> None:
+    stream = opened(tmp_path, ledger)
+    assert stream.next(table(3)).facts["research_seed"] is None
+    seeded = stream.next(table(3), rng=gd.research_rng(5))
+    assert [seeded.facts["research_seed"], stream.next(table(3)).facts["research_seed"]] == [5, 5]
+    assert stream.answer(1).facts["research_seed"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"text": "sex"}, "question"),
+        ({"periods": 5}, "horizon"),
+        ({"mu": 0.1}, "guarantee"),
+        ({"periods_per_person": 2}, "number of periods a person"),
+    ],
+)
+def test_a_stream_is_opened_again_as_it_was(
+    tmp_path: Path, ledger: gd.Ledger, change: dict[str, object], word: str
+) -> None:
+    opened(tmp_path, ledger)
+    with pytest.raises(InvalidRequest, match=f"was opened with another {word}"):
+        opened(tmp_path, ledger, **change)  # type: ignore[arg-type]
+
+
+def test_another_unit_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
+    opened(tmp_path, ledger)
+    other = gd.PrivacyUnit(neighbours="replace")
+    with pytest.raises(InvalidRequest, match="another unit"):
+        gd.Stream.load(tmp_path / "a.stream", gd.query(DOMAIN, "sex; age"), other, ledger=ledger)
+    with pytest.raises(InvalidRequest, match="another domain or unit"):
+        opened(tmp_path, ledger).next(table(3, other))
+
+
+def test_another_ledger_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
+    opened(tmp_path, ledger)
+    other = gd.Ledger.in_memory(BUDGET)
+    with pytest.raises(LedgerRefused, match="was not paid from this ledger"):
+        opened(tmp_path, other)
+    assert other.spent == gd.ApproxDP(0, 0)
+
+
+def test_more_periods_a_person_mean_more_noise(tmp_path: Path) -> None:
+    sizes = []
+    for per_person in (1, 2, 4):
+        folder = tmp_path / str(per_person)
+        folder.mkdir()
+        stream = opened(folder, gd.Ledger.in_memory(BUDGET), periods_per_person=per_person)
+        assert stream.periods_per_person == per_person
+        sizes.append(float(np.sqrt(np.mean([stream.deviations(t)[1] ** 2 for t in range(1, 5)]))))
+    assert sizes == sorted(set(sizes))
+
+
+def test_a_missing_stream_and_wrong_kinds(tmp_path: Path, ledger: gd.Ledger) -> None:
+    question = gd.query(DOMAIN, "sex")
+    with pytest.raises(InvalidRequest, match="There is no stream"):
+        gd.Stream.load(tmp_path / "none", question, UNIT, ledger=ledger)
+    with pytest.raises(InvalidRequest, match="of another type"):
+        gd.Stream.open(tmp_path / "a", "sex", UNIT, ledger=ledger, periods=3, epsilon=1.0)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="needs a δ"):
+        gd.Stream.open(tmp_path / "a", question, UNIT, ledger=ledger, periods=3, epsilon=1.0)
+    assert ledger.spent == gd.ApproxDP(0, 0)
+
+
+def test_a_table_that_cannot_be_read_leaves_the_period_open(tmp_path: Path, ledger: gd.Ledger) -> None:
+    stream = opened(tmp_path, ledger)
+    file = tmp_path / "month.csv"
+    file.write_text("sex,age,pay\n1,1,3\n")
+    month = gd.Table.scan(file, domain=DOMAIN, unit=UNIT)
+    file.unlink()
+    with pytest.raises(UnreadableTable):
+        stream.next(month)
+    assert stream.answered == 0
+    assert stream.next(table(3)).period == 1
+
+
+def test_noise_of_another_installation_is_refused(
+    tmp_path: Path, ledger: gd.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = opened(tmp_path, ledger)
+    fingerprint = stream._noise.fingerprint()
+    monkeypatch.setattr(StreamNoise, "fingerprint", lambda _: fingerprint * (1 + 1e-6))
+    with pytest.raises(InvalidRequest, match="drawn in another way"):
+        opened(tmp_path, ledger)
