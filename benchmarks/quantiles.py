@@ -143,9 +143,10 @@ true quantile.
 
 {result}
 
-gaugedp spends half of ε on intervals, which the others do not give: with the whole ε its ranks would be about half as
-far off. Its time is that of a whole release of a pandas frame: plan, payment, look, draws, storing. opendp's is that of
-drawing from a list with its `make_private_quantile` over the same values, diffprivlib's that of `quantile`, which draws
+gaugedp spends a half (one quantile) or a third (several) of ε on intervals, which the others do not give. It draws all
+quantiles at once. Its time is that of a whole release of a pandas frame: plan, payment, look, draws, storing.
+opendp's is that of drawing from a list with its `make_private_quantile` over the same values,
+diffprivlib's that of `quantile`, which draws
 in floating point, and "fails" where it raises in most rounds: tied rows leave its weights without a sum. opendp weighs
 the rows below a value against those above, so that rows tied with it count for neither: where a quarter is 0,
 its 0.2-quantile is not 0.

@@ -115,7 +115,7 @@ BUDGETS = [
     (PureDP(4), {"epsilon": 0.5}, PureDP(0.5), 1e-9),
     (ApproxDP(1, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ApproxDP(0.5, 1e-6), 0),
     (ZCDP(0.5), {"rho": 0.1}, ZCDP(0.1), 1e-9),
-    (ZCDP(0.5), {"epsilon": 1.0}, ZCDP(1 / 64), 1e-9),  # 3·((1/6)² + 2·(1/12)²)/8
+    (ZCDP(0.5), {"epsilon": 1.0}, ZCDP(1 / 16), 1e-9),  # ((4/6)² + 2·(1/6)²)/8
     (GaussianDP(1), {"mu": 0.5}, GaussianDP(0.5), None),
 ]
 

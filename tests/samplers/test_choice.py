@@ -144,3 +144,16 @@ def test_one_of_each() -> None:
     assert one_of_each(heads[:1], ties).tolist() == [3]
     assert ties.calls == 2
     assert one_of_each(np.array([[False, True]]), Repeating()).tolist() == [1]
+
+
+def test_counts_of_any_size() -> None:
+    """Counts beyond all floats, against whole numbers: by floats and, beside a threshold, by integers alike."""
+    counts = np.array([3 * 10**400, 0, 10**400, 2 * 10**400], dtype=object)
+    draws = choose(np.zeros(4, dtype=np.int64), Fraction(1), 6000, gd.research_rng(4), counts)
+    observed = np.bincount(draws, minlength=4)
+    assert observed[1] == 0
+    assert fits(np.searchsorted([0, 2, 3], draws), np.array([3, 1, 2]) / 6) > 1e-3
+    settled = [
+        choice._Decision(np.zeros(4), Fraction(1), counts).settle(word << 62, gd.research_rng(1)) for word in range(4)
+    ]
+    assert settled == [0, 0, 2, 3]

@@ -25,26 +25,31 @@ from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.choice import choose
+from gaugedp.samplers.discrete import geometric
 
 _DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
 _NEAR = 1e-4  # how near the ε of a composition comes to the one asked for
 _ROUNDS = 8
 _LARGEST_DENOMINATOR = 10**6
-_LARGEST_SHIFT = 2**62  # in units of 1/b rows; the ranks of 4·10^12 rows fit beside it
+_LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; the ranks of 4·10^12 rows fit beside it
+_MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
+_BEYOND = 60  # e^-60 is the chance, at most, that a draw reaches the limit of its distances
 _UP = 1 + 1e-12  # for logarithms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankExponential(Mechanism):
-    """Quantiles: values y of a lattice with P(y) ∝ e^{−ε·d(y)/(2Δ)}, d the distance of the ranks of y from a target.
+    """k quantiles at once: values of a lattice with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}.
 
-    In each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E, 0). The target s is
-    q·n for the answer, q·n − t and q·n + t for the ends of its interval, t a public number of rows; for the ends, what
-    lies beyond the lattice counts as far away. `body` is that of the histogram, the values of the lattice fastest.
+    d_j is the distance of the ranks of y_j from a target s: in each cell, of a histogram with n rows, L below y and E
+    at y, d(y) = max(L − s, s − L − E, 0). The target is q_j·n for the answers, q_j·n − t_j and q_j·n + t_j for the ends
+    of their intervals, t_j a public number of rows; for the ends, what lies beyond the lattice counts as far away.
+    `body` is that of the histogram, the values of the lattice fastest.
 
-    Theorem. Between neighbours the d of all cells together move by at most Δ = `rank_sensitivity`, whatever t is, so
-    each draw, in all cells at once, is ExponentialLoss(ε); a quantile is one draw at 2ε and two at ε = `epsilon`.
-    Whatever the histogram, all intervals hold all their true quantiles at once with probability `level`.
+    Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
+    whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three: the answers at
+    `answer_speed`·ε, the lower and the upper ends at ε = `epsilon`. Whatever the histogram, all intervals hold all
+    their true quantiles at once with probability `level`.
     docs/theory/rank_exponential.md
     """
 
@@ -65,7 +70,8 @@ class RankExponential(Mechanism):
     ) -> "RankExponential":
         """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP; `first` is the value of the first step.
 
-        `body` belongs to the counts of a histogram. An answer gets half of ε and each end a quarter (pure).
+        `body` belongs to the counts of a histogram. The answers get half of ε (pure), or two thirds where there are
+        several, and the lower and upper ends half of the rest each.
         """
         shares = tuple(sorted(quantiles))
         between(0, 1, level=level, **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)})
@@ -76,7 +82,8 @@ class RankExponential(Mechanism):
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
         epsilon = _epsilon(guarantee, len(shares))
         mechanism = cls(body, _guarantee(epsilon, len(shares)), shares, level, first, epsilon)
-        if any(mechanism.shift(quantile) * quantile.denominator > _LARGEST_SHIFT for quantile in shares):
+        longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
+        if longest > _LARGEST_SHIFT or mechanism._limit(Fraction(1)) > _LARGEST_SHIFT:
             raise InvalidRequest(f"{guarantee!r} is too small a guarantee for quantiles.", "Give a larger one.")
         return mechanism
 
@@ -101,38 +108,41 @@ class RankExponential(Mechanism):
         """The number of values of the lattice."""
         return _shape(self.body)[1]
 
+    @property
+    def answer_speed(self) -> int:
+        """How many times the ε of the ends the answers have."""
+        return _answer_speed(len(self.quantiles))
+
     def rate(self, quantile: Fraction) -> Fraction:
-        """Return ε/(2Δ), by which a row away from the target makes an end less likely; answers have twice that."""
+        """Return ε/(2Δ), by which a row away from the target makes an end less likely."""
         return decimal(self.epsilon) / (2 * rank_sensitivity(self.body, quantile))
 
     def shift(self, quantile: Fraction) -> Fraction:
-        """Return t in rows: an end passes its quantile with probability at most (1 − level)/(2·answers)."""
-        count = (self.n_values - 1) * 2 * self.n_cells * len(self.quantiles) / (1 - self.level)
-        rows = Fraction(math.log(count) * _UP) / self.rate(quantile)
+        """Return t in rows: any of the lower ends of a cell passes its quantile with chance (1 − level)/(2·cells)."""
+        rows = Fraction(self._reach(2 * self.n_cells / (1 - self.level))) / self.rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def probabilities(self, answer: np.ndarray) -> np.ndarray:
         """Return the law of the answer, shape (n_values,), for one histogram and one quantile, in floating point."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
             raise InvalidRequest("The law is computed for one cell and one quantile.", "Ask for one.", "")
-        runs = _Runs.of(np.asarray(answer))
-        quantile, shift, rate = self._aims[0][0]
-        gaps = runs.gaps(quantile, shift)
-        weights = np.exp(-float(rate / quantile.denominator) * (gaps - gaps.min()))
+        runs, speed = _Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
+        gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self._limit(speed))
+        weights = np.exp(-float(self._part_rate(speed)) * gaps)
         shares = np.repeat(weights, runs.lengths)
         return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return a bound on the expected ℓ₁ or ℓ₂ norm of the answers' rank distances, in rows.
 
-        P(d > T) ≤ m·e^{−rT}, m the number of values and r the rate, so E d ≤ (log m + 1)/r and E d² ≤ (log² m +
-        2·log m + 2)/r².
+        P(d > T) ≤ m^k·e^{−rT}, m the number of values and r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤
+        (l² + 2·l + 2)/r².
         """
         one_of(("1", "2"), norm=f"{norm:g}")
-        size = math.log(self.n_values)
+        size = self._reach(1)
         scales = np.ones(self.n_cells * len(self.quantiles)) if weights is None else np.asarray(weights, dtype=float)
         mean_gaps = (
-            np.tile([1 / (2 * float(self.rate(quantile))) for quantile in self.quantiles], self.n_cells) / scales
+            np.tile([1 / (self.answer_speed * float(self.rate(q))) for q in self.quantiles], self.n_cells) / scales
         )
         if norm == 1:
             return float((size + 1) * mean_gaps.sum())
@@ -141,16 +151,13 @@ class RankExponential(Mechanism):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return how many rows the intervals that are released reach to either side, at most, shape (answers,).
 
-        With probability at least `level`, for each cell or all at once, the end y of an interval has a rank distance of
-        at most that from q·n.
+        With probability at least `level`, for each cell or all at once, the ends y of the intervals have rank distances
+        of at most that from q·n.
         """
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
-        count = self.n_values * 4 * cells * len(self.quantiles) / (1 - level)
-        reach = [
-            float(self.shift(quantile) + Fraction(math.log(count) * _UP) / self.rate(quantile))
-            for quantile in self.quantiles
-        ]
+        beyond = Fraction(self._reach(2 * cells / (1 - level)))
+        reach = [float(self.shift(quantile) + beyond / self.rate(quantile)) for quantile in self.quantiles]
         return np.full(self.n_cells * len(self.quantiles), max(reach))
 
     def is_valid_for(self, body: Body) -> bool:
@@ -166,8 +173,8 @@ class RankExponential(Mechanism):
         rate = in_words([float(self.rate(quantile)) for quantile in self.quantiles])
         shift = in_words([math.ceil(self.shift(quantile)) for quantile in self.quantiles])
         return (
-            f"e^(-rate x rank distance) on {self.n_values:,} values, rate {rate} a row for ends, twice for answers; "
-            f"ends aimed {shift} rows off"
+            f"e^(-rate x rank distance) on {self.n_values:,} values, the largest over the quantiles; rate {rate} "
+            f"a row for ends, {self.answer_speed} times that for answers; ends aimed {shift} rows off"
         )
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
@@ -181,15 +188,81 @@ class RankExponential(Mechanism):
         return self.first + np.concatenate([values, np.minimum(lower, values), np.maximum(upper, values)])
 
     def _drawn(self, runs: "_Runs", stream: Entropy) -> list[list[int]]:
-        return [[runs.draw(*aim, stream) for aim in aims] for aims in self._aims]
+        return [
+            self._draw_jointly(runs, side, Fraction(speed), stream)
+            for side, speed in ((0, self.answer_speed), (-1, 1), (1, 1))
+        ]
+
+    def _draw_jointly(self, runs: "_Runs", side: int, speed: Fraction, stream: Entropy) -> list[int]:
+        """Return one value for each quantile, exactly: a radius, then independently any value within it.
+
+        P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest distance
+        that occurs, and a geometric addition.
+        """
+        limit = self._limit(speed)
+        windows = [_Window.of(runs, self._parts_off(runs, q, side * self.shift(q), limit)) for q in self.quantiles]
+        radii = np.unique(np.concatenate([window.radii for window in windows]))
+        within = np.prod([window.counts_within(radii) for window in windows], axis=0)
+        largest = int(choose(radii, self._part_rate(speed), 1, stream, counts=np.diff(within, prepend=0))[0])
+        radius = int(radii[largest]) + int(geometric(1, 1 / self._part_rate(speed), stream)[0])
+        return [window.draw(radius, stream) for window in windows]
+
+    def _parts_off(self, runs: "_Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
+        """Return ⌈d/Δ⌉ of each run, in parts of which Δ has `_n_parts`, and at most `limit`."""
+        sensitivity = math.ceil(rank_sensitivity(self.body, quantile) * quantile.denominator)
+        whole, rest = np.divmod(runs.gaps(quantile, shift), sensitivity)
+        whole = np.minimum(whole, limit // self._n_parts + 1)  # so that the product fits 64 bits
+        return np.minimum(whole * self._n_parts - (-rest * self._n_parts // sensitivity), limit)
 
     @cached_property
-    def _aims(self) -> list[list[tuple[Fraction, Fraction, Fraction]]]:
-        """(quantile, shift, rate) for each draw: answers at twice the rate, then lower ends, then upper ends."""
-        return [
-            [(quantile, side * self.shift(quantile), speed * self.rate(quantile)) for quantile in self.quantiles]
-            for side, speed in ((0, 2), (-1, 1), (1, 1))
-        ]
+    def _n_parts(self) -> int:
+        """Parts of a sensitivity in which all distances are whole; else many, by which a row's share is whole."""
+        sensitivities = [math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles]
+        rows = 2 * math.ceil(self.body.factor)
+        exact = math.lcm(rows, *sensitivities)
+        return exact if exact <= _MOST_PARTS else rows * max(1, _MOST_PARTS // rows)
+
+    def _part_rate(self, speed: Fraction) -> Fraction:
+        return speed * decimal(self.epsilon) / (2 * self._n_parts)
+
+    def _limit(self, speed: Fraction) -> int:
+        """Return a public limit of distances, in parts, that a draw passes with a chance of at most e^-60."""
+        return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + _BEYOND) / self._part_rate(speed))
+
+    def _reach(self, times: float) -> float:
+        """Return log(m^k·times), rounded up: a draw is further off than this over its rate with chance 1/times."""
+        return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * _UP
+
+
+@dataclass(frozen=True)
+class _Window:
+    """How many values are within a radius of a quantile: they are neighbours, from the first such run on.
+
+    `distances` (runs,) are those of the runs; `radii` their different values, rising, and `counts` the values within.
+    """
+
+    runs: "_Runs"
+    distances: np.ndarray
+    radii: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, runs: "_Runs", distances: np.ndarray) -> "_Window":
+        """Return the windows of distances that fall and then rise along the lattice."""
+        radii, places = np.unique(distances, return_inverse=True)
+        per_radius = np.zeros(len(radii), dtype=np.int64)
+        np.add.at(per_radius, places, runs.lengths)
+        return cls(runs, distances, radii, np.cumsum(per_radius))
+
+    def counts_within(self, radii: np.ndarray) -> np.ndarray:
+        """Return how many values are at most each radius off, as Python's whole numbers: their products are large."""
+        places = np.searchsorted(self.radii, radii, side="right")
+        return np.concatenate([[0], self.counts])[places].astype(object)
+
+    def draw(self, radius: int, rng: Entropy) -> int:
+        """Return a uniform value within the radius."""
+        inside = self.distances <= radius
+        return int(self.runs.starts[inside.argmax()]) + _below(int(self.runs.lengths[inside].sum()), rng)
 
 
 @dataclass(frozen=True)
@@ -224,12 +297,6 @@ class _Runs:
             beneath[-1] = 0  # nor above the last
         return np.maximum(np.maximum(above, beneath), 0)
 
-    def draw(self, quantile: Fraction, shift: Fraction, rate: Fraction, rng: Entropy) -> int:
-        """Return one value with P ∝ e^{−rate·distance}, exactly: a run, then any of its values."""
-        gaps = self.gaps(quantile, shift)
-        run = int(choose(gaps, rate / quantile.denominator, 1, rng, counts=self.lengths)[0])
-        return int(self.starts[run]) + _below(int(self.lengths[run]), rng)
-
 
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:
     """Return Δ: how far the rank distances of all cells together can move between neighbours, in rows.
@@ -260,18 +327,24 @@ def _shape(body: Polytope) -> tuple[int, int]:
 
 
 def _guarantee(epsilon: float, count: int) -> Guarantee:
-    return count * ExponentialLoss(2 * epsilon) + 2 * count * ExponentialLoss(epsilon)
+    return ExponentialLoss(_answer_speed(count) * epsilon) + 2 * ExponentialLoss(epsilon)
+
+
+def _answer_speed(count: int) -> int:
+    """Return how many times the ε of the ends the answers of `count` quantiles have."""
+    return 2 if count == 1 else 4
 
 
 def _epsilon(guarantee: Guarantee, count: int) -> float:
-    """Return the ε of an end, rounded down: `count` answers at 2ε and twice as many ends at ε keep what is asked."""
+    """Return the ε of the ends, rounded down, so that with that of the answers it keeps what is asked."""
+    speed = _answer_speed(count)
     match guarantee:
         case ZCDP(rho=rho) if rho > 0:
-            return _rounded(Fraction(math.sqrt(4 * rho / (3 * count)) / _UP))  # count·((2ε)² + 2ε²)/8 = ρ
+            return _rounded(Fraction(math.sqrt(8 * rho / (speed**2 + 2)) / _UP))  # ((speed·ε)² + 2ε²)/8 = ρ
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
             return _tight(epsilon, delta, count)
         case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
-            return _rounded(decimal(pure_within(guarantee).epsilon_value) / (4 * count))
+            return _rounded(decimal(pure_within(guarantee).epsilon_value) / (speed + 2))
     raise InvalidRequest(
         f"Quantiles cannot be drawn for {guarantee!r}.", "Give a guarantee with epsilon, rho or mu above 0."
     )
@@ -280,9 +353,9 @@ def _epsilon(guarantee: Guarantee, count: int) -> float:
 @cache
 def _tight(epsilon: float, delta: float, count: int) -> float:
     """Return nearly the largest ε of an end that the accountant allows; at least what plain sums allow."""
-    best = _rounded(decimal(epsilon) / (4 * count))
+    best = _rounded(decimal(epsilon) / (_answer_speed(count) + 2))
     root = epsilon / (math.sqrt(epsilon - math.log(delta)) + math.sqrt(-math.log(delta)))  # of a ρ that suffices
-    tried = max(best, _rounded(Fraction(root * math.sqrt(4 / (3 * count)))))
+    tried = max(best, _rounded(Fraction(root * math.sqrt(8 / (_answer_speed(count) ** 2 + 2)))))
     points: list[tuple[float, float]] = []
     for _ in range(_ROUNDS):
         spent = float(_guarantee(tried, count).epsilon(delta))

@@ -4,6 +4,7 @@ Floating point decides first, with a margin for all that it rounds; what falls i
 1e-9 for a thousand candidates) is decided in integers, with further bits of the same uniform number.
 """
 
+import math
 from bisect import bisect_left
 from fractions import Fraction
 from itertools import accumulate
@@ -17,6 +18,7 @@ _WORD = 64
 _UNIT = 2.0**-_WORD
 _TOTAL_BITS = 61  # the weights, as integers, add up to less than 2^62
 _MARGIN = 2.0**-39  # for e^{−x} in floating point: x ≤ 745 is rounded by 2^−43, and twice in a quotient
+_WIDE_MARGIN = 2.0**-32  # where logarithms up to 10^4 are added first: each is rounded by 2^−39
 _EACH = 2.0**-59  # for each weight that is cut to an integer
 
 
@@ -24,14 +26,14 @@ def choose(gaps: np.ndarray, rate: Fraction, size: int, rng: Entropy, counts: np
     """Return `size` independent indices, P(i) ∝ counts_i·e^{−rate·gaps_i}, dtype int64.
 
     `gaps` (k,) are whole numbers (only their differences matter), `counts` (k,) whole numbers of at least 0, not all 0
-    (ones where None), rate > 0. Exact.
+    (ones where None), rate > 0. Those of dtype object are whole numbers of any size. Exact.
     """
     shifted = gaps - (gaps if counts is None else gaps[counts > 0]).min()
     words = rng.words(size)
     shares = _shares(np.maximum(shifted, 0), _as_float(rate), counts)
     places = words * _UNIT
     indices = np.searchsorted(shares, places, side="right")
-    margin = _MARGIN + len(gaps) * _EACH
+    margin = (_MARGIN if counts is None or counts.dtype != object else _WIDE_MARGIN) + len(gaps) * _EACH
     near = np.minimum(np.abs(shares[np.minimum(indices, len(shares) - 1)] - places), places - _before(shares, indices))
     for index in np.flatnonzero((near <= margin) | (indices == len(shares))):
         indices[index] = _Decision(shifted, rate, counts).settle(int(words[index]), rng)
@@ -68,10 +70,18 @@ def one_of_each(heads: np.ndarray, rng: Entropy) -> np.ndarray:
 
 def _shares(gaps: np.ndarray, rate: float, counts: np.ndarray | None) -> np.ndarray:
     """Return P(X ≤ i) for every i, with an error below the margin: the weights add up as integers."""
-    weights = np.exp(-rate * gaps.astype(float)) * (1.0 if counts is None else counts)
+    weights = _weights(-rate * gaps.astype(float), counts)
     scale = 2.0 ** (_TOTAL_BITS - np.ceil(np.log2(weights.sum())))
     running = np.cumsum((weights * scale).astype(np.int64))
     return running / float(running[-1])
+
+
+def _weights(logs: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
+    """Return counts·e^logs, but for a common factor where counts may be too large for floats."""
+    if counts is None or counts.dtype != object:
+        return np.exp(logs) * (1.0 if counts is None else counts)
+    logs = logs + np.array([math.log(count) if count else -math.inf for count in counts])
+    return np.exp(logs - logs.max())
 
 
 def _as_float(rate: Fraction) -> float:
