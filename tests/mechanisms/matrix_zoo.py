@@ -71,7 +71,7 @@ def strategies(name: str, p: int) -> list[Strategy]:
     kinds = set() if structure is None else {block.kind for block in structure.blocks}
     n = body.generators.n_generators
     if kinds in ({"prefix"}, {"ranges"}):
-        inner = toeplitz(body) if p == 2 else best_tree(body, kinds == {"ranges"})
+        inner = toeplitz(body) if p == 2 else best_tree(n, kinds == {"ranges"}, body.coefficient_radius)
         found.append(inner if kinds == {"prefix"} else Ranges(inner, n))
     if structure is not None and kinds == {"cells"} and p == 1:
         found.append(weighted(body, structure))

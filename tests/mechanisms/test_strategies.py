@@ -183,7 +183,7 @@ def test_too_many_patterns_of_a_replacement_cost_a_factor_at_most(monkeypatch) -
 def test_a_tall_tree_holds_every_generator(unit: gd.PrivacyUnit) -> None:
     """Of a hundred prefix sums, where no level has most of the noise."""
     body = gd.prefix_sums(line(100), "x").sensitivity(unit)
-    tree, columns = best_tree(body, ranges=False), body.columns().T
+    tree, columns = best_tree(body.generators.n_generators, False, body.coefficient_radius), body.columns().T
     assert tree.weights.max() < 0.5 * tree.weights.sum()
     other = columns[-2] if unit is REPLACED else 0
     needed = max(least_norm(matrix_of(tree), column - other, 1) for column in columns[::33])

@@ -5,6 +5,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.bodies import BoxHull, Polytope
+from gaugedp.samplers.laws import DiscreteLaplace
 from tests.queries.brute import differences
 
 MIXED = gd.Domain.of(
@@ -95,3 +96,21 @@ def test_thirty_sums_are_released(tmp_path) -> None:
     ledger = gd.Ledger.open(":memory:", gd.PureDP(1e6), table="rows", unit=table.unit)
     answer = gd.release(gd.query(domain, "; ".join(f"sum(x{i})" for i in range(30))), table, ledger=ledger, epsilon=1e6)
     assert np.allclose(answer.values, 50, atol=0.1)
+
+
+def test_many_means_compute_each_law_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A control: means in bounds of unlike width, hence with unlike laws, take a computation each."""
+    widths: list[int] = []
+    moment = DiscreteLaplace.gaussian_moment
+    monkeypatch.setattr(DiscreteLaplace, "gaussian_moment", lambda law, rate: widths.append(1) or moment(law, rate))
+
+    def laplace_error(highs: list[int]) -> float:
+        widths.clear()
+        domain = gd.Domain.of(**{f"x{i}": gd.bounded(0, high, missing="drop") for i, high in enumerate(highs)})
+        query = gd.query(domain, "; ".join(f"mean(x{i})" for i in range(len(highs))))
+        return gd.Laplace.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(1.0), query.error_weights).error()
+
+    laplace_error([100] * 12)
+    assert len(widths) == 2
+    laplace_error(list(range(90, 102)))
+    assert len(widths) > 2

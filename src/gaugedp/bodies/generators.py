@@ -14,10 +14,14 @@ _MOST_PAIR_WORK = 10**9
 
 @dataclass(frozen=True)
 class Block:
-    """Answers that count cells over `axes` of a joint table: each cell, or the prefixes or ranges of one axis."""
+    """Answers that count cells over `axes` of a table: each cell, prefixes or ranges of one axis, or products.
+
+    Of a product, `factors` are the kinds along each of the axes.
+    """
 
     axes: tuple[int, ...]
-    kind: str  # "cells", "prefix" or "ranges"
+    kind: str  # "cells", "prefix", "ranges" or "product"
+    factors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

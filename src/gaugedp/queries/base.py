@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +28,13 @@ class Bounded(NamedTuple):
     answers: slice
     middle_name: str
     middle: slice | None
+
+
+def runs(steps: Sequence[Fraction]) -> Iterator[tuple[Fraction, int]]:
+    """Yield each run of one and the same object, with its length: millions of cells have a handful."""
+    for _, same in groupby(steps, key=id):
+        run = list(same)
+        yield run[0], len(run)
 
 
 class Query(ABC):
@@ -61,6 +70,12 @@ class Query(ABC):
     @abstractmethod
     def steps(self) -> list[Fraction]:
         """What one unit of each released integer is worth, shape (n_released,)."""
+
+    @cached_property
+    def step_sizes(self) -> np.ndarray:
+        """`steps` as floats, shape (n_released,)."""
+        steps, counts = zip(*runs(self.steps), strict=True)
+        return np.repeat([float(step) for step in steps], counts)
 
     @property
     @abstractmethod

@@ -11,6 +11,7 @@ from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import MAX_ANSWERS, CellMap, Identity, MatrixMap, Prefix, Ranges
 from gaugedp.queries.piece import Piece
+from gaugedp.queries.products import Product
 
 Names = str | Sequence[str] | None
 
@@ -37,6 +38,40 @@ def ranges(domain: Domain, attribute: str) -> Workload:
     if cells * (cells + 1) // 2 > MAX_ANSWERS:
         raise InvalidRequest(f"ranges({attribute}) has {cells * (cells + 1) // 2:,} answers.", "Use wider bins.")
     return Workload(domain, (_counts(f"ranges({written(attribute)})", (attribute,), Ranges(cells)),))
+
+
+def product(*queries: Workload) -> Workload:
+    """Return the count of the rows that are in an answer of each question at once, for all tuples of their answers.
+
+    The questions are marginals, prefix sums and ranges of different attributes. The last runs fastest:
+    `product(ranges(d, "A"), marginals(d, "R"))` has every range of A in every cell of R.
+    """
+    terms = [_factor(query) for query in queries]
+    if not terms:
+        raise InvalidRequest("There is nothing to multiply.", "Give questions of different attributes.")
+    domain, names = queries[0].domain, tuple(name for names, _ in terms for name in names)
+    if any(query.domain != domain for query in queries):
+        raise InvalidRequest("The questions speak of different domains.", "Build them from one domain.")
+    n_cells(domain, names)
+    factors = tuple(factor for _, maps in terms for factor in maps)
+    if all(isinstance(factor, Identity) for factor in factors):
+        return marginals(domain, names)
+    cells = factors[0] if len(factors) == 1 else Product(factors)
+    return Workload(domain, (_counts("*".join(query.text for query in queries), names, cells),))
+
+
+def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
+    """Return the attributes of a question that counts over one table, and the map along each of them."""
+    pieces = query.pieces if isinstance(query, Workload) else ()
+    if len(pieces) != 1 or pieces[0].column or not pieces[0].attributes or isinstance(pieces[0].cells, MatrixMap):
+        raise InvalidRequest(
+            "Only marginals, prefix sums and ranges can be multiplied, each a single term.",
+            "Write for example gd.product(gd.ranges(domain, 'A'), gd.marginals(domain, 'R')).",
+        )
+    names, cells = pieces[0].attributes, pieces[0].cells
+    if isinstance(cells, Identity):
+        return names, [Identity(size) for size in query.domain.shape(names)]
+    return names, list(cells.factors or [cells])
 
 
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:

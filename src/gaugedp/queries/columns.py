@@ -13,11 +13,12 @@ from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
 from gaugedp.queries.piece import Piece
+from gaugedp.queries.products import Product
 
 _MOST_GENERATORS = 10**7
 _MOST_DENSE = 4 * 10**6
 _LARGEST_BOUND = 2**53  # floats are exact up to here
-_KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges: "ranges"}
+_KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges: "ranges", Product: "product"}
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,13 @@ class WorkloadColumns:
 
     @property
     def structure(self) -> Structure | None:
-        """The blocks of a question that counts cells, prefixes and ranges; None with a matrix or a bounded column."""
+        """The blocks of cells, prefixes, ranges and their products; None with a matrix or a bounded column."""
         if not self.counting or any(type(piece.cells) not in _KINDS for piece in self.pieces):
             return None
         places = [tuple(self.attributes.index(name) for name in piece.attributes) for piece in self.pieces]
         kinds = [_KINDS[type(piece.cells)] for piece in self.pieces]
-        return Structure(self.shape, tuple(Block(*block) for block in zip(places, kinds, strict=True)))
+        factors = [tuple(_KINDS[type(factor)] for factor in piece.cells.factors) for piece in self.pieces]
+        return Structure(self.shape, tuple(Block(*block) for block in zip(places, kinds, factors, strict=True)))
 
     @property
     def corners(self) -> Corners | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import chain
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.base import Bounded, Query, Rows, runs
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap
@@ -98,13 +98,15 @@ class Workload(Query):
     @cached_property
     def steps(self) -> list[Fraction]:
         """The worth of one unit of each released integer."""
-        return [piece.step * step for piece in self.pieces for step in piece.cells.steps]
+        parts = [[piece.step * step] * count for piece in self.pieces for step, count in runs(piece.cells.steps)]
+        return list(chain.from_iterable(parts))
 
     @cached_property
     def reach(self) -> np.ndarray:
         """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
-        scales = [1 / step if piece.counts else piece.reach for piece in self.pieces for step in piece.cells.steps]
-        return np.array([float(scale) for scale in scales])
+        pairs = [(piece, *run) for piece in self.pieces for run in runs(piece.cells.steps)]
+        scales = [float(1 / step if piece.counts else piece.reach) for piece, step, _ in pairs]
+        return np.repeat(scales, [count for *_, count in pairs])
 
     @property
     def operator(self) -> WorkloadColumns:
@@ -193,9 +195,7 @@ class Workload(Query):
 
     def _row_labels(self, piece: Piece) -> list[str]:
         columns = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in piece.attributes]
-        large = isinstance(piece.cells, MatrixMap)
-        cells = [] if large else [", ".join(cell) or "all" for cell in product(*columns)]
-        return [piece.cells.row_label(row, cells) for row in range(piece.cells.n_released)]
+        return piece.cells.row_labels(columns)
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "..."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class CellMap(ABC):
 
     n_cells: int
     injective = True
+    factors: "tuple[CellMap, ...]" = ()  # of a product
 
     @property
     def steps(self) -> Sequence[Fraction]:
@@ -59,6 +61,11 @@ class CellMap(ABC):
     @abstractmethod
     def row_label(self, row: int, cell_labels: "list[str]") -> str:
         """Return the text of one answer."""
+
+    def row_labels(self, columns: "list[list[str]]") -> "list[str]":
+        """Return the texts of all answers, `columns` holding the labels of each attribute."""
+        cells = [", ".join(cell) or "all" for cell in product(*columns)]
+        return [self.row_label(row, cells) for row in range(self.n_released)]
 
 
 @dataclass(frozen=True)
@@ -247,6 +254,11 @@ class MatrixMap(CellMap):
         """The row's number."""
         del cell_labels
         return f"row {row}"
+
+    def row_labels(self, columns: list[list[str]]) -> list[str]:
+        """The rows' numbers: the cells may be too many to name."""
+        del columns
+        return [self.row_label(row, []) for row in range(self.n_released)]
 
 
 def _steps(matrix: np.ndarray) -> list[Fraction]:

@@ -8,7 +8,7 @@ from gaugedp._names import parts, plain, quoted, without_quoted
 from gaugedp._validate import decimal
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
-from gaugedp.queries.builders import bounded_means, bounded_sums, count, marginals, prefix_sums, ranges, stack
+from gaugedp.queries.builders import bounded_means, bounded_sums, count, marginals, prefix_sums, product, ranges, stack
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
 
@@ -32,8 +32,9 @@ _INSTEAD = {
 def query(domain: Domain, text: str) -> Workload | Quantiles:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    Terms are joined by `;`. `median(C)` and `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain;
-    one that holds `*`, `;`, `(`, `)` or a quote stands in double quotes.
+    `prefix(A)*R`, `ranges(A)*ranges(B)` and `ranges(A) by R` multiply. Terms are joined by `;`. `median(C)` and
+    `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain; one that holds `*`, `;`, `(`, `)` or a
+    quote stands in double quotes.
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
@@ -63,6 +64,8 @@ def _query(domain: Domain, text: str) -> Workload | Quantiles:
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
     call = _CALL.match(text)
+    if call is None and any(_is_of_cells(part) for part in parts(text, "*")):
+        return _product_of_terms(domain, text)
     if call is None:
         if text == "count" and "count" not in domain.attributes:
             return count(domain)
@@ -78,11 +81,21 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         return _quantiles(domain, word, name, names)
     if word in _MEASURES:
         return _MEASURES[word](domain, plain(name), names)
-    if word in _CELLS and by is None:
-        return _CELLS[word](domain, plain(name))
     if word in _CELLS:
-        raise InvalidRequest(f"{word}(…) does not take by.", f"Ask for {word}({name}) alone.")
+        ordered = _CELLS[word](domain, plain(name))
+        return ordered if names is None else product(ordered, marginals(domain, names))
     raise _unknown(word)
+
+
+def _is_of_cells(text: str) -> bool:
+    call = _CALL.match(text)
+    return call is not None and call["word"] in _CELLS and call["by"] is None
+
+
+def _product_of_terms(domain: Domain, text: str) -> Workload:
+    """Read `prefix(A)*R` and `ranges(A)*ranges(B)`."""
+    factors = [_term(domain, part) for part in parts(text, "*")]
+    return product(*factors)  # type: ignore[arg-type]
 
 
 def _unknown(word: str) -> UnknownName:
@@ -147,7 +160,7 @@ def _check_joined(domain: Domain, text: str) -> None:
     ):
         raise InvalidRequest(
             f"{text!r} is no term: by belongs to sums, means and quantiles.",
-            f"For counts write {'*'.join(part for part in cells.groups() if part)}.",
+            f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
         )
     if text.lower() == "count" and "count" not in domain.attributes:
         raise UnknownName(f"There is no question {text!r}.", "Write count.")

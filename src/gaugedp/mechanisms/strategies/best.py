@@ -16,6 +16,7 @@ from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
 from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_blocks, levelled
 from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
+from gaugedp.mechanisms.strategies.kronecker import kronecker
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
 from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
@@ -56,6 +57,8 @@ def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     kinds = _kinds(structure)
     if structure is not None and kinds == {"cells"}:
         yield residual(body, structure)
+    elif structure is not None and kinds == {"product"} and len(structure.blocks) == 1:
+        yield kronecker(body, structure, 2)
     elif structure is not None and len(structure.blocks) == 1:
         yield from _ordered(body, kinds)
     else:
@@ -65,7 +68,7 @@ def _gaussian(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
 def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
     n = body.generators.n_generators
     if not body.differences and n <= MOST_CELLS:
-        yield best_ordered(body, kinds == {"ranges"})
+        yield best_ordered(n, kinds == {"ranges"}, body.factor)
         return
     yield _answers(toeplitz(body), kinds, n)
     if n <= _MOST_REPLACED:
@@ -109,7 +112,7 @@ def _check_size(body: Polytope) -> None:
 
 
 def _has_many_corners(body: Polytope) -> bool:
-    return isinstance(body, BoxHull) and body.generators.n_generators > _MOST_CORNERS
+    return body.has_closed_form and body.generators.n_generators > _MOST_CORNERS
 
 
 def _kinds(structure: Structure | None) -> set[str]:
@@ -127,11 +130,9 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     if _has_many_corners(body):
         raise InvalidRequest("No strategy for Laplace noise is searched for so many sums.", "Use KNorm.")
     structured = kinds == {"cells"} or (structure is not None and len(structure.blocks) == 1)
-    if structure is not None and kinds == {"cells"}:
-        yield weighted(body, structure)
-    elif structured:
-        yield _answers(best_tree(body, kinds == {"ranges"}), kinds, n)
-    if not structured:
+    if structure is not None and structured:
+        yield _structured_laplace(body, structure, kinds)
+    else:
         _check_size(body)
     if not structured or (n <= MOST_COLUMNS and n * body.ambient_dim <= MOST_ENTRIES):
         try:
@@ -140,3 +141,13 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
             if not is_integer(body):
                 raise
             yield laplace_blocks(body, body.columns(), weights)
+
+
+def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -> Strategy:
+    """Return the strategy of marginals, or of a single question about ordered attributes."""
+    if kinds == {"cells"}:
+        return weighted(body, structure)
+    if kinds == {"product"}:
+        return kronecker(body, structure, 1)
+    n = body.generators.n_generators
+    return _answers(best_tree(n, kinds == {"ranges"}, body.coefficient_radius), kinds, n)

@@ -1,112 +1,183 @@
-"""The best Gaussian noise for prefix sums and ranges of one ordered attribute, by tridiagonal matrices."""
+"""The best Gaussian noise for prefix sums and ranges of one ordered attribute, in linear time."""
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.mechanisms.factorisation import GAP, radius_of
-from gaugedp.mechanisms.strategies.base import Strategy
-from gaugedp.mechanisms.strategies.dense import Dense
+from gaugedp.mechanisms.factorisation import GAP
+from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
+from gaugedp.mechanisms.strategies.chains import Chain
+from gaugedp.mechanisms.strategies.powers import Poles, negative_power
 from gaugedp.mechanisms.strategies.ranges import Ranges
 
-MOST_CELLS = 2048  # seconds, and 32 MB a matrix
-_MOST_ROUNDS = 100
-_SHORTEST, _LONGEST = 1.0, 8.0  # of a step; 1 is the fixed-point iteration itself
-_DOWN = 1 - 2.0**-30
+MOST_CELLS = 2**20  # half a minute
+_MOST_ROUNDS, _LEAST_ROUNDS = 60, 4
+_MOST_WORK = 2**22  # cells times rounds
+_GAP_PER_CELL = 5e-9  # where there are more than 200
+_COARSE_CELLS, _COARSER, _COARSE_GAP = 32, 4, 1e-4
+_MEMORY, _STEP = 5, 2.0  # of the accelerated fixed point
+_MOST_EIGENVALUES = 2048
 
 
 @dataclass(frozen=True)
-class Bidiagonal:
-    """The upper bidiagonal B with (BᵀB)⁻¹ = FᵀF, F the prefix sums or ranges of n cells."""
+class Weighted:
+    """F·diag(p)·Fᵀ, F the prefix sums of n cells, or for ranges these and 0, less their mean over all n + 1.
 
-    diagonal: np.ndarray
-    above: np.ndarray
+    Its inverse S, on the span of F, is the chain of conductances 1/p_j, one a cell, from node to node.
+    """
 
-    def roots(self, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the eigenvalues of M(p) and the right singular vectors of F·diag(p)^½, as columns."""
+    probability: np.ndarray
+    ranges: bool
+
+    @property
+    def nodes(self) -> Chain:
+        """S: the nodes are the ends of cells; the first, 0, is the ground for prefix sums and a node for ranges."""
+        ends = [0.0] if self.ranges else []
+        conductances = np.concatenate([ends, 1 / self.probability, [0.0]])
+        return Chain(conductances, np.ones(len(conductances) - 1))
+
+    @property
+    def cells(self) -> Chain:
+        """(FᵀF)⁻¹, with the probabilities as masses."""
+        conductances = np.ones(len(self.probability) + 1)
+        conductances[0] = float(self.ranges)
+        return Chain(conductances, self.probability)
+
+    def poles(self, alpha: float) -> Poles:
+        """Return x^−α on the spectrum of S: no eigenvalue is below 1/tr(F·diag(p)·Fᵀ), or in no Gershgorin disc."""
+        place = np.arange(len(self.probability), dtype=float)
+        squares = len(place) - place
+        if self.ranges:
+            squares *= (place + 1) / (len(place) + 1)
+        inverse = np.append(1 / self.probability, 0.0)
+        low, high = 1 / float(self.probability @ squares), 2 * float((inverse[:-1] + inverse[1:]).max())
+        return negative_power(alpha, 0.99 * low, 1.01 * high)
+
+    def squares(self) -> tuple[np.ndarray, float]:
+        """Return ‖M^(−½)·F·e_j‖² for each cell j, M = S^(−½), and their relative error; with p they add up to tr M."""
+        poles = self.poles(0.5)
+        n = len(self.probability)
+        return self.cells.diagonal(poles), poles.error + (8 * n**2 + 256) * 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered(PrefixStrategy):
+    """L = S^(−¼), as a sum of poles; for ranges what it adds to a node less what it adds to the first."""
+
+    weighted: Weighted
+    radius: float
+    gap: float
+    least: float
+
+    @property
+    def n_noise(self) -> int:
+        """One for each node."""
+        return len(self.weighted.nodes.masses)
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return L·unit."""
+        return self._power(0.25, unit)
+
+    def covariance(self) -> np.ndarray:
+        """Return S^(−½)."""
+        return self._from_first(self._power(0.5, np.eye(self.n_noise)).T).T
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The diagonal of S^(−½)."""
+        if self.weighted.ranges:
+            return np.diag(self.covariance())
+        return self.weighted.nodes.diagonal(self.weighted.poles(0.5))
+
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the eigenvalues of S^(−½) for up to 2,048 prefix sums; None with weights."""
         import scipy.linalg
 
-        first, second = self._scaled(probability)
-        squares = first**2
-        squares[1:] += second**2
-        values, vectors = scipy.linalg.eigh_tridiagonal(squares, first[:-1] * second)
-        return values**-0.5, vectors
+        if weights is not None or self.weighted.ranges or self.n_noise > _MOST_EIGENVALUES:
+            return None
+        inverse = 1 / self.weighted.probability
+        values = scipy.linalg.eigvalsh_tridiagonal(inverse + np.append(inverse[1:], 0.0), -inverse[1:])
+        return values**-0.5, np.ones(self.n_noise)
 
-    def trace(self, probability: np.ndarray) -> float:
-        """Return tr M(p) to 12 digits: the singular values of a bidiagonal matrix are eigenvalues without squaring."""
-        import scipy.linalg
+    def describe(self) -> str:
+        """Return what it is, with its gap."""
+        return f"an optimal factorisation (gap {self.gap:.0e})"
 
-        alternating = np.empty(2 * len(probability) - 1)
-        alternating[0::2], alternating[1::2] = self._scaled(probability)
-        values = scipy.linalg.eigvalsh_tridiagonal(np.zeros(2 * len(probability)), alternating)
-        return float((1 / values[len(probability) :]).sum())
+    def _power(self, alpha: float, unit: np.ndarray) -> np.ndarray:
+        if self.weighted.ranges:
+            unit = unit - unit.mean(axis=1, keepdims=True)
+        solved = self.weighted.nodes.solve(self.weighted.poles(alpha), np.asfortranarray(unit.T)).T
+        return self._from_first(solved)
 
-    def _scaled(self, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sides = np.sqrt(probability)
-        return self.diagonal / sides, self.above / sides[1:]
-
-
-def prefix_sums(n: int) -> Bidiagonal:
-    """Return the differences: those of prefix sums are the cells."""
-    return Bidiagonal(np.ones(n), -np.ones(n - 1))
+    def _from_first(self, nodes: np.ndarray) -> np.ndarray:
+        return nodes[:, 1:] - nodes[:, :1] if self.weighted.ranges else nodes
 
 
-def all_ranges(n: int) -> Bidiagonal:
-    """Return the Cholesky factor of tridiag(−1, 2, −1)/(n + 1): (FᵀF)_ij = (min(i, j) + 1)(n − max(i, j))."""
-    place = np.arange(1, n + 1)
-    diagonal = np.sqrt((place + 1) / place)
-    return Bidiagonal(diagonal / np.sqrt(n + 1), -1 / diagonal[:-1] / np.sqrt(n + 1))
+def best_ordered(n: int, ranges: bool, factor: float = 1.0) -> Strategy:
+    """Return the best Gaussian strategy for the prefix sums, or all ranges, of n cells, `factor` rows a person.
 
-
-def best_ordered(body: Polytope, ranges: bool) -> Strategy:
-    """Return the best Gaussian strategy for the prefix sums, or all ranges, of n cells of a counting body.
-
-    Theorem (docs/theory/matrix.md, theorem 2). With p the best probabilities and F·diag(p)^½ = U·Σ·Vᵀ, the best L is
-    F·diag(p)^½·V·Σ^(−½); tr M(p) = tr Σ bounds all strategies from below at any p. The radius is computed from L.
+    Theorem (docs/theory/matrix.md, theorem 6). With S = (F·diag(p)·Fᵀ)⁻¹ and p the best probabilities, L = S^(−¼) is
+    the best; tr S^(−½) bounds all strategies from below at any p. The radius is that of the sum of poles in use.
     """
-    n = body.generators.n_generators
-    bidiagonal = all_ranges(n) if ranges else prefix_sums(n)
-    probability, upper = _best_probability(bidiagonal, n)
-    lengths, vectors = bidiagonal.roots(probability)
-    sides = np.sqrt(probability)[:, None]
-    matrix = np.cumsum(sides * vectors / np.sqrt(lengths), axis=0)
-    inverse = np.diff((np.sqrt(lengths) * vectors / sides).T, axis=1, append=0.0) * -1.0
-    radius = body.factor * radius_of(matrix, inverse, np.tril(np.ones((n, n))))
-    lower = bidiagonal.trace(probability) * _DOWN
-    words = f"an optimal factorisation (gap {upper / lower - 1:.0e})"
-    least = body.factor * lower
-    if ranges:
-        return Ranges(Dense(matrix, radius, words), n, least)
-    return Dense(matrix, radius, words, least, float(np.linalg.norm(inverse, axis=0).sum()))
+    weighted = best_probability(n, ranges, max(GAP, _GAP_PER_CELL * n))
+    squares, error = weighted.squares()
+    trace = float(weighted.probability @ squares)
+    largest = float(squares.max()) / (1 - error) / (1 - weighted.poles(0.25).error) ** 2
+    least = trace * (1 - error)
+    gap = math.sqrt(trace * (1 + error) * largest) / least - 1
+    scale = math.sqrt(n + 1) if ranges else 1.0  # all differences of n + 1 nodes have the square n + 1 times theirs
+    prefixes = Ordered(weighted, factor * math.sqrt(largest), gap, factor * scale * least)
+    return Ranges(prefixes, n, prefixes.least) if ranges else prefixes
 
 
-def _best_probability(bidiagonal: Bidiagonal, n: int) -> tuple[np.ndarray, float]:
-    """Return the p of the least gap that was met, and its √(tr M(p)·max_j v_jᵀM⁻¹v_j).
+def best_probability(n: int, ranges: bool, gap: float) -> Weighted:
+    """Return the p of the least gap that was met.
 
-    The fixed point p_j ← p_j·(v_jᵀM⁻¹v_j)/tr M, on log p and with the step of Barzilai and Borwein (1988).
+    The fixed point p_j ← p_j·‖M^(−½)F·e_j‖²/tr M, on log p, accelerated (Anderson 1965), from that of fewer cells.
     """
-    logs, step = np.full(n, -np.log(n)), _SHORTEST
-    best, lower, upper = np.full(n, 1 / n), 0.0, np.inf
-    earlier: tuple[np.ndarray, np.ndarray] | None = None
-    for _ in range(_MOST_ROUNDS):
+    logs, search = _start(n, ranges), _Accelerated()
+    best, lower, upper = Weighted(np.full(n, 1 / n), ranges), 0.0, math.inf
+    for _ in range(min(_MOST_ROUNDS, max(_LEAST_ROUNDS, _MOST_WORK // n))):
         probability = np.exp(logs - logs.max())
-        probability /= probability.sum()
-        lengths, vectors = bidiagonal.roots(probability)
-        trace, slopes = float(lengths.sum()), (vectors**2 @ lengths) / probability
+        weighted = Weighted(probability / probability.sum(), ranges)
+        squares, _ = weighted.squares()
+        trace = float(weighted.probability @ squares)
         lower = max(lower, trace)
-        if (bound := float(np.sqrt(trace * slopes.max()))) < upper:
-            best, upper = probability, bound
-        if upper <= lower * (1 + GAP / 2):
+        if (bound := math.sqrt(trace * float(squares.max()))) < upper:
+            best, upper = weighted, bound
+        if upper <= lower * (1 + gap / 2):
             break
-        rise = np.log(slopes / trace)
-        if earlier is not None:
-            step = _step(logs - earlier[0], rise - earlier[1], step)
-        earlier = logs, rise
-        logs = logs + step * rise
-    return best, upper
+        logs = search.step(logs, np.log(squares / trace), np.sqrt(weighted.probability))
+    return best
 
 
-def _step(moved: np.ndarray, change: np.ndarray, before: float) -> float:
-    slope = float(moved @ change)
-    return min(max(-slope / float(change @ change), _SHORTEST), _LONGEST) if slope < 0 else before
+def _start(n: int, ranges: bool) -> np.ndarray:
+    """Return log p of fewer cells, carried over so that first, middle and last cells keep their places."""
+    if n <= _COARSE_CELLS:
+        return np.zeros(n)
+    coarse = best_probability(n // _COARSER, ranges, _COARSE_GAP).probability
+    places, coarse_places = _log_odds(n), _log_odds(len(coarse))
+    return np.interp(places * (coarse_places[-1] / places[-1]), coarse_places, np.log(coarse))
+
+
+def _log_odds(n: int) -> np.ndarray:
+    place = np.arange(n) + 0.5
+    return np.log(place / (n - place))
+
+
+class _Accelerated:
+    """Steps along the residual of a fixed point, mended by what the last few steps did to it."""
+
+    def __init__(self) -> None:
+        self.points: list[np.ndarray] = []
+        self.residuals: list[np.ndarray] = []
+
+    def step(self, point: np.ndarray, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the next point; residuals are compared by least squares with `weights`."""
+        self.points = [*self.points, point][-_MEMORY:]
+        self.residuals = [*self.residuals, residual][-_MEMORY:]
+        moved, changed = np.diff(self.points, axis=0), np.diff(self.residuals, axis=0)
+        shares = np.linalg.lstsq((changed * weights).T, residual * weights, rcond=1e-10)[0]
+        return point + _STEP * residual - shares @ (moved + _STEP * changed)

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import UP, PrefixStrategy
 from gaugedp.mechanisms.strategies.weights import best_weights
 
@@ -99,12 +98,11 @@ def block_sizes(branching: int, height: int) -> list[int]:
     return [branching**level for level in range(height, -1, -1)]
 
 
-def best_tree(body: Polytope, ranges: bool) -> Tree:
-    """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges)."""
-    n = body.generators.n_generators
+def best_tree(n: int, ranges: bool, coefficient_radius: float = 1.0) -> Tree:
+    """Return the tree, of some branchings, that errs least on the prefix sums (or on all ranges) of n cells."""
     trees = [(weighted_levels(sizes, _demand(n, sizes, ranges)), sizes) for sizes in shapes(n)]
     (_, weights), sizes = min(trees, key=lambda tree: tree[0][0])
-    return Tree(n, sizes[-2] if len(sizes) > 1 else 2, weights, body.coefficient_radius * float(weights.sum()) * UP)
+    return Tree(n, sizes[-2] if len(sizes) > 1 else 2, weights, coefficient_radius * float(weights.sum()) * UP)
 
 
 def shapes(n_cells: int) -> list[list[int]]:

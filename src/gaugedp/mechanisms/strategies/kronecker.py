@@ -1,0 +1,110 @@
+"""Products of questions: the product of the best strategies of the factors is the best of the product."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+
+from gaugedp.bodies.generators import Structure
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.strategies.base import UP, Strategy
+from gaugedp.mechanisms.strategies.ordered import best_ordered
+from gaugedp.mechanisms.strategies.ranges import Ranges
+from gaugedp.mechanisms.strategies.trees import best_tree
+
+
+@dataclass(frozen=True, eq=False)
+class Each(Strategy):
+    """L = the identity: noise on each of n cells, radius 1, and the best there is for them under normal noise."""
+
+    n_cells: int
+    radius: float = 1.0
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        """√n, the nuclear norm of the identity over √n."""
+        return math.sqrt(self.n_cells)
+
+    @property
+    def n_noise(self) -> int:
+        """One for each cell."""
+        return self.n_cells
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the noise as it is."""
+        return unit
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Ones."""
+        return np.ones(self.n_cells)
+
+    def describe(self) -> str:
+        """Return its size."""
+        return f"{self.n_cells:,} cells"
+
+
+@dataclass(frozen=True, eq=False)
+class Kronecker(Strategy):
+    """L = L_1 ⊗ … ⊗ L_k: F·e_j = L·(u_1 ⊗ … ⊗ u_k), and norms multiply (docs/theory/matrix.md, theorem 7)."""
+
+    factors: Sequence[Strategy]
+    radius: float
+    least: float
+
+    @property
+    def n_noise(self) -> int:
+        """The product of the factors' numbers."""
+        return math.prod(factor.n_noise for factor in self.factors)
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return each factor's product along its own axis."""
+        table = unit.reshape(len(unit), *(factor.n_noise for factor in self.factors))
+        for axis, factor in enumerate(self.factors, 1):
+            rows = np.moveaxis(table, axis, -1)
+            moved = factor.apply(rows.reshape(-1, factor.n_noise)).reshape(*rows.shape[:-1], -1)
+            table = np.moveaxis(moved, -1, axis)
+        return table.reshape(len(unit), -1)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The products of the factors' squares."""
+        return _outer([factor.squares for factor in self.factors])
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """The products of the factors' largest entries."""
+        return _outer([factor.largest for factor in self.factors])
+
+    def describe(self) -> str:
+        """Return the factors."""
+        return " x ".join(factor.describe() for factor in self.factors)
+
+
+def kronecker(body: Polytope, structure: Structure, p: int) -> Kronecker:
+    """Return the product of the best strategies (p = 2), or of good trees (p = 1), for a single product of counts.
+
+    With p = 2 and replaced units, u_i and u_j have a product of at least 0, so ‖u_i − u_j‖ ≤ √2·max‖u‖.
+    """
+    (block,) = structure.blocks
+    factors = [_factor(kind, structure.shape[axis], p) for kind, axis in zip(block.factors, block.axes, strict=True)]
+    rows = body.coefficient_radius if p == 1 else body.factor * (math.sqrt(2) if body.differences else 1.0)
+    radius = rows * math.prod(factor.radius for factor in factors)
+    is_bounded = p == 2 and (body.with_zero or not body.differences)
+    least = body.factor * math.prod(factor.least for factor in factors) if is_bounded else 0.0
+    return Kronecker(factors, radius * UP, least / UP)
+
+
+def _factor(kind: str, n: int, p: int) -> Strategy:
+    if kind == "cells":
+        return Each(n)
+    if p == 2:
+        return best_ordered(n, kind == "ranges")
+    tree = best_tree(n, kind == "ranges")
+    return Ranges(tree, n) if kind == "ranges" else tree
+
+
+def _outer(vectors: list[np.ndarray]) -> np.ndarray:
+    return reduce(np.multiply.outer, vectors).ravel()

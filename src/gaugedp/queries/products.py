@@ -1,0 +1,67 @@
+"""Kronecker products of maps: for every pair of their answers, the count of the rows that are in both."""
+
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from gaugedp.queries.maps import CellMap
+
+
+@dataclass(frozen=True)
+class Product(CellMap):
+    """The product of maps with entries 0 and 1, each over the cells of one attribute; the last factor runs fastest."""
+
+    factors: tuple[CellMap, ...]
+
+    @property
+    def n_cells(self) -> int:  # type: ignore[override]
+        """The product of the factors' cells."""
+        return prod(factor.n_cells for factor in self.factors)
+
+    @property
+    def injective(self) -> bool:  # type: ignore[override]
+        """Whether all factors are."""
+        return all(factor.injective for factor in self.factors)
+
+    @property
+    def n_released(self) -> int:
+        """The product of the factors' answers."""
+        return prod(factor.n_released for factor in self.factors)
+
+    def apply(self, cells: np.ndarray) -> np.ndarray:
+        """Return each factor's map along its own axis."""
+        ahead = cells.shape[:-1]
+        table = cells.reshape(*ahead, *(factor.n_cells for factor in self.factors))
+        for axis, factor in enumerate(self.factors, len(ahead)):
+            table = np.moveaxis(factor.apply(np.moveaxis(table, axis, -1)), -1, axis)
+        return table.reshape(*ahead, -1)
+
+    def adjoint(self, rows: np.ndarray) -> np.ndarray:
+        """Return each factor's transposed map along its own axis."""
+        table = np.asarray(rows).reshape([factor.n_released for factor in self.factors])
+        for axis, factor in enumerate(self.factors):
+            table = np.apply_along_axis(factor.adjoint, axis, table)
+        return table.ravel()
+
+    def powers(self, p: float) -> np.ndarray:
+        """The products of the factors' powers."""
+        return reduce(np.multiply.outer, [factor.powers(p) for factor in self.factors]).ravel()
+
+    def largest_difference_power(self, p: float) -> float:
+        """Return at most twice the largest power: entries are 0 or 1, so |x − y|^p ≤ x + y."""
+        if self.n_cells == 1:
+            return 0.0
+        return 1.0 if np.isinf(p) else 2 * float(self.powers(p).max())
+
+    def row_label(self, row: int, cell_labels: list[str]) -> str:
+        """The row's number: `row_labels` has the words."""
+        del cell_labels
+        return f"row {row}"
+
+    def row_labels(self, columns: list[list[str]]) -> list[str]:
+        """Return the texts of the factors, joined; each factor has one attribute."""
+        parts = [factor.row_labels([column]) for factor, column in zip(self.factors, columns, strict=True)]
+        return [", ".join(labels) for labels in product(*parts)]
