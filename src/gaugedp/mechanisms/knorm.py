@@ -3,18 +3,19 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from gaugedp.bodies.base import Body
-from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, uses_delta, why_no_body_noise, why_no_direct_noise
 from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.rejection import ByRejection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,24 +33,28 @@ class KNorm(NormNoise):
     plan_order: ClassVar[int] = 3
 
     @classmethod
-    def calibrate(cls, body: Body, guarantee: Guarantee) -> "KNorm":
+    def calibrate(cls, body: Body, guarantee: Guarantee, walk: bool = True) -> "KNorm":
         """Return the mechanism for PureDP(ε), or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9.
 
         Balls and ellipsoids use all of δ: their rate is the largest that keeps (ε, δ), and their guarantee the exact
         loss (docs/theory/knorm_delta.md). Other bodies keep ε alone; no proof is known that δ lets their noise shrink.
-        Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
+        Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`; without
+        leave to `walk` it draws by rejection from the box around the body, is pure, and is refused where that takes
+        too many trials (docs/theory/walks.md).
         """
         noise = gauge_noise(body)
+        if noise.walks and not walk:
+            noise = ByRejection(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, body, 1.0)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[KNorm]":
-        """Yield one for ellipsoids where there is a δ, a pure one for a `BoxHull`, and else as `body_noise` says."""
+        """Yield one for ellipsoids where there is a δ, a pure one for a closed form, and else as `body_noise` says."""
         if uses_delta(body, guarantee):
             yield cls.calibrate(body, guarantee)
-        if not isinstance(body, BoxHull):
+        if not body.has_closed_form:
             yield from body_noise(cls.calibrate, body, guarantee, weights)
         elif not why_no_direct_noise(body):
             with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
@@ -58,11 +63,9 @@ class KNorm(NormNoise):
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
         """Return why it is no candidate, in words."""
-        return (
-            why_no_direct_noise(body) or TOO_WIDE if isinstance(body, BoxHull) else why_no_body_noise(body, guarantee)
-        )
+        return why_no_direct_noise(body) or TOO_WIDE if body.has_closed_form else why_no_body_noise(body, guarantee)
 
     def describe(self) -> str:
-        """Return rank, rate, and the length and the cost of the walk where there is one."""
+        """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""
         walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
-        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}"
+        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price}"

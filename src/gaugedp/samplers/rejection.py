@@ -1,0 +1,73 @@
+"""Noise of a polytope without a walk: uniform points of the box around it, of which those in the body are taken."""
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.representation import sums_above
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.continuous import gammas, uniforms
+from gaugedp.samplers.gauge_noise import GaugeNoise
+
+_PILOT, _FEWEST = 500, 3  # public points, and how many of them must lie in the body
+_KEY = 2411
+_BLOCK = 256  # points that are tested together, at most
+_LARGER = 1 + 2.0**-40  # covers the rounding of the box
+
+
+class ByRejection(GaugeNoise):
+    """R·U, R ~ Gamma(r + 1) and U uniform on a polytope of full rank, drawn by rejection: no walk.
+
+    Theorem (docs/theory/walks.md). Points are uniform on the box Π[−h_i, h_i], h_i the support of axis i; the first of
+    gauge at most 1 is uniform on the body. A draw takes vol box/vol K trials in the mean, `expected_trials` by a public
+    key; neither depends on data. Public trial draws are those of `walk`, noise of the same law.
+    """
+
+    def __init__(self, body: Polytope, walk: GaugeNoise) -> None:
+        if body.rank < body.ambient_dim:
+            raise InvalidRequest(
+                "The body is flat, and there is no box around it to draw from.", "Leave walk at True, or use Matrix."
+            )
+        self.body, self.walk, self.rank = body, walk, body.rank
+        self.half = body.support(np.eye(body.rank)) * _LARGER
+        accepted = int(self._surely_inside(self._proposals(_PILOT, research_rng(_KEY))).sum())
+        if accepted < _FEWEST:
+            raise InvalidRequest(
+                f"Fewer than {_FEWEST} of {_PILOT} points of the box around the body lie in it: a draw takes too long.",
+                "Leave walk at True, or use Cube or Matrix.",
+            )
+        self.expected_trials = _PILOT / accepted
+        self.price = f", by rejection, {self.expected_trials:.3g} trials a draw"
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        return gammas(self.rank + 1, size, rng)[:, None] * self.uniform(size, rng)
+
+    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return independent draws."""
+        batches: list[np.ndarray] = []
+        missing = size
+        while missing > 0:
+            points = self._proposals(min(_BLOCK, 1 + int(missing * self.expected_trials)), rng)
+            inside = points[self._inside(points)][:missing]
+            batches.append(inside)
+            missing -= len(inside)
+        return np.concatenate(batches)
+
+    def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
+        return self.walk.trials
+
+    def _proposals(self, size: int, rng: Entropy) -> np.ndarray:
+        return (2 * uniforms(size * self.rank, rng).reshape(size, self.rank) - 1) * self.half
+
+    def _inside(self, points: np.ndarray) -> np.ndarray:
+        """Return whether gauges are at most 1: by sums that prove it, and by linear programs for the others."""
+        inside = self._surely_inside(points)
+        inside[~inside] = self.body.gauge(points[~inside]) <= 1 if not inside.all() else True
+        return inside
+
+    def _surely_inside(self, points: np.ndarray) -> np.ndarray:
+        coordinates = self.body.prepared.frame.coordinates(points)[0]
+        columns = self.body.representation
+        padded = np.pad(coordinates, ((0, 0), (0, len(columns) - self.rank)))
+        return sums_above(columns, padded) <= self.body.coefficient_radius
