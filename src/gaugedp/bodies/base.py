@@ -30,6 +30,11 @@ class Body(ABC):
     def span(self) -> np.ndarray:
         """An orthonormal basis of the body's span, as columns: shape (d, rank)."""
 
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether gauge, volume, second moment and draws need no list of generators, though there may be one."""
+        return False
+
     @abstractmethod
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return a number that is at least max over z in K of ‖z/weights‖_p, 1 ≤ p ≤ ∞, equal where documented.

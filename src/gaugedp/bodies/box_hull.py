@@ -45,6 +45,11 @@ class BoxHull(Polytope):
         return Polytope(self.generators, self.factor, self.differences, self.with_zero)
 
     @property
+    def has_closed_form(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def shrinking(self) -> tuple[float, float]:
         """(α, β)."""
         if not self.differences:

@@ -101,9 +101,13 @@ def _(body: Ellipsoid, matrix: np.ndarray) -> Body:
 
 @_image.register
 def _(body: LpBall, matrix: np.ndarray) -> Body:
+    """Of the ball's shadow, the ball of fewer coordinates, where the matrix has columns of zeros."""
     if body.p == 1:
         return Polytope.symmetric_hull(matrix, body.size)
-    return Ellipsoid(body.size * matrix) if body.p == 2 else LinearImage(body, matrix)
+    if body.p == 2:
+        return Ellipsoid(body.size * matrix)
+    moving = matrix.any(axis=0)
+    return LinearImage(replace(body, d=int(moving.sum())), matrix[:, moving])
 
 
 @_image.register

@@ -20,6 +20,9 @@ N = TypeVar("N", bound=NormNoise)
 
 MOST_ANSWERS = 2000  # trial draws of this many coordinates take a second
 MANY_ANSWERS = f"there are more than {MOST_ANSWERS:,} answers"
+_ONLY_POLYTOPES = "weighed for polytopes only"
+_WITH_ELLIPSOIDS = "weighed for polytopes, and for ellipsoids where there is a δ"
+_ONE_DIRECTION = "in one direction it is the same as Laplace"
 TOO_WIDE = "its noise would not fit 64-bit numbers"
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
 _MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
@@ -53,13 +56,15 @@ def uses_delta(body: Body, guarantee: Guarantee) -> bool:
 
 def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
     """Return why `body_noise` yields nothing, in words."""
-    if not isinstance(body, Polytope) or body.ambient_dim > MOST_ANSWERS:
+    if not isinstance(body, Polytope):
+        return why_no_direct_noise(body) or _WITH_ELLIPSOIDS
+    if body.ambient_dim > MOST_ANSWERS:
         return MANY_ANSWERS
     rank, count = size(body)
     if 0 < count == rank:
         return "here noise on the cells, as Identity or Laplace"
     if rank == 1:
-        return "in one direction it is the same as Laplace"
+        return _ONE_DIRECTION
     if count > _FEW_POINTS.get(rank, 0) and not has_delta(guarantee):
         return "needs a random walk, and so a δ"
     return "its draws would take too long"
@@ -68,7 +73,7 @@ def why_no_body_noise(body: Body, guarantee: Guarantee) -> str:
 def why_no_direct_noise(body: Body) -> str:
     """Return why noise that is drawn directly is not worth having, in words; nothing where it is."""
     if body.rank == 1:
-        return "in one direction it is the same as Laplace"
+        return _ONE_DIRECTION
     return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else ""
 
 
@@ -88,7 +93,9 @@ def has_delta(guarantee: Guarantee) -> bool:
 
 
 def why_not_long(body: Body, weights: np.ndarray | None) -> str:
-    """Return nothing where the body is long."""
+    """Return nothing where the body is a long polytope."""
+    if not isinstance(body, Polytope):
+        return _ONLY_POLYTOPES
     return "" if is_long(body, weights) else f"for bodies {_LONG} times longer in one direction than in another"
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from gaugedp._progress import Progress, silent
 from gaugedp._validate import whole
-from gaugedp.bodies.base import Body
+from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.operations import project
-from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
@@ -19,7 +18,7 @@ from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, pure_or_approx
 from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
 from gaugedp.samplers.moments import moments
 
-_THINNEST = 1e-10  # of mean squares: a hundred thousand times in length
+_THINNEST = 1e-12  # of mean squares: a million times in length
 _SPLITS = 1 + 1e-6  # covers the rounding of the splits at such lengths
 
 
@@ -100,12 +99,13 @@ class NIM(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ) and a polytope, of `depth` levels (the best if None).
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of `depth` levels (the best if None).
 
-        Asked for PureDP(ε) where a walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
+        For polytopes, ellipsoids, and balls of ℓ_p with coordinates in units of their own (`bodies.image` by a diagonal
+        matrix). Other bodies with a sampler have one level, which is the K-norm mechanism. Asked for PureDP(ε) where a
+        walk is needed, it guarantees ApproxDP(ε, 1e−9), and says so in `describe`.
         """
-        if not isinstance(body, Polytope):
-            raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm.")
+        check_body(body)
         if depth is not None:
             whole(minimum=1, depth=depth)
         levels = _levels(body, depth)
@@ -138,7 +138,7 @@ class NIM(NormNoise):
         return f"K-norm noise on {self.depth} nested spaces, shares {shares}, rate {self.epsilon:.6g}{walk}"
 
 
-def _levels(body: Polytope, depth: int | None) -> list[Level]:
+def _levels(body: Body, depth: int | None) -> list[Level]:
     """Return the levels of dimensions r, ⌊r/2⌋, …, 1, or the first `depth` of them."""
     basis, levels = body.span, list[Level]()
     while basis.shape[1] and (depth is None or len(levels) < depth):
@@ -146,7 +146,7 @@ def _levels(body: Polytope, depth: int | None) -> list[Level]:
         rank = basis.shape[1]
         try:
             second = moments(part).second_moment * (rank + 1) * (rank + 2)
-        except InvalidRequest:  # a walk that mixes too slowly: the levels before it must do
+        except InvalidRequest:  # no sampler, or a walk that mixes too slowly: the levels before it must do
             if depth is None and levels:
                 break
             raise
@@ -154,7 +154,7 @@ def _levels(body: Polytope, depth: int | None) -> list[Level]:
         short, long = rank - rank // 2, rank // 2
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(Level(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
-        if not sides[0] > _THINNEST * sides[1]:
+        if not values[0] > _THINNEST * values[-1]:
             raise InvalidRequest(
                 "The body is too long and thin for the splits to keep their digits.", "Use KNorm or EllipsoidNoise."
             )

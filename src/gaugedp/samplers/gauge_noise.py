@@ -23,6 +23,7 @@ from gaugedp.samplers.continuous import exponentials, gammas, signs, uniforms
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
+from gaugedp.samplers.second_moments import mean_square, second_moment
 
 GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
@@ -47,6 +48,7 @@ class GaugeNoise(ABC):
 
     rank: int
     walks = False
+    price = ""  # of a draw, in words, after a comma
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
 
     @abstractmethod
@@ -102,12 +104,14 @@ class ByRadius(GaugeNoise):
         return uniform_direct(self.body, size, rng)
 
     @property
+    def second_moment(self) -> np.ndarray | None:
+        """From the body, where it has a closed form."""
+        return second_moment(self.body)
+
+    @property
     def squares(self) -> np.ndarray | None:
-        """size²/(d + 2) in the Euclidean ball, size²/3 in the cube."""
-        shares = {2.0: 1 / (self.rank + 2), math.inf: 1 / 3}
-        if not isinstance(self.body, LpBall) or self.body.p not in shares:
-            return None
-        return np.full(self.rank, self.body.size**2 * shares[self.body.p])
+        """The diagonal; of balls without the matrix, which may be large."""
+        return np.full(self.rank, mean_square(self.body)) if isinstance(self.body, LpBall) else super().squares
 
 
 class BySweeps(ByRadius):

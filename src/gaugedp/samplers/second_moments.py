@@ -1,0 +1,55 @@
+"""The second moment of a uniform point, for the bodies where it has a closed form."""
+
+import math
+from functools import singledispatch
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.ellipsoid import Ellipsoid
+from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.schatten import SchattenBall
+
+
+@singledispatch
+def second_moment(body: Body) -> np.ndarray | None:  # noqa: ARG001
+    """Return E ZZᵀ, shape (d, d), for Z uniform on the body in its span; None where no formula is known here.
+
+    Theorem (docs/theory/walks.md): `mean_square`·I on a ball of ℓ_p; AAᵀ/(r + 2) on an ellipsoid A·B₂ of rank r;
+    radius²/(m + n + 1)·I on the m × n matrices of largest singular value `radius`; M·E ZZᵀ·Mᵀ on one-to-one images.
+    """
+    return None
+
+
+@second_moment.register
+def _(body: LpBall) -> np.ndarray:
+    return mean_square(body) * np.eye(body.d)
+
+
+@second_moment.register
+def _(body: Ellipsoid) -> np.ndarray:
+    return body.matrix @ body.matrix.T / (body.rank + 2)
+
+
+@second_moment.register
+def _(body: SchattenBall) -> np.ndarray | None:
+    if body.p == 2 or 1 in body.shape:
+        return body.size**2 / (body.ambient_dim + 2) * np.eye(body.ambient_dim)
+    return body.size**2 / (sum(body.shape) + 1) * np.eye(body.ambient_dim) if math.isinf(body.p) else None
+
+
+@second_moment.register
+def _(body: LinearImage) -> np.ndarray | None:
+    inner = second_moment(body.body) if body.rank == body.body.rank else None
+    return None if inner is None else body.matrix @ inner @ body.matrix.T
+
+
+def mean_square(body: LpBall) -> float:
+    """Return E Z_1² = size²·Γ(3/p)·Γ(d/p + 1)/(Γ(1/p)·Γ((d + 2)/p + 1)), and size²/3 for p = ∞."""
+    inverse = 1 / body.p
+    if inverse == 0:
+        return body.size**2 / 3
+    logarithm = math.lgamma(3 * inverse + 1) - math.lgamma(inverse + 1)  # Γ(x) = Γ(x + 1)/x keeps digits at large p
+    logarithm += math.lgamma(body.d * inverse + 1) - math.lgamma((body.d + 2) * inverse + 1)
+    return body.size**2 * math.exp(logarithm) / 3
