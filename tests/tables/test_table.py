@@ -157,6 +157,18 @@ def test_a_value_on_a_decimal_edge_opens_its_bin(width):
         assert answer.tolist() == expected
 
 
+@pytest.mark.parametrize(("low", "width"), [(0, 1), (0, 3), (0, 5000), (-7, 49), (10**15, 7), (-(10**15), 11)])
+def test_a_number_just_below_a_whole_edge_is_in_the_bin_below(low, width):
+    import pyarrow as pa
+
+    edges = [float(low + width * i) for i in range(901)]
+    below = [float(np.nextafter(edge, -np.inf)) for edge in edges[1:]]
+    domain = Domain.of(x=bins(low, low + 900 * width, width))
+    for values, expected in ((edges, [1] * 899 + [2]), (below, [1] * 900)):
+        answer = Table.scan(pa.table({"x": values}), domain=domain).totals([Aggregate(("x",))], b"")[0]
+        assert answer.tolist() == expected
+
+
 def test_short_floats_stand_for_the_decimals_they_print_as():
     import pyarrow as pa
 

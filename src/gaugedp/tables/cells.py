@@ -118,6 +118,8 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
 def _categories(attribute: Categories, column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     if column.kind in {Kind.TEXT, Kind.LABEL}:
+        if column.has_enums:
+            return _enum(attribute.values, column, alias)
         texts = sorted((text, code) for code, text in enumerate(attribute.values))
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
         return ColumnExpression({alias: _text(column)}, _is_any(value, choices), _search_equal(value, choices))
@@ -126,6 +128,13 @@ def _categories(attribute: Categories, column: Column, alias: str) -> ColumnExpr
     choices = [(exp.convert(int(key)) if is_integer else _float(key), numbers[key]) for key in sorted(numbers)]
     read = _source(column) if is_integer else _number(column)
     return ColumnExpression({alias: read}, _is_any(value, choices), _search_equal(value, choices))
+
+
+def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
+    """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
+    kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(text) for text in texts])
+    place = exp.func("ENUM_CODE", exp.TryCast(this=_text(column), to=kind))
+    return ColumnExpression({alias: place}, exp.not_(exp.column(alias).is_(exp.null())), exp.column(alias))
 
 
 def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]:
@@ -160,16 +169,19 @@ def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
 
 
 def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
-    """A division guesses the bin, at most one off; the edges, each the float nearest to its decimal, decide."""
+    """A division guesses the bin, at most one off; the edges, each the float nearest to its decimal, decide.
+
+    Whole edges are floats, and rounding is monotone: the guess is then never too low.
+    """
     value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), _number(column)
     scale, first, stride = _whole_edges(attribute)
 
     def edge(number: Sql) -> Sql:
         return _divided(_minus(number * _float(stride), Fraction(-first)), scale)
 
-    above = exp.cast(value >= edge(guess + 1), "INT")
     below = exp.cast(value < edge(guess), "INT")
-    code = exp.func("LEAST", guess + above - below, _float(attribute.n_inside - 1))
+    above = [] if _is_whole(attribute) else [exp.cast(value >= edge(guess + 1), "INT")]
+    code = exp.func("LEAST", sum(above, guess) - below, _float(attribute.n_inside - 1))
     guessed = exp.func("FLOOR", _minus(read.copy(), attribute.low) / _float(attribute.width))
     inside = value.between(_float(attribute.low), _float(attribute.high))
     return ColumnExpression({alias: read, guess.name: guessed}, inside, _try_integer(code, attribute.n_inside))

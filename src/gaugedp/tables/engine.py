@@ -28,11 +28,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the engine describes it: its kind, and its type in the engine's words."""
+    """A column as the engine describes it: its kind, its type in the engine's words, and whether texts can be enums."""
 
     name: str
     kind: Kind
     type_name: str
+    has_enums: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,12 @@ class Types:
 
     kinds: Mapping[str, Kind]
     words: Mapping[str, str]
+    has_enums: bool = False
 
     def column(self, name: str, family: str, type_name: str) -> Column:
         """Return the column `name`, whose type is one of a `family`, and `type_name` in full."""
-        return Column(name, self.kinds.get(family, Kind.UNUSABLE), f"{self.words.get(family, 'values')} ({type_name})")
+        words = f"{self.words.get(family, 'values')} ({type_name})"
+        return Column(name, self.kinds.get(family, Kind.UNUSABLE), words, self.has_enums)
 
 
 class Engine(ABC):

@@ -149,7 +149,7 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
         return _described("a Parquet file", needed, lambda connection: _view(connection, _parquet(file)))
     header = file.header()
     check_names(header, needed)
-    columns = {name: Column(name, Kind.TEXT, "text") for name in needed}
+    columns = {name: Column(name, Kind.TEXT, "text", has_enums=True) for name in needed}
     text = _text_file(file, header, needed)
     return DuckDBEngine(f"a {file.format} file", columns, lambda connection: _view(connection, text), (BROKEN_LINES,))
 
@@ -167,7 +167,7 @@ def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Duc
         quoted = ", ".join(f"{_quoted(name)} AS f{i}" for i, name in enumerate(names))
         texts = [f"SELECT {quoted} FROM ({_parquet(file)})"] * 2
     else:
-        kinds = [Column(f"f{i}", Kind.TEXT, "text") for i in range(len(names))]
+        kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
         texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
     strict, failing = (DuckDBEngine(f"a {file.format} file", {}, partial(_view, rows=text)) for text in texts)
     return (strict, failing), dict(zip(names, kinds, strict=True))

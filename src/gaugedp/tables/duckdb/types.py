@@ -18,4 +18,4 @@ WORDS = {
     "timestamp with time zone": "points in time with a time zone", "blob": "bytes", "list": "lists", "array": "lists",
     "struct": "records", "map": "records", "union": "values of several types", "interval": "lengths of time",
 }  # fmt: skip
-TYPES = Types(KINDS, WORDS)
+TYPES = Types(KINDS, WORDS, has_enums=True)

@@ -92,7 +92,11 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     """
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
     qualified = _qualified(name)
-    table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), _unreachable())
+    unreachable = UnreadableTable(
+        "The server does not answer, does not let this user in, or has no such table.",
+        "Check the address, the user, the password, the name of the table and the right to read it.",
+    )
+    table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), unreachable)
     if encoding not in ENCODINGS:
         raise UnreadableTable(
             f"The database keeps text as {encoding}.", f"Use one that keeps it as {' or '.join(ENCODINGS)}."
@@ -184,13 +188,6 @@ def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray
     names = [column.name for column in cursor.description]
     numbers = np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
     return {name: numbers[:, i] for i, name in enumerate(names)}
-
-
-def _unreachable() -> UnreadableTable:
-    return UnreadableTable(
-        "The server does not answer, does not let this user in, or has no such table.",
-        "Check the address, the user, the password, the name of the table and the right to read it.",
-    )
 
 
 def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,7 +79,8 @@ def reads(source: object) -> bool:
 
 def open_source(frame: Any, needed: Sequence[str]) -> SparkEngine:
     """Return the engine over `frame` that shows the `needed` columns; only its schema is looked at."""
-    _check_arrow()
+    if find_spec("pyarrow") is None:
+        raise MissingExtra.needed_for("Reading a Spark frame", "spark")
     if _or_refuse(lambda: frame.isStreaming, unreadable()):
         raise UnreadableTable("The Spark frame is a stream.", "Give a frame with an end.")
     _or_refuse(lambda: check_repeatable(frame), unreadable())
@@ -136,13 +138,6 @@ def _columns(batch: Any) -> dict[str, np.ndarray]:
     """The columns of an arrow table or batch, int64."""
     arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
     return {name: array.astype(np.int64, copy=False) for name, array in zip(batch.schema.names, arrays, strict=True)}
-
-
-def _check_arrow() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("pyarrow") is None:
-        raise MissingExtra.needed_for("Reading a Spark frame", "spark")
 
 
 def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:

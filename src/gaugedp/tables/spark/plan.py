@@ -5,7 +5,6 @@ Only the plan is looked at. The plan of a Spark Connect frame is on the server, 
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -50,7 +49,8 @@ def source_files(frame: Any) -> SourceFiles | None:
     plan = _plan(frame)
     if plan is None:
         return None
-    leaves = list(_each(plan.collectLeaves()))
+    sequence = plan.collectLeaves()
+    leaves = [sequence.apply(i) for i in range(sequence.size())]
     if not all(leaf.getClass().getName().endswith(".LogicalRelation") for leaf in leaves):
         return None
     relations = [leaf.relation() for leaf in leaves]
@@ -64,10 +64,6 @@ def source_files(frame: Any) -> SourceFiles | None:
 def _plan(frame: Any) -> Any:
     java = getattr(frame, "_jdf", None)
     return None if java is None else java.queryExecution().analyzed()
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(i) for i in range(sequence.size()))
 
 
 def _files(relation: Any) -> list[Path] | None:

@@ -78,14 +78,6 @@ def _sum(node: Sql) -> Sql:
     return exp.Sum(this=exp.cast(node.this, "DECIMAL(38, 0)")) if isinstance(node.this, exp.Column) else node
 
 
-def _window(node: Sql) -> Sql:
-    return exp.cast(node, "BIGINT") if isinstance(node.this, exp.RowNumber) else node
-
-
-def _bytes(node: Sql) -> Sql:
-    return exp.Cast(this=node.this, to=exp.DataType.build("BINARY", dialect="spark"))
-
-
 def _full_match(node: Sql) -> Sql:
     pattern = node.expression.find(exp.HexString, exp.Literal)
     text = bytes.fromhex(pattern.this).decode() if isinstance(pattern, exp.HexString) else pattern.this
@@ -107,8 +99,8 @@ RULES: dict[type, Callable[[Sql], Sql]] = {
     exp.Round: _round,
     exp.TryCast: _try_cast,
     exp.Sum: _sum,
-    exp.Window: _window,
-    exp.Encode: _bytes,
+    exp.Window: lambda node: exp.cast(node, "BIGINT") if isinstance(node.this, exp.RowNumber) else node,
+    exp.Encode: lambda node: exp.Cast(this=node.this, to=exp.DataType.build("BINARY", dialect="spark")),
     exp.RegexpFullMatch: _full_match,
     exp.Cast: _hexadecimal,
 }
