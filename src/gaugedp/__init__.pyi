@@ -8,6 +8,7 @@ from gaugedp import mechanisms as mechanisms
 from gaugedp import optimization as optimization
 from gaugedp import queries as queries
 from gaugedp import samplers as samplers
+from gaugedp import streams as streams
 from gaugedp.attributes import bins as bins
 from gaugedp.attributes import bounded as bounded
 from gaugedp.attributes import categories as categories
@@ -39,6 +40,7 @@ from gaugedp.queries import bounded_sums as bounded_sums
 from gaugedp.queries import count as count
 from gaugedp.queries import marginals as marginals
 from gaugedp.queries import prefix_sums as prefix_sums
+from gaugedp.queries import product as product
 from gaugedp.queries import quantiles as quantiles
 from gaugedp.queries import query as query
 from gaugedp.queries import ranges as ranges
@@ -46,6 +48,8 @@ from gaugedp.queries import stack as stack
 from gaugedp.queries import workload as workload
 from gaugedp.releasing import Release as Release
 from gaugedp.releasing import release as release
+from gaugedp.streams.answer import StreamAnswer as StreamAnswer
+from gaugedp.streams.stream import Stream as Stream
 from gaugedp.tables.table import Table as Table
 
 __version__: str

@@ -277,5 +277,5 @@ def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
             if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
                 raise InvalidRequest(
                     f"In {place}: {key} is a date, and dates are not numbers here.",
-                    'Bound a number such as the year, or list months as categories, such as "2024-01".',
+                    "First write a column into the table: the year as a number, or the month as text such as 2024-01.",
                 )

@@ -176,7 +176,7 @@ class Plan:
 
     def _curves(self) -> list[np.ndarray | None]:
         """Return the widths of the quotients that means are, for each term."""
-        noise, steps = self.mechanism, np.array([float(step) for step in self.query.steps])
+        noise, steps = self.mechanism, self.query.step_sizes
         terms = quotient_terms(self.query.estimates)
         ratios = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
         return curves_of(self.query.estimates, None if ratios is None else ratios.widths(_LEVEL))
@@ -246,7 +246,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return widths if mechanism.in_rows else widths * np.array([float(step) for step in self.query.steps])
+        return widths if mechanism.in_rows else widths * self.query.step_sizes
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]

@@ -164,6 +164,12 @@ def blocks(n_rows: int, width: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
+def log_sum(logs: Array) -> float:
+    """Return log Σ e^x, the largest taken out first."""
+    largest = float(logs.max())
+    return largest + math.log(float(np.exp(logs - largest).sum()))
+
+
 def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Line:
     """Return the line of rows whose M/M(c) − 1 is `real` + i·`imaginary`; `relative` bounds its error in units.
 

@@ -10,15 +10,7 @@ import scipy
 
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.blurred import blurred
-from gaugedp.accountant.contour import (
-    Bracket,
-    Contour,
-    Probes,
-    log_chernoff,
-    log_of,
-    on_a_lattice,
-    on_the_line,
-)
+from gaugedp.accountant.contour import Bracket, Contour, Probes, log_chernoff, log_of, on_a_lattice, on_the_line
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.residues import residues
 from gaugedp.accountant.rounding import LEAST_SURE, up
@@ -164,24 +156,8 @@ def _argmin(objective: Callable[[Array], Array], largest: float, near: float | N
     while min(at(best - 1), at(best + 1)) < at(best):
         best += 1 if at(best + 1) < at(best) else -1
     lowest, highest = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
-    return math.exp(_golden(lambda point: float(objective(np.exp(np.array([point])))[0]), lowest, highest))
-
-
-def _golden(objective: Callable[[float], float], low: float, high: float) -> float:
-    """Return the better of the last points of six golden sections of [low, high]."""
-    share = (math.sqrt(5) - 1) / 2
-    lower, upper = high - share * (high - low), low + share * (high - low)
-    at_lower, at_upper = objective(lower), objective(upper)
-    for _ in range(4):
-        if at_lower < at_upper:
-            high, upper, at_upper = upper, lower, at_lower
-            lower = high - share * (high - low)
-            at_lower = objective(lower)
-        else:
-            low, lower, at_lower = lower, upper, at_upper
-            upper = low + share * (high - low)
-            at_upper = objective(upper)
-    return lower if at_lower < at_upper else upper
+    search = {"bounds": (lowest, highest), "method": "bounded", "options": {"maxiter": 8}}
+    return math.exp(scipy.optimize.minimize_scalar(lambda log: float(objective(np.exp([log]))[0]), **search).x)
 
 
 # -- solving for ε ---------------------------------------------------------------------------------

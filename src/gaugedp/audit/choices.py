@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from gaugedp.audit import goodness_of_fit
+from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.samples import Runs
 from gaugedp.entropy import research_rng
 from gaugedp.samplers.uniform import uniform
-
-Found = dict[str, float]
 
 _PUBLIC_SEED = 20240229
 _MOST_POINTS = 400_000  # uniform points that are weighted by the density

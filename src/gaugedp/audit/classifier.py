@@ -19,8 +19,7 @@ def likelihood_ratios(labels: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -
     size = int(labels.max()) + 1
     of_a = np.bincount(labels[learn & is_a], minlength=size)
     of_b = np.bincount(labels[learn & ~is_a], minlength=size)
-    ratios: np.ndarray = np.log((of_a + 0.5) / (of_b + 0.5))[labels]
-    return ratios
+    return np.asarray(np.log((of_a + 0.5) / (of_b + 0.5))[labels])
 
 
 def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndarray:

@@ -59,11 +59,6 @@ def lower_share(right: int, n: int, miss: float) -> float:
     return _DOWN * float(scipy.special.betaincinv(right, n - right + 1, miss))
 
 
-def upper_share(right: int, n: int, miss: float) -> float:
-    """Return the Clopper–Pearson bound from above."""
-    return 1.0 if right == n else 1 - lower_share(n - right, n, miss)
-
-
 def tail(right: int, n: int, share: float) -> float:
     """Return P(Binomial(n, share) ≥ right)."""
     return 1.0 if right == 0 else float(scipy.special.betainc(right, n - right + 1, share))
@@ -74,8 +69,7 @@ def estimated_shares(right: np.ndarray, n: np.ndarray, z: float) -> np.ndarray:
     share = np.divide(right, n, out=np.zeros(np.broadcast(right, n).shape), where=n > 0)
     extra = z * z / np.maximum(n, 1)
     root = np.sqrt(share * (1 - share) / np.maximum(n, 1) + extra**2 / (4 * z * z))
-    bounds: np.ndarray = (share + extra / 2 - z * root) / (1 + extra)
-    return bounds
+    return np.asarray((share + extra / 2 - z * root) / (1 + extra))
 
 
 def _least_miss(alarms: Callable[[float], bool]) -> float:

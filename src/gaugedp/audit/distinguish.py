@@ -60,7 +60,9 @@ def audit(  # noqa: PLR0913, PLR0917 - a door that people use
     tests = black_box(samples, (answer_a, answer_b), curve, miss)
     if model is not None:
         white_box_progress = part_of(on_progress, of_runs, 1.0)
-        tests += _levelled(white_box(model, samples, (answer_a, answer_b), stream, white_box_progress), miss)
+        p_values = white_box(model, samples, (answer_a, answer_b), stream, white_box_progress)
+        level = miss / len(p_values)
+        tests += [Test(title, "white-box", p, True, p < level) for title, p in p_values.items()]
     on_progress(1.0)
     called = _name(mechanism) if name is None else name
     result = _judged(tests, claim, called, (int(runs), confidence, time.perf_counter() - start))
@@ -73,11 +75,6 @@ def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
     if isinstance(mechanism, Calibrated):
         return mechanism.guarantee
     raise InvalidRequest("A function carries no claim to audit.", "Give guarantee=, such as guarantee=gd.PureDP(1.0).")
-
-
-def _levelled(p_values: dict[str, float], miss: float) -> list[Test]:
-    level = miss / len(p_values)
-    return [Test(name, "white-box", p_value, True, p_value < level) for name, p_value in p_values.items()]
 
 
 def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, float, float]) -> Audit:

@@ -135,8 +135,7 @@ class _Tails:
         if point.delta == 0:
             return np.zeros(len(guessed))
         rate = np.where(always, 1.0, estimated_shares(guessed, np.array(self.n), deviations))
-        extra: np.ndarray = np.divide(point.delta * sides / 2, rate, out=np.full(len(rate), np.inf), where=rate > 0)
-        return extra
+        return np.asarray(np.divide(point.delta * sides / 2, rate, out=np.full(len(rate), np.inf), where=rate > 0))
 
     def _rule(self, place: int, point: Point, counts: tuple[np.ndarray, ...], measured: tuple[np.ndarray, ...]) -> Rule:
         always, start, stop, upper_is_a = (column[place] for column in counts[3:])
@@ -152,15 +151,13 @@ def evidence(right: np.ndarray, guessed: np.ndarray, allowed: np.ndarray) -> np.
     """
     share = np.divide(right, guessed, out=np.zeros(len(guessed)), where=guessed > 0)
     apart = scipy.special.rel_entr(share, allowed) + scipy.special.rel_entr(1 - share, 1 - allowed)
-    exponents: np.ndarray = np.where(share > allowed, guessed * apart, 0.0)
-    return exponents
+    return np.asarray(np.where(share > allowed, guessed * apart, 0.0))
 
 
 def _allowed(point: Point, extra: np.ndarray) -> np.ndarray:
     """Return the largest share of right guesses under (ε, δ)-DP, `extra` = δ·sides/(2g), below 1."""
     shrunk = np.exp(-point.epsilon)
-    allowed: np.ndarray = np.minimum((1 + extra * shrunk) / (1 + shrunk), 1 - 1e-9)
-    return allowed
+    return np.asarray(np.minimum((1 + extra * shrunk) / (1 + shrunk), 1 - 1e-9))
 
 
 def _ends(n: int) -> np.ndarray:

@@ -13,6 +13,8 @@ import scipy
 
 from gaugedp.samplers.laws import Law, SymmetricLaw
 
+Found = dict[str, float]  # p-values by the names of tests
+
 _IN_A_BIN = 50  # draws expected
 _MOST_PLACES = 2**11  # on one side of 0, at which a law is looked at: bins are far wider
 _LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square

@@ -6,14 +6,13 @@ from fractions import Fraction
 import numpy as np
 
 from gaugedp.audit import goodness_of_fit
+from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.identity import Identity
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
-
-Found = dict[str, float]
 
 _MOST_CELLS = 64  # for which the cells' noise is solved for
 _MOST_ENTRIES = 4 * 10**6  # of a strategy that is written out
@@ -45,8 +44,7 @@ def chance_by_width(deviations: np.ndarray) -> float:
 def directions(d: int, rng: Entropy) -> np.ndarray:
     """Return random directions (k, d), unit vectors."""
     draws = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
-    unit: np.ndarray = draws / np.linalg.norm(draws, axis=1, keepdims=True)
-    return unit
+    return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
 
 
 # -- noise on cells ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 from gaugedp._progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.choices import CHOICE_TESTS, choice_tests
+from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.linear import identity_tests, matrix_tests
 from gaugedp.audit.samples import Runs
 from gaugedp.audit.shapes import shaped_tests
@@ -16,8 +17,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated
 from gaugedp.mechanisms.independent import IndependentNoise
-
-Found = dict[str, float]
 
 _MOST_LAWS = 24
 _LEAST_DRAWS = 50

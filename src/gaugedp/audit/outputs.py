@@ -45,8 +45,7 @@ class Outputs:
     @property
     def finite(self) -> np.ndarray:
         """The columns with 0 for NaN, and all else cut to ±1e100."""
-        cut: np.ndarray = np.clip(np.nan_to_num(self.columns), -_HUGE, _HUGE)
-        return cut
+        return np.asarray(np.clip(np.nan_to_num(self.columns), -_HUGE, _HUGE))
 
 
 def of_array(outputs: np.ndarray) -> Outputs:

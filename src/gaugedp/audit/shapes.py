@@ -7,6 +7,7 @@ import scipy
 
 from gaugedp._progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
+from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.linear import chance_by_width, common, directions
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
@@ -17,8 +18,6 @@ from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.continuous import gammas
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
-
-Found = dict[str, float]
 
 _MOST_PROGRAMS = 1500  # gauges by linear programs: a millisecond each
 _FINE = 0.01  # of the gauge's deviation, that rounding may shift it by and be forgotten
@@ -60,8 +59,7 @@ def reference_noise(mechanism: NormNoise, size: int, rng: Entropy, progress: Pro
 def _single(noise: GaugeNoise, size: int, rng: Entropy, steps: int, progress: Progress = silent) -> np.ndarray:
     if noise.walks:
         return noise.release(size, steps, rng, progress)
-    draws: np.ndarray = gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng)
-    return draws
+    return np.asarray(gammas(noise.rank + 1, size, rng)[:, None] * noise.uniform(size, rng))
 
 
 def _nested(noise: Nested, size: int, rng: Entropy, steps: int) -> np.ndarray:

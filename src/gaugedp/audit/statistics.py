@@ -102,8 +102,7 @@ def _floating(values: np.ndarray) -> Scores:
 
 def near_and_off_grid(values: np.ndarray, step: float = 1 / _FINE) -> np.ndarray:
     """Return where a number is below 1/4 in size and no multiple of the step, a power of two."""
-    near: np.ndarray = (np.abs(values) < 0.25) & (values / step != np.rint(values / step))
-    return near
+    return np.asarray((np.abs(values) < 0.25) & (values / step != np.rint(values / step)))
 
 
 def _last_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -127,8 +127,7 @@ def _largest(s: int, d: int, sides: int) -> tuple[float, float]:
 
 def _correlations(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     length = float(np.linalg.norm(mean))
-    cosines: np.ndarray = rows @ mean / (length if length > 0 else 1.0)
-    return cosines
+    return np.asarray(rows @ mean / (length if length > 0 else 1.0))
 
 
 def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:

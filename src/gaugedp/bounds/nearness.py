@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 
 from gaugedp._numbers import digits_down, readable
-from gaugedp.bodies import Body, BoxHull, Polytope, image
+from gaugedp.bodies import Body, Polytope, image
 from gaugedp.bounds.counts import counts_lower_bound
 from gaugedp.bounds.projected import lower_bound
 from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
@@ -25,7 +25,7 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
     if not isinstance(body, Polytope):
         return 0.0
     if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
-        return _by_its_form(body, scales, epsilon) if isinstance(body, BoxHull) and not whole else 0.0
+        return _by_its_form(body, scales, epsilon) if body.has_closed_form and not whole else 0.0
     scaled = image(body, np.diag(1 / scales))
     if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
         return 0.0
@@ -37,7 +37,7 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
     return 0.0
 
 
-def _by_its_form(body: BoxHull, scales: np.ndarray, epsilon: float) -> float:
+def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
     """Return the bound from the volume, which needs no list of generators."""
     with contextlib.suppress(InvalidRequest):
         return staircase_lower_bound(image(body, np.diag(1 / scales)), epsilon)

@@ -56,7 +56,9 @@ def audit(
     """
     domain, unit = load(domain_path)
     guarantee = numbers(**asked)
-    _check_report(report, domain_path)
+    if report:
+        check_apart({"domain file": domain_path}, {"report": report})
+        check_writable(report, ".html")
     planned = make_plan(query(domain, text), unit, **guarantee)
     mechanism = _named(planned, name)
     low, high = neighbours(mechanism)
@@ -107,12 +109,6 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
 
 def _about(planned: Plan) -> dict[str, str]:
     return {"question": planned.query.text, "protected": str(planned.unit), "guarantee": repr(planned.asked)}
-
-
-def _check_report(report: str | None, domain_path: str) -> None:
-    if report:
-        check_apart({"domain file": domain_path}, {"report": report})
-        check_writable(report, ".html")
 
 
 def _named(planned: Plan, name: str | None) -> Mechanism:

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -26,6 +25,8 @@ neighbours = "add_remove"  # one row is one person, who is in the table or not
 
 # Every column stands below twice: keep it where you count by it, where you add it up or average it, or in both.
 [attributes]  # what is counted by: all categories; bins low, high, width; or whole numbers from, to
+# A row whose value is missing, or fits no cell, is left out of the whole question.
+# {{ values = ["…", "…"], outside = "other" }} counts such rows in a cell of their own.
 """
 _NUMBERS = "\n[columns]  # numbers to add up or to average, and those of models: bounds, and the step of their values\n"
 _MISSING = """\
@@ -48,11 +49,7 @@ def domain(table: str, out: str | None) -> None:
     if Path(out).is_file():
         raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
     check_writable(out, ".toml")
-
-    def write(path: Path) -> None:
-        path.write_text(text, encoding="utf-8")
-
-    write_beside(Path(out), write)
+    write_beside(Path(out), lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     click.echo(f"Wrote {out}. Fill it in, and try it; then ask for your attributes in place of count:\n  {tried}")
 
@@ -60,17 +57,10 @@ def domain(table: str, out: str | None) -> None:
 def skeleton(table: Path, names: list[str]) -> str:
     """Return the file as text; each column stands in it twice, as a comment."""
     head = _HEAD.format(file=table.name, name=_quoted(table.name.split(".")[0] or "table"))
-    return head + "".join(_attributes(names)) + _NUMBERS + _MISSING + "".join(_columns(names))
-
-
-def _attributes(names: list[str]) -> Iterator[str]:
-    for name in names:
-        yield f'# {_key(name)} = ["…", "…"]{_remark(name)}\n'
-
-
-def _columns(names: list[str]) -> Iterator[str]:
-    for name in names:
-        yield f'# {_key(name)} = {{ low = 0, high = …, step = 1, missing = "drop" }}{_remark(name)}\n'
+    attributes = [f'# {_key(name)} = ["…", "…"]{_remark(name)}\n' for name in names]
+    bounds = '{ low = 0, high = …, step = 1, missing = "drop" }'
+    columns = [f"# {_key(name)} = {bounds}{_remark(name)}\n" for name in names]
+    return "".join([head, *attributes, _NUMBERS, _MISSING, *columns])
 
 
 def _remark(name: str) -> str:

@@ -1,7 +1,6 @@
 """`gaugedp fit`: a private model of a table, paid from a ledger."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,12 +40,7 @@ _SHOWN = 60
 @click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
 @click.option("--model", required=True, metavar="NAME", help="logistic, svc or linear.")
 @click.option("--target", required=True, metavar="NAME", help="An attribute; for linear, a bounded column.")
-@click.option(
-    "--features",
-    required=True,
-    metavar="NAMES",
-    help='Attributes and bounded columns: "SEX, AGEP, PINCP".',
-)
+@click.option("--features", required=True, metavar="NAMES", help='Attributes and bounded columns: "SEX, AGEP, PINCP".')
 @click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
 @click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
@@ -186,12 +180,9 @@ def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) ->
 def _write(result: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:
     text = json.dumps(result)
 
-    def save(path: Path) -> None:
-        path.write_text(f"{text}\n", encoding="utf-8")
-
     def printed() -> None:
         click.echo(text) if as_json else show(result, stored)
 
-    hand_over("model", [(save, out)], printed)
+    hand_over("model", [(lambda path: path.write_text(f"{text}\n", encoding="utf-8"), out)], printed)
     if as_json and stored is not None:
         click.echo(stored_before("model", result["facts"]["account"]), err=True)

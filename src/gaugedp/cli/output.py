@@ -38,7 +38,7 @@ def handed_over(what: str) -> Iterator[None]:
 
 
 def hand_over(
-    what: str, writers: Sequence[tuple[Callable[[Path], None], str | None]], show: Callable[[], None]
+    what: str, writers: Sequence[tuple[Callable[[Path], object], str | None]], show: Callable[[], None]
 ) -> None:
     """Write each file whose path is given, and show, under the care of `handed_over`."""
     with handed_over(what):
@@ -56,19 +56,17 @@ def stored_before(what: str, account: Mapping[str, Any]) -> str:
 
 def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
     """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
-    now = account if stored is None else {**account, **_balance(stored)}
+    now = account
     if stored is None:
         click.echo(f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
+    else:
+        last = stored.entries()[-1]
+        now = {**account, **stored.balance, "entry": last.number, "tip": last.tip}
     click.echo(
         f"Spent {rounded_up(now['spent'])} of {rounded_up(now['budget'])}; "
         f"{rounded_left(now['remaining'], now['budget'])} is left. "
         f"Tip after entry {now['entry']}: {now['tip']}"
     )
-
-
-def _balance(ledger: Ledger) -> dict[str, Any]:
-    last = ledger.entries()[-1]
-    return {**ledger.balance, "entry": last.number, "tip": last.tip}
 
 
 def checked_key(key: str | None) -> str:
@@ -79,7 +77,7 @@ def checked_key(key: str | None) -> str:
     return key
 
 
-def write_beside(path: Path, write: Callable[[Path], None]) -> None:
+def write_beside(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside `path` first, so that a full disk leaves what was there; a pipe or device is written as it is.
 
     That a file was there already is told: it may have held what was paid for.

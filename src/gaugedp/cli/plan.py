@@ -33,13 +33,7 @@ _ERROR = (
 @click.option("--error", metavar="NUMBER", help=_ERROR)
 @click.option("--details", is_flag=True, help="Also print the noise, and why mechanisms do not apply.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def plan(
-    domain_path: str,
-    text: str,
-    details: bool,
-    as_json: bool,
-    **asked: str | None,
-) -> None:
+def plan(domain_path: str, text: str, details: bool, as_json: bool, **asked: str | None) -> None:
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)

@@ -123,11 +123,9 @@ def _delta(guarantee: Guarantee) -> float:
 
 
 def _epsilon(guarantee: Guarantee) -> float:
-    if isinstance(guarantee, PureDP):
+    if isinstance(guarantee, PureDP | ApproxDP | RenyiBudget):
         return guarantee.epsilon_value
-    return (
-        guarantee.epsilon_value if isinstance(guarantee, ApproxDP | RenyiBudget) else float(guarantee.epsilon(_DELTA))
-    )
+    return float(guarantee.epsilon(_DELTA))
 
 
 def _budget(text: str) -> Guarantee:

@@ -14,6 +14,7 @@ _WORDS = {
     "process": "Processing the answers",
     "write": "Writing the files",
 }
+_OTHER_WORDS = {"period": "Reading the table of the period"}  # of no release
 _SHARES = {"look": "Counting the rows", "audit": "Auditing"}
 
 
@@ -38,7 +39,7 @@ class Stage:
         """Note that a stage begins, and say so on standard error."""
         self.begin(name)
         self._told = 0.0
-        click.echo(f"{_WORDS[name]} ...", err=True)
+        click.echo(f"{(_WORDS | _OTHER_WORDS)[name]} ...", err=True)
 
     def draw(self, share: float) -> None:
         """Say on standard error how much of the noise is drawn, or of a look or an audit is done, at each quarter."""
@@ -73,6 +74,8 @@ class Stage:
                 return UNTOUCHED
             case "pay":
                 return "Nothing was read; if `gaugedp ledger show` lists the request, its budget is gone."
+            case "period":
+                return "The stream stays paid: run this again for the answer, at no cost."
             case "process" | "write":
                 return (
                     "The budget stays spent, and the answer is kept: "

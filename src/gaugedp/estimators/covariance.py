@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import one_of
-from gaugedp.estimators.pca import CENTRES
 from gaugedp.estimators.spectral import SpectralEstimator
 
 
@@ -35,7 +33,6 @@ class LowRankCovariance(SpectralEstimator):
     def fit(self, X: Any, y: Any = None) -> "LowRankCovariance":
         """Fit to the rows of X (n, d)."""
         del y
-        one_of(CENTRES, centre=self.centre)
         spectrum = self._find(X, self.rank, self.centre)
         vectors, held = spectrum.pairs.vectors, spectrum.pairs.held
         self.components_, self.location_ = vectors, spectrum.mean

@@ -127,7 +127,9 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         check_kind(y, classes)
         reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
         read_scaling(reading, self.row_norm)
-        self._check()
+        one_of(self.solvers, solver=self.solver)
+        if self.radius is not None:
+            moderate(radius=self.radius)
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
@@ -155,13 +157,22 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
             if intercept_noise.noise is not None:
                 signs, rows = np.where(codes >= 0, problem.signs, 0.0), problem.rows[:, :-1]
                 weights[0, -1] = intercept_noise.intercept(rows, signs, weights[0, :-1], n_rows, rng) / scaled.last
-        self._show(scaled.coefficients(weights), classes, (solver, reason))
+        self.coef_, self.intercept_ = scaled.coefficients(weights)
+        if not self.fit_intercept:
+            self.intercept_ = np.zeros(len(self.coef_))
+        self.classes_, self.solver_, self.reason_ = classes, solver, reason
         self._read_by(reading)
         self._note_names(X)
         values = {"coef": self.coef_, "intercept": self.intercept_}
         facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
         return self
+
+    def _by_noise(self, guarantee: Guarantee, size: int, n_rows: int, faint: float) -> tuple[str, str]:
+        """Return the objective where its noise, as public numbers tell it, is below `faint`, else the gradient."""
+        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
+        solver, sign = ("objective", "below") if noise < faint else ("gradient", "not below")
+        return solver, f"the noise, {noise:.2g} of the rows' sum, is {sign} {faint}"
 
     @abstractmethod
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
@@ -181,11 +192,6 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
-
-    def _check(self) -> None:
-        one_of(self.solvers, solver=self.solver)
-        if self.radius is not None:
-            moderate(radius=self.radius)
 
     def _length(self, n_classes: int, solver: str, noise: float) -> float:
         """Return the expected norm of the weights; the ball of gradient descent is wider where noise is small."""
@@ -222,24 +228,14 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         centre = Centre.plan(guarantee, n_columns, n_rows, replaced)
         if centre.noise is None:
             centre = Centre.of_mean(guarantee, n_columns, n_rows, replaced)
-        if (
-            solver == "gradient"
-            or not isinstance(guarantee, ApproxDP)
-            or spares_delta(centre.mu_side, guarantee, n_classes)
-        ):
+        if solver == "gradient" or not isinstance(guarantee, ApproxDP):
             return centre
-        return Centre(None, guarantee)
+        return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(self, centre: Centre, n_classes: int) -> InterceptNoise:
         if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)
-
-    def _show(self, weights: tuple[np.ndarray, np.ndarray], classes: np.ndarray, solver: tuple[str, str]) -> None:
-        self.coef_, self.intercept_ = weights
-        if not self.fit_intercept:
-            self.intercept_ = np.zeros(len(self.coef_))
-        self.classes_, self.solver_, self.reason_ = classes, *solver
 
     def _more_tags(self) -> dict[str, Any]:
         return {"poor_score": True, "non_deterministic": True, "allow_nan": True}

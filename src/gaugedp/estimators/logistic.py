@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import CappedLogistic
@@ -78,10 +78,7 @@ class LogisticRegression(LinearClassifier):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "gradient", "the number of rows is not public"
-        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
-        if noise < _FAINT:
-            return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
-        return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
+        return self._by_noise(guarantee, size, n_rows, _FAINT)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)

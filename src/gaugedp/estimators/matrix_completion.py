@@ -131,10 +131,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
 
     def _method(self, guarantee: Guarantee, shape: tuple[int, int]) -> Completion:
         if self.rank is not None and self.rank > min(shape):
-            raise InvalidRequest(
-                f"rank is {self.rank} and there are {shape[0]:,} users and {shape[1]:,} items.",
-                "Give a smaller rank.",
-            )
+            what = f"rank is {self.rank} and there are {shape[0]:,} users and {shape[1]:,} items."
+            raise InvalidRequest(what, "Give a smaller rank.")
         terms = Terms(guarantee, self.unit, self.neighbours == "replace", float(self.max_rows))
         return Completion(terms, 0 if self.solver == "offsets" else self.rank, self.solver == "factors")
 

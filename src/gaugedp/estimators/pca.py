@@ -7,12 +7,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._validate import one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.rows import read_table
 from gaugedp.estimators.spectral import SpectralEstimator
-
-CENTRES = ("mean", "public")
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +45,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     def fit(self, X: Any, y: Any = None) -> "PCA":
         """Fit to the rows of X (n, d)."""
         del y
-        one_of(CENTRES, centre=self.centre)
         spectrum = self._find(X, self.n_components, self.centre)
         self.components_, self.mean_ = spectrum.pairs.vectors, spectrum.mean
         self.explained_variance_ = spectrum.pairs.values * (spectrum.scale / max(spectrum.n_rows - 1, 1))

@@ -11,11 +11,11 @@ from gaugedp._validate import moderate, one_of
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.feature_names import by_name, names_of
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, clip_factor
-from gaugedp.estimators.rows import check_one_given, into_ball, into_box, read_bounds
+from gaugedp.estimators.rows import check_one_given, into_ball, into_box
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
@@ -27,6 +27,7 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.row_blocks import blocks, slices
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
+CENTRES = ("mean", "public")
 _SPREAD = 0.3  # a guess at the mean square of the distance of rows from their mean, in the unit ball
 _WORST = 0.5  # the most noise of the mean, in units of the ball
 _ROOM = 0.005  # more keeps the variances of long tails, less keeps directions
@@ -47,14 +48,13 @@ class Frame:
     size: float
 
     @classmethod
-    def read(cls, bounds: Any, row_norm: Any, n_columns: int, centred: bool) -> "Frame":
-        """Return the frame of the one that is given; `centred`: the origin is the middle of the box, else 0."""
-        check_one_given(bounds, row_norm)
-        if bounds is None:
+    def of(cls, reading: Reading, row_norm: Any, centred: bool) -> "Frame":
+        """Return the frame of a box, or else of `row_norm`; `centred`: the origin is the box's middle, else 0."""
+        if reading.box is None:
             moderate(row_norm=row_norm)
-            return cls(None, np.zeros(n_columns), float(row_norm))
-        low, high = read_bounds("bounds", bounds, n_columns)
-        origin = low / 2 + high / 2 if centred else np.zeros(n_columns)
+            return cls(None, np.zeros(reading.n_columns), float(row_norm))
+        low, high = reading.box
+        origin = low / 2 + high / 2 if centred else np.zeros(reading.n_columns)
         reach = np.maximum(high - origin, origin - low)
         largest = float(reach.max())
         return cls((low, high), origin, largest * float(np.linalg.norm(reach / largest)))
@@ -101,9 +101,12 @@ class SpectralEstimator(PrivateEstimator):
 
     def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:
         """Check, pay, look. `centre` is "mean" (released and paid for), "public", or None for the origin."""
+        if centre is not None:
+            one_of(CENTRES, centre=centre)
         requested, rows = self._requested(), self._rows(X)
-        bounds = by_name("bounds", self.bounds, names_of(X))
-        frame = Frame.read(bounds, self.row_norm, rows.shape[1], centre is not None)
+        check_one_given(self.bounds, self.row_norm)
+        reading = Reading.of(self.bounds, names_of(X), rows.shape[1], indicator=False)
+        frame = Frame.of(reading, self.row_norm, centre is not None)
         shape = rows.shape[1], rows.shape[1] if n_components is None else n_components
         check_components(*shape, self._number)
         count = NoisyRowCount(requested, self.neighbours)
@@ -114,9 +117,9 @@ class SpectralEstimator(PrivateEstimator):
         guarantee = count.with_remaining(for_gaussian_releases(remaining))
 
         def planned(n_rows: float) -> tuple[Centre, NoisyMoments | Oja | SphereExponential]:
-            middle = (
-                _centre(remaining, shape[0], n_rows, self.neighbours) if centre == "mean" else Centre(None, remaining)
-            )
+            middle = Centre(None, remaining)
+            if centre == "mean":
+                middle = _centre(remaining, shape[0], n_rows, self.neighbours)
             return middle, _method(solver, shape, middle, self.neighbours)
 
         planned(len(rows) if self.neighbours == "replace" else PUBLIC_ROWS)  # what cannot be done is refused unpaid
@@ -135,7 +138,7 @@ class SpectralEstimator(PrivateEstimator):
             "solver": solver, "reason": reason, "noise": method.describe(), "mean": middle.noise is not None,
             "radius": size * frame.size,
         }  # fmt: skip
-        self._read_by(Reading(shape[0], frame.box))
+        self._read_by(reading)
         mean, scale = frame.origin + shift * frame.size, (size * frame.size) ** 2
         return Spectrum(pairs, mean, scale, n_rows, guarantee, method.exactness, facts, reservation)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, noise_to_signal
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
@@ -42,10 +42,7 @@ class LinearSVC(LinearClassifier):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is not public: with few it does about as well, with many better"
-        noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
-        if noise < _FAINT:
-            return "objective", f"the noise, {noise:.2g} of the rows' sum, is below {_FAINT}"
-        return "gradient", f"the noise, {noise:.2g} of the rows' sum, is not below {_FAINT}"
+        return self._by_noise(guarantee, size, n_rows, _FAINT)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         if solver == "objective":

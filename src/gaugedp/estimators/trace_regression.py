@@ -9,7 +9,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._validate import one_of, positive
-from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.feature_names import check_names
@@ -75,7 +74,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
         problem = TraceProblem(_designs(scaled, shape), residual.target(target), residual)
-        self.coef_ = float(self.radius) * _solved(self.method_, problem, n_rows, rng)
+        self.coef_ = float(self.radius) * self.method_.solve(problem, n_rows, rng)
         self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
         facts = {"solver": solver, "reason": reason, "radius": float(self.radius), "design_norm": size}
@@ -177,7 +176,7 @@ def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
 
 
 def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
-    return RankOne.of(rows) if shape is None else Full.of(rows, shape)
+    return RankOne(rows) if shape is None else Full(rows, shape)
 
 
 def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
@@ -185,9 +184,3 @@ def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:
     if is_drawn and isinstance(guarantee, ApproxDP):
         return ZCDP(largest_parameter(ZCDP, guarantee.epsilon_value, guarantee.delta_value))
     return for_gaussian_releases(guarantee)
-
-
-def _solved(method: Method, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-    return (
-        method.solve(problem, rng) if isinstance(method, StochasticFrankWolfe) else method.solve(problem, n_rows, rng)
-    )

@@ -25,6 +25,7 @@ class Guarantee(Part):
 
     accounting: ClassVar[Accounting | None] = None
     kind: ClassVar[str]  # the name in JSON
+    written: ClassVar[Callable[[Any], str]] = staticmethod(exact)  # a number in the repr
     _compose: "ClassVar[Callable[[Iterable[tuple[Guarantee, int]]], Guarantee]]"  # set by composed.py
 
     def __init_subclass__(cls, kind: str | None = None) -> None:
@@ -83,7 +84,7 @@ class Guarantee(Part):
 
     def __repr__(self) -> str:
         numbers = (value for name, value in self.to_dict().items() if name != "kind")
-        return f"{type(self).__name__}({', '.join(map(exact, numbers))})"
+        return f"{type(self).__name__}({', '.join(map(type(self).written, numbers))})"
 
     def __add__(self, later: "Guarantee") -> "Guarantee":
         if not isinstance(later, Guarantee):

@@ -107,10 +107,8 @@ class Budget:
         remaining = self.left(spent)
         if not isinstance(self.total, RenyiBudget) or not isinstance(remaining, RenyiDP) or not any(remaining.values):
             return remaining
-        orders, values = zip(
-            *(pair for pair in zip(remaining.orders, remaining.values, strict=True) if pair[1]), strict=True
-        )
-        return RenyiDP(orders, values)
+        pairs = [pair for pair in zip(remaining.orders, remaining.values, strict=True) if pair[1]]
+        return RenyiDP(*zip(*pairs, strict=True))
 
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
         """Return what was spent and what is left, as text: exact guarantees, or of a best order its ε in few digits.

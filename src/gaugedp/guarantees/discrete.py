@@ -21,7 +21,7 @@ LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class DiscreteLaplaceLoss(Guarantee):
     """Noise with weights ∝ e^{−|k|/scale} on a whole number of sensitivity d = `sensitivity`.
 
@@ -30,6 +30,7 @@ class DiscreteLaplaceLoss(Guarantee):
 
     scale: float
     sensitivity: int = 1
+    written = "{:.12g}".format
 
     def __post_init__(self) -> None:
         positive(scale=self.scale)
@@ -91,11 +92,8 @@ class DiscreteLaplaceLoss(Guarantee):
         whole(minimum=1, size=size)
         return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
 
-    def __repr__(self) -> str:
-        return f"DiscreteLaplaceLoss({self.scale:.12g}, {self.sensitivity})"
 
-
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class DiscreteGaussianLoss(Guarantee):
     """Noise with weights ∝ e^{−k²/2σ²}, σ = `noise_std`, on a whole number of sensitivity d = `sensitivity`.
 
@@ -104,6 +102,7 @@ class DiscreteGaussianLoss(Guarantee):
 
     noise_std: float
     sensitivity: int = 1
+    written = "{:.12g}".format
 
     def __post_init__(self) -> None:
         positive(noise_std=self.noise_std)
@@ -140,6 +139,3 @@ class DiscreteGaussianLoss(Guarantee):
         """Return the guarantee at `size` times the sensitivity."""
         whole(minimum=1, size=size)
         return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))
-
-    def __repr__(self) -> str:
-        return f"DiscreteGaussianLoss({self.noise_std:.12g}, {self.sensitivity})"

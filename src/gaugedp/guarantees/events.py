@@ -42,7 +42,9 @@ def to_event(guarantee: Guarantee) -> Any:
     """
     events = _events()
     if isinstance(guarantee, Composed):
-        return events.ComposedDpEvent([_repeated(events, to_event(part), count) for part, count in guarantee.parts])
+        parts = [(to_event(part), count) for part, count in guarantee.parts]
+        repeated = [event if count == 1 else events.SelfComposedDpEvent(event, count) for event, count in parts]
+        return events.ComposedDpEvent(repeated)
     if not any(vars(guarantee).values()):
         return events.NoOpDpEvent()
     if type(guarantee) not in _WRITERS:
@@ -50,10 +52,6 @@ def to_event(guarantee: Guarantee) -> Any:
             f"{guarantee!r} has no event.", "Export guarantees of Gaussian, Laplace or response kind, or zCDP."
         )
     return _WRITERS[type(guarantee)](events, guarantee)
-
-
-def _repeated(events: Any, event: Any, count: int) -> Any:
-    return event if count == 1 else events.SelfComposedDpEvent(event, count)
 
 
 def _noise(number: float) -> Fraction:

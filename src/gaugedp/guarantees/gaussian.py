@@ -12,6 +12,7 @@ from gaugedp.accountant.rounding import above_either, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
+from gaugedp.guarantees.pure import pure_cost
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -59,9 +60,7 @@ class GaussianDP(Guarantee):
                 return (square,)
             case "zcdp":
                 return (square / 2,)
-        if self.mu > 0:
-            return None
-        return (Fraction(0), Fraction(0)) if accounting == "approx" else (Fraction(0),)
+        return None if self.mu > 0 else pure_cost(Fraction(0), 0.0, accounting)
 
     def group(self, size: int) -> "GaussianDP":
         """Return (size·μ)-GDP (Dong, Roth and Su 2022, theorem 2.14)."""

@@ -17,7 +17,7 @@ from gaugedp.guarantees.pure import pure_cost
 _ENDLESS = 1e300  # from here on the value at infinity is given: it is never less
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
     """Laplace noise of `scale` λ on an answer of sensitivity 1: the losses of Lap(0, λ) against Lap(1, λ).
 
@@ -25,6 +25,7 @@ class LaplaceLoss(Guarantee):
     """
 
     scale: float
+    written = "{:.12g}".format
 
     def __post_init__(self) -> None:
         positive(scale=self.scale)
@@ -73,9 +74,6 @@ class LaplaceLoss(Guarantee):
         """Return the guarantee at `size` times the sensitivity: the scale divided by `size`."""
         whole(minimum=1, size=size)
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
-
-    def __repr__(self) -> str:
-        return f"LaplaceLoss({self.scale:.12g})"
 
 
 def _first(t: float) -> float:

@@ -8,7 +8,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.same_as import SameAs
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class RandomizedResponseLoss(SameAs, Guarantee):
     """Randomized response: one bit, true with probability e^ε/(1 + e^ε), ε = `epsilon_value`.
 
@@ -16,6 +16,7 @@ class RandomizedResponseLoss(SameAs, Guarantee):
     """
 
     epsilon_value: float
+    written = "{:.12g}".format
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
@@ -25,6 +26,3 @@ class RandomizedResponseLoss(SameAs, Guarantee):
     def equivalent(self) -> PureDP:
         """ε-DP; to a group too, whether it answers with one bit or with one of each unit."""
         return PureDP(self.epsilon_value)
-
-    def __repr__(self) -> str:
-        return f"RandomizedResponseLoss({self.epsilon_value:.12g})"

@@ -18,7 +18,7 @@ _MOST_COMPOSED = 2000  # dimensions; beyond, compositions know the Rényi curve
 _LARGEST_ORDER = 1e5  # from here on the value at infinity is given: it is never less
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class SphericalLaplaceLoss(Guarantee):
     """Noise of density ∝ e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, σ = `scale`, on answers that move by at most 1.
 
@@ -30,6 +30,7 @@ class SphericalLaplaceLoss(Guarantee):
 
     scale: float
     dimension: int
+    written = "{:.12g}".format
 
     def __post_init__(self) -> None:
         positive(scale=self.scale)
@@ -83,6 +84,3 @@ class SphericalLaplaceLoss(Guarantee):
         """Return the guarantee where answers move by at most `size`: the scale divided by `size`."""
         whole(minimum=1, size=size)
         return SphericalLaplaceLoss(down_decimal(decimal(self.scale) / size), self.dimension)
-
-    def __repr__(self) -> str:
-        return f"SphericalLaplaceLoss({self.scale:.12g}, {self.dimension})"

@@ -25,7 +25,7 @@ LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
 _FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=True, repr=False)
 class SubsampledGaussian(Guarantee):
     """Each unit is in the sample with probability q = `rate`, and the sum over the sample, of ℓ₂ sensitivity 1, gets
     Gaussian noise of deviation σ = `noise_multiplier`; neighbours differ by one unit added or removed.
@@ -36,6 +36,7 @@ class SubsampledGaussian(Guarantee):
 
     rate: float
     noise_multiplier: float
+    written = "{:.12g}".format
 
     def __post_init__(self) -> None:
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
@@ -137,6 +138,3 @@ class SubsampledGaussian(Guarantee):
         """Return what the Rényi curve says to a group."""
         whole(minimum=1, size=size)
         return self if size == 1 else Grouped(self, int(size))
-
-    def __repr__(self) -> str:
-        return f"SubsampledGaussian({self.rate:.12g}, {self.noise_multiplier:.12g})"

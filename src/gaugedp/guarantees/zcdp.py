@@ -9,6 +9,7 @@ from gaugedp._validate import decimal, non_negative, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.pure import pure_cost
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -41,9 +42,7 @@ class ZCDP(Guarantee):
         """Return ρ in "zcdp"; nothing else is implied for ρ > 0."""
         if accounting == "zcdp":
             return (decimal(self.rho),)
-        if self.rho > 0:
-            return None
-        return (Fraction(0), Fraction(0)) if accounting == "approx" else (Fraction(0),)
+        return None if self.rho > 0 else pure_cost(Fraction(0), 0.0, accounting)
 
     def group(self, size: int) -> "ZCDP":
         """Return (size²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9)."""

@@ -165,11 +165,8 @@ class Ledger:
         if not isinstance(reservation, Reservation):
             raise InvalidRequest("This is not a reservation.", "Settle with what reserve returned.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
-            raise InvalidRequest(
-                f"The release is not bytes, or more than {MAX_RELEASED_BYTES:,}.",
-                "Settle with bytes.",
-                STAYS_SPENT,
-            )
+            what = f"The release is not bytes, or more than {MAX_RELEASED_BYTES:,}."
+            raise InvalidRequest(what, "Settle with bytes.", STAYS_SPENT)
         with _after_paying():
             return self._write(lambda ledger: ledger.settle(reservation, released))
 

@@ -40,7 +40,10 @@ def check_place(path: Path, name: str) -> bool:
         raise LedgerRefused(f"The ledger {name} cannot be reached ({error.strerror}).", "Check the path.") from None
     if not stat.S_ISDIR(folder.st_mode):
         raise LedgerRefused(f"The folder of {name} is not a folder.", "Check the path.")
-    _check_kind(kind, name)
+    if kind == stat.S_IFDIR:
+        raise LedgerRefused(f"{name} is a folder, not a ledger.", "Give the path of a file.")
+    if kind not in (None, stat.S_IFREG):
+        raise LedgerRefused(f"{name} is not a regular file.", "Give the path of a file.")
     _check_access(path, name, exists=kind is not None)
     _check_local(path, name)
     return kind is not None
@@ -96,13 +99,6 @@ def _kind(path: Path) -> int | None:
         return stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:
         return None
-
-
-def _check_kind(kind: int | None, name: str) -> None:
-    if kind == stat.S_IFDIR:
-        raise LedgerRefused(f"{name} is a folder, not a ledger.", "Give the path of a file.")
-    if kind not in (None, stat.S_IFREG):
-        raise LedgerRefused(f"{name} is not a regular file.", "Give the path of a file.")
 
 
 def _check_access(path: Path, name: str, *, exists: bool) -> None:

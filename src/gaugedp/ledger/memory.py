@@ -35,14 +35,10 @@ class MemoryStore:
         with self._lock:
             transaction = MemoryTransaction(self._rows, self._head)
             outcome = act(transaction)
-            if write:
-                self._keep(transaction)
+            if write:  # the head comes last: rows beyond it do not count
+                self._rows[self._head.entries :] = transaction.added
+                self._head = transaction.now
             return outcome
-
-    def _keep(self, transaction: "MemoryTransaction") -> None:
-        """Take over what was appended; the head comes last, and rows beyond it do not count."""
-        self._rows[self._head.entries :] = transaction.added
-        self._head = transaction.now
 
     def __reduce__(self) -> NoReturn:
         raise InvalidRequest(

@@ -6,7 +6,6 @@ and no user or password.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 from gaugedp._postgres import Address, driver
@@ -26,8 +25,9 @@ class PostgresStore:
 
     def __init__(self, address: Address, schema_name: str, timeout: float) -> None:
         self._address, self._schema, self._timeout = address, schema_name, timeout
-        self._is_durable, self._connection = False, Connection(address, timeout)
-        self._shown = f"{address.shown}?ledger={schema_name}"
+        self._connection = Connection(address, timeout)
+        self.durable = False  # until a server that waits for its disk (fsync = on) is seen
+        self.name = repr(f"{address.shown}?ledger={schema_name}")  # without user and password
 
     @classmethod
     def open(cls, url: str, timeout: float, opening: LedgerEvent | None) -> "PostgresStore":
@@ -41,54 +41,48 @@ class PostgresStore:
     ) -> "PostgresStore":
         """Return the store in the schema of the database at `address`, as `open`."""
         store = cls(address, schema_name, timeout)
-        if not store._retry_while_locked(store._is_there):
+        if not store._in_transaction(lambda connection: schema.is_there(connection, store.name), write=False):
             if opening is None:
                 raise no_ledger(store.name)
-            store._retry_while_locked(lambda: store._create(opening))
+            store._create(opening)
         return store
-
-    @property
-    def name(self) -> str:
-        """The address without user and password, in quotation marks."""
-        return repr(self._shown)
-
-    @property
-    def durable(self) -> bool:
-        """Whether entries outlive a power cut: False on a server that does not wait for its disk (fsync = off)."""
-        return self._is_durable
 
     def run(self, act: Callable[["PostgresTransaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)` as `Store.run` guarantees."""
-        return self._retry_while_locked(lambda: self._attempt(act, write))
 
-    def _attempt(self, act: Callable[["PostgresTransaction"], T], write: bool) -> T:
-        """Commit once. Whatever is raised before the commit, the connection keeps nothing of it."""
-        with process_lock, self._transaction(write) as (connection, self._is_durable):
+        def work(connection: Any) -> T:
             if not schema.is_there(connection, self.name):
                 raise gone(self.name)
             if write:
                 schema.lock(connection)
-            outcome = act(PostgresTransaction(connection))
-            self._commit(connection, write)
-        return outcome
+            return act(PostgresTransaction(connection))
 
-    def _is_there(self) -> bool:
-        with process_lock, self._transaction(write=False) as (connection, self._is_durable):
-            is_there = schema.is_there(connection, self.name)
-            self._commit(connection, write=False)
-        return is_there
+        return self._in_transaction(work, write)
 
     def _create(self, opening: LedgerEvent) -> None:
         """Make the ledger appear with `opening`, complete or not at all; where one is there now, it stays."""
-        with process_lock, self._transaction(write=True) as (connection, self._is_durable):
+
+        def work(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])
             if not schema.is_there(connection, self.name):
                 schema.create(connection, self._schema)
                 PostgresTransaction(connection).append(*extend(NOTHING, opening))
-            self._commit(connection, write=True)
 
-    def _transaction(self, write: bool) -> AbstractContextManager[tuple[Any, bool]]:
-        return self._connection.transaction(lambda connection: schema.begin(connection, self._schema, write))
+        self._in_transaction(work, write=True)
+
+    def _in_transaction(self, work: Callable[[Any], T], write: bool) -> T:
+        """Commit once. Whatever is raised before the commit, the connection keeps nothing of it."""
+
+        def begin(connection: Any) -> bool:
+            return schema.begin(connection, self._schema, write)
+
+        def attempt() -> T:
+            with process_lock, self._connection.transaction(begin) as (connection, self.durable):
+                outcome = work(connection)
+                self._commit(connection, write)
+            return outcome
+
+        return retry_while_locked(attempt, self._timeout, driver().Error, self._judge)
 
     def _commit(self, connection: Any, write: bool) -> None:
         """Commit; where the answer to a writing commit does not come, nobody knows whether it was kept."""
@@ -99,9 +93,6 @@ class PostgresStore:
             is_kept = not write
         if not is_kept:
             raise schema.unsure(self.name)
-
-    def _retry_while_locked(self, attempt: Callable[[], T]) -> T:
-        return retry_while_locked(attempt, self._timeout, driver().Error, self._judge)
 
     def _judge(self, error: Any) -> tuple[bool, LedgerRefused]:
         return error.sqlstate in schema.BUSY, schema.refusal(error.sqlstate, self.name)

@@ -51,15 +51,9 @@ _WORDS = {
     sqlite3.SQLITE_PERM: ("may not be opened by this user", "Ask for the right to read and write it."),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "Check that this user may write the file and its folder."),
     sqlite3.SQLITE_FULL: ("cannot be written: the disk is full", "Make room on the disk."),
-    sqlite3.SQLITE_IOERR: (
-        "cannot be written or read: the disk is full or failing",
-        "Make room, or check the disk.",
-    ),
+    sqlite3.SQLITE_IOERR: ("cannot be written or read: the disk is full or failing", "Make room, or check the disk."),
     sqlite3.SQLITE_NOTADB: ("is not a ledger file", "Check the path, or restore the ledger from a copy."),
-    sqlite3.SQLITE_CORRUPT: (
-        "is damaged",
-        RESTORE,
-    ),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", RESTORE),
 }
 _WORDS[sqlite3.SQLITE_LOCKED] = _WORDS[sqlite3.SQLITE_PROTOCOL] = _WORDS[sqlite3.SQLITE_BUSY]
 

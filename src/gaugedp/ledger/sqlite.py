@@ -34,6 +34,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, shown: str, timeout: float) -> None:
         self._path, self._shown, self._timeout = path, shown, timeout
+        self.name = repr(shown)
 
     @classmethod
     def open(cls, shown: str, timeout: float, opening: LedgerEvent | None) -> "SqliteStore":
@@ -46,19 +47,14 @@ class SqliteStore:
         store._check_file()
         return store
 
-    @property
-    def name(self) -> str:
-        """The path as the caller wrote it, in quotation marks."""
-        return repr(self._shown)
-
     def run(self, act: Callable[["SqliteTransaction"], T], *, write: bool = True) -> T:
         """Return `act(transaction)` as `Store.run` guarantees."""
-        return self._retry_while_locked(lambda: self._attempt(self._uri("rw"), act, write))
+        return self._retry_while_locked(lambda: self._attempt(act, write))
 
-    def _attempt(self, uri: str, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
+    def _attempt(self, act: Callable[["SqliteTransaction"], T], write: bool) -> T:
         """Commit once. Whatever is raised before the commit, closing the connection keeps nothing of it."""
         check_single(self._path, self.name)
-        with process_lock, held(self._path, write), closing(_connect(uri)) as connection:
+        with process_lock, held(self._path, write), closing(_connect(self._path)) as connection:
             schema.check_mark(connection, self.name)
             schema.make_durable(connection, self.name)
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -115,9 +111,6 @@ class SqliteStore:
             ) from None
         schema.check_header(header, self.name)
 
-    def _uri(self, mode: str) -> str:
-        return f"{self._path.as_uri()}?mode={mode}"
-
     def __reduce__(self) -> tuple[Callable[..., "SqliteStore"], tuple[str, float, None]]:
         return SqliteStore.open, (str(self._path), self._timeout, None)
 
@@ -139,20 +132,16 @@ class SqliteTransaction(SqlTransaction):
         return self._connection.execute(statement)
 
 
-def _connect(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, uri=True, timeout=_ATTEMPT, isolation_level=None)
-    connection.text_factory = _text
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_ATTEMPT, isolation_level=None)
+    connection.text_factory = lambda stored: stored.decode("utf-8", "replace")
     schema.distrust(connection)
     return connection
 
 
-def _text(stored: bytes) -> Any:
-    return stored.decode("utf-8", "replace")
-
-
 def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
     """Write a complete ledger, durably, under a name that nobody else knows."""
-    with process_lock, closing(_connect(f"{draft.as_uri()}?mode=rw")) as connection:
+    with process_lock, closing(_connect(draft)) as connection:
         schema.make_durable(connection, name)
         connection.execute("BEGIN IMMEDIATE")
         schema.create(connection)

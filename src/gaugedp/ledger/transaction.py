@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
 from gaugedp.guarantees.printed import rounded_left, rounded_up
-from gaugedp.ledger.chain import ORIGIN, Head, LedgerEvent, Row, Units, extend, link, units
+from gaugedp.ledger.chain import ORIGIN, LedgerEvent, Row, Units, extend, link, units
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
 from gaugedp.ledger.header import LedgerHeader, opened_by
 from gaugedp.ledger.store import Transaction
@@ -34,7 +34,13 @@ class LedgerTransaction:
 
     def spent(self, budget: Budget) -> Units:
         """Return the sum of all charges, as the head says."""
-        return self._sum(self.transaction.head(), budget)
+        try:
+            spent = units(self.transaction.head().spent)
+        except ValueError:
+            raise self._altered() from None
+        if len(spent) != len(budget.capacity) or min(spent) < 0:
+            raise self._altered()
+        return spent
 
     def entries(self) -> list[Entry]:
         """Return all entries by number."""
@@ -139,15 +145,6 @@ class LedgerTransaction:
         before = self.transaction.row(row.number - 1)
         if link(ORIGIN if before is None else before.tip, row) != row.tip:
             raise self._altered()
-
-    def _sum(self, head: Head, budget: Budget) -> Units:
-        try:
-            spent = units(head.spent)
-        except ValueError:
-            raise self._altered() from None
-        if len(spent) != len(budget.capacity) or min(spent) < 0:
-            raise self._altered()
-        return spent
 
     def _altered(self) -> LedgerRefused:
         return LedgerRefused(f"The ledger {self.name} was altered by other hands.", "Run its verify() to see where.")

@@ -81,10 +81,8 @@ class _Replay:
     def _check_kind(self, row: Row) -> None:
         event = row.event
         if (event.kind == "open") != (row.number == 1):
-            self._note(
-                row,
-                "opens the ledger at the wrong place" if event.kind == "open" else "does not open the ledger",
-            )
+            wrong = "opens the ledger at the wrong place" if event.kind == "open" else "does not open the ledger"
+            self._note(row, wrong)
         elif event.kind == "open":
             self.header = opened_by(event.request or "")
         elif event.kind == "bind" and self.header is not None:

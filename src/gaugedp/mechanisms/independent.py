@@ -1,6 +1,7 @@
 """Noise with independent coordinates: what the Laplace and the Gaussian mechanism share."""
 
 from abc import ABC
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -103,6 +104,7 @@ def in_words(scales: Sequence[float]) -> str:
 
 def _expected_length(parts: Parts) -> float:
     """E√S, S the sum of the squares over the scales."""
+    parts = _alike_together(parts)
     mean = sum(count * law.variance / scale**2 for count, law, scale in parts)
     if mean < 1e-100:  # hardly ever more than one coordinate is ±1
         return sum(count * law.variance / scale for count, law, scale in parts)
@@ -111,3 +113,11 @@ def _expected_length(parts: Parts) -> float:
         return np.sum([count * np.log(law.gaussian_moment(t / scale**2)) for count, law, scale in parts], axis=0)
 
     return mean_root(mean, log_moment)
+
+
+def _alike_together(parts: Parts) -> Parts:
+    """Return the same with one entry for each law and scale: what each takes is computed once."""
+    counts: Counter[tuple[Law, float]] = Counter()
+    for count, law, scale in parts:
+        counts[law, scale] += count
+    return [(count, law, scale) for (law, scale), count in counts.items()]

@@ -56,11 +56,13 @@ class Laplace(IndependentNoise):
     def error_bound(self, failure: float) -> float:
         """Return t with P(max_i |noise_i|/w_i > t) ≤ `failure`: log(d/failure)·Δ/ε.
 
-        Rounding to the lattice makes Δ a little larger, and adds a step (Dwork and Roth 2014, theorem 3.8).
+        Rounding to the lattice makes Δ a little larger, and adds a step: 1/w_i where the noise is divided by w_i (Dwork
+        and Roth 2014, theorem 3.8).
         """
         between(0, 1, failure=failure)
         scale = float(self.radius) / float(self.guarantee.epsilon(0))
-        return (math.log(self.body.ambient_dim / failure) * scale + 1) * float(self.step)
+        widest_step = 1.0 if self.weights is None else 1 / float(np.min(self.weights))
+        return (math.log(self.body.ambient_dim / failure) * scale + widest_step) * float(self.step)
 
     def describe(self) -> str:
         """Return the scales, in the body's units."""

@@ -1,7 +1,6 @@
 """Minima of regularised sums of losses, to a distance that is fixed in advance."""
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -203,16 +202,7 @@ def _step(
 
 def _conjugate(product: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
     """Return an approximate solution of a positive definite system: it is a direction of descent at every step."""
-    solution, residual = np.zeros_like(right), right.copy()
-    direction, size = residual.copy(), float(residual @ residual)
-    enough = size * 1e-12
-    for _ in range(_CONJUGATE_STEPS):
-        if size <= enough or math.isclose(size, 0.0, abs_tol=1e-300):
-            break
-        image = product(direction)
-        length = size / float(direction @ image)
-        solution += length * direction
-        residual -= length * image
-        size, before = float(residual @ residual), size
-        direction = residual + size / before * direction
-    return solution
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    operator = LinearOperator((len(right), len(right)), matvec=product, dtype=float)
+    return cg(operator, right, maxiter=_CONJUGATE_STEPS, atol=0.0)[0]

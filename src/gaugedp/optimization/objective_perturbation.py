@@ -1,7 +1,7 @@
 """Objective perturbation: the exact minimum of a loss to which a random linear term was added."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -288,9 +288,7 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
             epsilon = guarantee.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
             return pure_epsilon(problem, strength, noise) <= epsilon
         mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        beside = Problem(
-            problem.loss, problem.ambient_dim, problem.radius, problem.replaced, math.hypot(problem.mu_side, mu)
-        )
+        beside = replace(problem, mu_side=math.hypot(problem.mu_side, mu))
         return profile(beside, strength, noise, guarantee.epsilon_value) <= guarantee.delta_value
 
     low, high = -10.0, 50.0

@@ -28,8 +28,7 @@ def posterior_means(scores: np.ndarray) -> np.ndarray:
         logs = np.logaddexp(np.log(_SHARES) + log_slab[:, :, None], np.log1p(-_SHARES) + log_spike)
     place, share = np.unravel_index((logs.sum(axis=0) - (centres[:, None] > 0)).argmax(), logs.shape[1:])
     chances = np.exp(np.log(_SHARES[share]) + log_sides[:, place] - logs[:, place, share, None])  # (k, 2)
-    means: np.ndarray = (chances * (scores[:, None] - off[:, place] / total[place])).sum(axis=1)
-    return means
+    return (chances * (scores[:, None] - off[:, place] / total[place])).sum(axis=1)
 
 
 def _slabs(largest: float) -> tuple[np.ndarray, np.ndarray]:

@@ -120,8 +120,9 @@ class StochasticFrankWolfe:
         """(Δ_0, Δ), with what floats may add."""
         return self.oracle.running.sensitivities
 
-    def solve(self, problem: TraceProblem, rng: Entropy) -> np.ndarray:
-        """Return X after the last step: pay first."""
+    def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return X after the last step: pay first. The schedule holds the number of rows already."""
+        del n_rows
         rate = self.schedule.rate
         point = before = estimate = np.zeros(self.region.shape)
         choose = self.oracle.start(rng)

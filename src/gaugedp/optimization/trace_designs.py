@@ -20,12 +20,15 @@ Slope = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions and tar
 class Designs(ABC):
     """n matrices A of Frobenius norm at most 1, and the region of X, of radius 1.
 
-    `rows` are in whole multiples of 2^−12, cut towards 0, so that no norm grows. `span` = (low, high) holds ⟨A, X⟩.
+    `rows` become whole multiples of 2^−12, cut towards 0, so that no norm grows. `span` = (low, high) holds ⟨A, X⟩.
     """
 
     rows: np.ndarray
     region: Region
     span: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", _cut(self.rows))
 
     @property
     def prediction_range(self) -> float:
@@ -57,11 +60,6 @@ class RankOne(Designs):
     """A = zzᵀ for rows z (n, d), ‖z‖₂ ≤ 1, on the spectraplex: ⟨A, X⟩ = zᵀXz is in [0, 1], and ‖A‖_F = ‖z‖₂²."""
 
     rows: np.ndarray
-
-    @classmethod
-    def of(cls, rows: np.ndarray) -> "RankOne":
-        """Return the designs of rows of norm at most 1."""
-        return cls(_cut(rows))
 
     @property
     def region(self) -> Region:  # type: ignore[override]
@@ -97,11 +95,6 @@ class Full(Designs):
 
     rows: np.ndarray
     shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, rows: np.ndarray, shape: tuple[int, int]) -> "Full":
-        """Return the designs of rows of norm at most 1."""
-        return cls(_cut(rows), shape)
 
     @property
     def region(self) -> Region:  # type: ignore[override]

@@ -50,7 +50,7 @@ def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> n
     columns = query.operator
     if _has_full_rank(columns):
         return values
-    return _nearest(columns, np.array([float(step) for step in query.steps]), values, deviations)
+    return _nearest(columns, query.step_sizes, values, deviations)
 
 
 def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:

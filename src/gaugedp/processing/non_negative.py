@@ -44,24 +44,19 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     counts are at least 0, and means lie within bounds.
     """
     nearest = consistent(query, values, deviations)
-    tables = sorted(_tables(query, nearest, deviations), key=lambda table_of_term: table_of_term.level)
-    operator = WorkloadColumns(
-        query.domain, query.attributes, query.columns, [table_of_term.piece for table_of_term in tables]
-    )
-    aims, table = np.concatenate([table_of_term.values for table_of_term in tables]), np.zeros(operator.n_generators)
-    for level in sorted({table_of_term.level for table_of_term in tables}):
+    tables = sorted(_tables(query, nearest, deviations), key=lambda part: part.level)
+    operator = WorkloadColumns(query.domain, query.attributes, query.columns, [part.piece for part in tables])
+    aims, table = np.concatenate([part.values for part in tables]), np.zeros(operator.n_generators)
+    for level in sorted({part.level for part in tables}):
         for floor in _FLOORS:
             table = _descended(operator, _weights(tables, level, floor), aims, table)
-        held = np.concatenate(
-            [np.full(len(table_of_term.values), table_of_term.level <= level) for table_of_term in tables]
-        )
+        held = np.concatenate([np.full(len(part.values), part.level <= level) for part in tables])
         aims = np.where(held, operator.apply(table), aims)
     table = _polished(operator, tables, table)
-    values_of_table = np.array([float(step) for step in query.steps]) * query.operator.apply(table)
-    is_there = (np.abs(values_of_table - nearest) <= _NO_MOVE * deviations).all() and (nearest >= 0)[
-        _counting(query)
-    ].all()
-    return nearest if is_there else np.round(values_of_table, _DIGITS)
+    values_of_table = query.step_sizes * query.operator.apply(table)
+    are_counts = np.concatenate([np.full(piece.cells.n_released, piece.counts) for piece in query.pieces])
+    is_near = (np.abs(values_of_table - nearest) <= _NO_MOVE * deviations).all()
+    return nearest if is_near and (nearest[are_counts] >= 0).all() else np.round(values_of_table, _DIGITS)
 
 
 @dataclass(frozen=True)
@@ -86,11 +81,8 @@ def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Ite
         values = nearest[start:stop] / step
         deviation = float(deviations[start:stop].max()) / (step * piece.reach)
         yield _Table(piece, values, deviation)
-        total = _Table(
-            replace(piece, attributes=(), cells=Identity(1)),
-            np.array([values.sum()]),
-            deviation * math.sqrt(len(values)),
-        )
+        whole = replace(piece, attributes=(), cells=Identity(1))
+        total = _Table(whole, np.array([values.sum()]), deviation * math.sqrt(len(values)))
         kind = piece.column, piece.centred
         if kind not in totals or total.deviation < totals[kind].deviation:
             totals[kind] = total
@@ -113,15 +105,8 @@ def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray,
     from scipy.optimize import minimize
 
     options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": _TOLERANCE, "gtol": 0}
-    done = minimize(
-        _half_squares,
-        start,
-        (operator, weights, aims),
-        method="L-BFGS-B",
-        jac=True,
-        bounds=[(0, None)] * len(start),
-        options=options,
-    )
+    facts, bounds = (operator, weights, aims), [(0, None)] * len(start)
+    done = minimize(_half_squares, start, facts, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
     return np.asarray(done.x)
 
 
@@ -150,7 +135,3 @@ def _half_squares(
     """Return half the weighted squares of what is left of the wanted answers, and their gradient."""
     residual = weights * (operator.apply(table) - aims)
     return 0.5 * float(residual @ residual), operator.adjoint(weights * residual)
-
-
-def _counting(query: Workload) -> np.ndarray:
-    return np.concatenate([np.full(piece.cells.n_released, piece.counts) for piece in query.pieces])

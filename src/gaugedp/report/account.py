@@ -33,12 +33,8 @@ def _bar(facts: Mapping[str, Any]) -> Html:
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))
     ]
-    return join(
-        [
-            tag("div", *pieces, class_="meter", role="img", aria_label=words),
-            tag("p", words, class_="small"),
-        ]
-    )
+    meter = tag("div", *pieces, class_="meter", role="img", aria_label=words)
+    return join([meter, tag("p", words, class_="small")])
 
 
 def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -61,10 +57,5 @@ def _percents(shares: list[float]) -> list[str]:
     """Return shares of a whole in whole percent that add up: the last is what the others, which are rounded, leave."""
     percents = [round(100 * share) for share in shares[:-1]]
     percents.append(max(0, 100 - sum(percents)))
-    return [_percent(percent, share) for percent, share in zip(percents, shares, strict=True)]
-
-
-def _percent(percent: int, share: float) -> str:
-    if percent == 0:
-        return "nothing" if share < 1e-12 else "less than 1\u00a0%"
-    return f"{percent}\u00a0%"
+    none = ["nothing" if share < 1e-12 else "less than 1\u00a0%" for share in shares]
+    return [f"{percent}\u00a0%" if percent else word for percent, word in zip(percents, none, strict=True)]

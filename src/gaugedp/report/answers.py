@@ -69,15 +69,11 @@ def _explained(release: "Release", term: Term) -> list[str]:
     bars = (_ENDS if term.ends else _BARS).format(level=term.level)
     meaning = " ".join([bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
-        return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * _adds_up(release)]
+        adds_up = any(estimate.ratio is None and estimate.ends is None for estimate in release.estimates)
+        return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]
     done = release.facts["processing"]
     processed, undone = _PROCESSED.format(steps=words(done)), remark(done)
     return [processed, *([undone] if undone else []), meaning, _DIGITS]
-
-
-def _adds_up(release: "Release") -> bool:
-    """Return whether there are counts or sums."""
-    return any(estimate.ratio is None and estimate.ends is None for estimate in release.estimates)
 
 
 def _cards(terms: list[Term], compact: bool) -> Iterator[Html]:
@@ -96,19 +92,15 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
         picture, wide = tag("p", many), False
     else:
         wide = not isinstance(layout, Dots) and not compact
-        chart = tag("div", draw(term, layout, name, compact), **_scrolling(term, wide))
+        box = {"class_": "paper"}
+        if wide:  # it scrolls by itself on a narrow screen
+            box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart of {term.text}"}
+        chart = tag("div", draw(term, layout, name, compact), **box)
         key = _key(layout) if isinstance(layout, Dots) and layout.series_title else Html("")
         picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, chart)
     single = _single(term) if len(term.cells) == 1 else Html("")
     body = [tag("h3", term.text), single, picture, _numbers(term, n_rows, compact)]
     return tag("article", *body, class_="card wide" if wide else "card", id=name)
-
-
-def _scrolling(term: Term, wide: bool) -> dict[str, str]:
-    """Return the attributes of a chart's box: a wide one scrolls by itself on a narrow screen."""
-    if not wide:
-        return {"class_": "paper"}
-    return {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart of {term.text}"}
 
 
 def _key(layout: Dots) -> Html:

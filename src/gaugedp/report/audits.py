@@ -27,8 +27,9 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
     rows = audit.table()
     counted = [row for row in rows if row["counted"]]
     others = [row for row in rows if not row["counted"]]
+    lead = tag("p", " ".join([audit.verdict, *audit.remarks]), class_="warning" if audit.violated else "lead")
     body = [
-        tag("header", tag("p", "Audit", class_="kicker"), tag("h1", audit.mechanism), _lead(audit)),
+        tag("header", tag("p", "Audit", class_="kicker"), tag("h1", audit.mechanism), lead),
         tag(
             "main",
             _facts(audit, about or {}),
@@ -38,10 +39,6 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
         _tests("Other scores", _OTHERS, others) if others else Html(""),
     ]
     return document(f"Audit of {audit.mechanism}", body, "Made from runs on made-up answers; no row was read.")
-
-
-def _lead(audit: Audit) -> Html:
-    return tag("p", " ".join([audit.verdict, *audit.remarks]), class_="warning" if audit.violated else "lead")
 
 
 def _facts(audit: Audit, about: Mapping[str, str]) -> Html:
@@ -85,17 +82,9 @@ def _chart(rows: list[dict[str, Any]]) -> Html:
 
 
 def _bars(row: Mapping[str, Any], largest: float) -> Html:
+    def bar(value: float, kind: str) -> Html:
+        return tag("span", tag("span", class_=kind, style=f"width:{100 * value / largest:.1f}%"), class_="track")
+
     proved, claimed = row["epsilon_lower"], row["epsilon_claimed"]
-    named = (
-        (f"proved {at_least(proved)}", proved, "bar chosen"),
-        (f"claimed {at_most(claimed)}", claimed, "bar"),
-    )
-    pieces = [
-        part
-        for words, value, kind in named
-        for part in (
-            words,
-            tag("span", tag("span", class_=kind, style=f"width:{100 * value / largest:.1f}%"), class_="track"),
-        )
-    ]
-    return join(pieces)
+    lower = [f"proved {at_least(proved)}", bar(proved, "bar chosen")]
+    return join([*lower, f"claimed {at_most(claimed)}", bar(claimed, "bar")])

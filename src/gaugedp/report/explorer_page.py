@@ -95,11 +95,7 @@ def _controls(explored: "Explored") -> Html:
         tag("label", "δ, the slack", for_="explorer-delta"),
         tag("div", _input(id="explorer-delta", **slider), tag("output", id="explorer-slack"), class_="slide"),
         tag("h4", f"Expected error of all answers together{rows}"),
-        tag(
-            "div",
-            *(tag("p", id=f"explorer-{name}", class_=kind) for name, kind in _READINGS),
-            aria_live="polite",
-        ),
+        tag("div", *(tag("p", id=f"explorer-{name}", class_=kind) for name, kind in _READINGS), aria_live="polite"),
         class_="controls fact",
     )
 
@@ -132,15 +128,12 @@ def _wanted(explored: "Explored") -> Html:
         tag("option", f"{name}: ± of the widest 95\u00a0% interval", value=str(i))
         for i, name in enumerate(explored.measures[:_MOST_TERMS])
     ]
+    measured = tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure"))
+    limit = tag("label", "It may be at most ", _number("explorer-wanted", "the largest error"))
     return tag(
         "div",
         tag("h3", "From a target error to ε"),
-        tag(
-            "p",
-            tag("label", "What is measured ", tag("select", whole, *terms, id="explorer-measure")),
-            tag("label", "It may be at most ", _number("explorer-wanted", "the largest error")),
-            class_="asked",
-        ),
+        tag("p", measured, limit, class_="asked"),
         tag("p", id="explorer-needed", aria_live="polite"),
         tag("button", "Go to this ε", type="button", id="explorer-go"),
         class_="wanted fact",
@@ -187,16 +180,10 @@ def _curve(explored: "Explored", delta: float) -> Html:
     thin = len(points) < len(explored.epsilons)
     few = f", computed at {len(points)} of {len(explored.epsilons)} values of ε" if thin else ""
     bounded = any(max(point.lower_bounds) > 0 for point in points)
-    heads = [
-        "ε",
-        *names,
-        "chosen",
-        *["bound, whole numbers", "bound, real numbers"] * bounded,
-        "guessed right, at most",
-    ]
-    return table(
-        f"Expected errors at δ = {small(delta)}{few}", heads, (_line(point, names, bounded) for point in points)
-    )
+    bounds = ["bound, whole numbers", "bound, real numbers"] * bounded
+    heads = ["ε", *names, "chosen", *bounds, "guessed right, at most"]
+    lines = (_line(point, names, bounded) for point in points)
+    return table(f"Expected errors at δ = {small(delta)}{few}", heads, lines)
 
 
 def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:

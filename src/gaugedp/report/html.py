@@ -29,15 +29,7 @@ _IN_ROWS = (
     "interval, and the true quantile. The expected error is at most this l2 norm of the errors of all answers. "
     "The intervals above were released with the answers and are simultaneous."
 )
-_CANDIDATES = (
-    "mechanism",
-    "expected error",
-    "widest 95\u00a0% bar",
-    "simultaneous",
-    "guarantee",
-    "exactness",
-    "noise",
-)
+_CANDIDATES = ("mechanism", "expected error", "widest 95\u00a0% bar", "simultaneous", "guarantee", "exactness", "noise")
 
 
 def render(release: "Release", explorer: Html | None = None) -> str:
@@ -150,14 +142,12 @@ def _compared(facts: Mapping[str, Any]) -> Html:
     )
     if mechanism.get("in_rows"):
         explained = _IN_ROWS
+    bound = (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee.")
     return tag(
         "section",
         tag("h2", "Mechanisms compared"),
         tag("p", f"Chosen: {mechanism['name']}. Reason: {facts['reason']}."),
-        tag(
-            "p",
-            (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee."),
-        ),
+        tag("p", bound),
         table("Candidates", _CANDIDATES, (_offer(offer, largest) for offer in offers), class_="offers"),
         tag("p", explained, class_="small"),
     )
@@ -200,10 +190,8 @@ def _again(release: "Release") -> Html:
     items: list[tuple[str, str]] = [("Digest of the question", tag("code", facts["digest"]))]
     checks: list[str] = []
     if balance:
-        items += [
-            ("Ledger entry", str(balance["entry"])),
-            (f"Tip after entry {balance['entry']}", tag("code", balance["tip"])),
-        ]
+        items.append(("Ledger entry", str(balance["entry"])))
+        items.append((f"Tip after entry {balance['entry']}", tag("code", balance["tip"])))
         checks = [tag("h3", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
     return tag(

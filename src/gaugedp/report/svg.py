@@ -21,7 +21,8 @@ def inline(drawing: str, name: str, title: str, class_: str) -> Html:
     _bare(root)
     linked = {name for element in root.iter() for name in _links(element)}
     for element in root.iter():
-        element.attrib = {key: _rewritten(key, value, name) for key, value in _kept(element, linked)}
+        kept = [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
+        element.attrib = {key: _rewritten(key, value, name) for key, value in kept}
     root.attrib = {"viewBox": root.get("viewBox", ""), "class": class_, "role": "img", "aria-label": title}
     words = ElementTree.Element("title")
     words.text = title
@@ -45,10 +46,6 @@ def _bare(root: ElementTree.Element) -> None:
 def _links(element: ElementTree.Element) -> list[str]:
     href = element.get("href", "")
     return [href[1:]] * bool(href) + [link for value in element.attrib.values() for link in _LINK.findall(value)]
-
-
-def _kept(element: ElementTree.Element, linked: set[str]) -> list[tuple[str, str]]:
-    return [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
 
 
 def _rewritten(key: str, value: str, name: str) -> str:

@@ -12,11 +12,7 @@ from gaugedp.report.markup import Html, escape, join, tag
 _DELTA = 1e-6  # where a guarantee without ε is also told as one
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
 _KINDS: dict[str, Callable[..., Guarantee]] = {
-    "PureDP": PureDP,
-    "ApproxDP": ApproxDP,
-    "ZCDP": ZCDP,
-    "GaussianDP": GaussianDP,
-    "ExponentialLoss": ExponentialLoss,
+    kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GaussianDP, ExponentialLoss)
 }
 _EXACTNESS = {
     "exact": "Whole numbers decide every draw of the noise. No rounding enters before the numbers are released, "

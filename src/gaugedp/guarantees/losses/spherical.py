@@ -7,15 +7,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
 from gaugedp.guarantees.losses.finite import tilted_line
-from gaugedp.guarantees.spherical_curve import (
-    excess,
-    log_error,
-    panel_rule,
-    spherical_delta,
-    spherical_epsilon,
-)
+from gaugedp.guarantees.spherical_curve import excess, log_error, panel_rule, spherical_delta, spherical_epsilon
 
 _DIGITS = -50.0  # logarithm of the error of a quadrature, relative
 _PANELS = 2**14
@@ -99,27 +93,21 @@ def _log_moment(order: float, shift: float, dimension: int) -> float:
     places, logs = _rule(rate, 0.0, shift, dimension)
     sinhs = np.log(-np.expm1(-2 * (1 + order) * x * places)) + np.log(-np.expm1(-2 * order * x * places))
     exponents = logs + rate * places + sinhs
-    largest = float(exponents.max())
-    log_excess = largest + math.log(float(np.exp(exponents - largest).sum())) - _log_symmetric(x, shift, dimension)
-    return float(np.logaddexp(0.0, log_excess))
+    return float(np.logaddexp(0.0, log_sum(exponents) - _log_symmetric(x, shift, dimension)))
 
 
 def _mean(shift: float, dimension: int) -> float:
     x = shift / 2
     places, logs = _rule(x, 0.0, shift, dimension)
     exponents = logs + x * places + np.log(-np.expm1(-2 * x * places)) + np.log(places)
-    largest = float(exponents.max())
-    log_sum = largest + math.log(float(np.exp(exponents - largest).sum()))
-    return shift * math.exp(log_sum - _log_symmetric(x, shift, dimension))
+    return shift * math.exp(log_sum(exponents) - _log_symmetric(x, shift, dimension))
 
 
 @lru_cache(maxsize=1024)
 def _log_symmetric(rate: float, shift: float, dimension: int) -> float:
     """Return log ∫₀¹ 2·cosh(rate·w)·g(w) dw."""
     places, logs = _rule(rate, 0.0, shift, dimension)
-    exponents = logs + rate * places + np.log1p(np.exp(-2 * rate * places))
-    largest = float(exponents.max())
-    return largest + math.log(float(np.exp(exponents - largest).sum()))
+    return log_sum(logs + rate * places + np.log1p(np.exp(-2 * rate * places)))
 
 
 @lru_cache(maxsize=64)
@@ -135,9 +123,7 @@ def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array
         sines = np.sin(angles)
         logs = log_weights + (dimension - 2) * np.log(sines) + np.log1p(sines**2 / excess(shift, dimension))
         places = np.cos(angles)
-        exponents = logs + rate * (places - 1)
-        whole = float(exponents.max() + math.log(np.exp(exponents - exponents.max()).sum()))
-        lost = log_error(last, panels, rate, shift, dimension, turn) - whole
+        lost = log_error(last, panels, rate, shift, dimension, turn) - log_sum(logs + rate * (places - 1))
         if lost < _DIGITS or panels >= _PANELS:
             return places, logs
         panels *= 2

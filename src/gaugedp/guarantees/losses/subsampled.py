@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of
+from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
@@ -80,9 +80,7 @@ def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
     power = 1 + order if remove else -order
     if float((power * log_ratio).max()) < 600:
         return math.log1p(_mean_change(order, remove, log_ratio, log_weights))
-    exponent = log_weights + power * log_ratio
-    peak = float(exponent.max())
-    return peak + math.log(float(np.exp(exponent - peak).sum()))
+    return log_sum(log_weights + power * log_ratio)
 
 
 def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Array) -> float:
@@ -100,13 +98,9 @@ def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Arra
         series = series + term
     large = log_ratio[~small]
     falling = np.expm1(-large)
-    scaled = np.expm1(order * large) + order * falling if remove else _added(order, large) - order * falling
+    changed = np.expm1(order * large) if remove else np.exp(-large) * np.expm1(-order * large)
+    scaled = changed + (order if remove else -order) * falling
     return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + large) @ scaled)
-
-
-def _added(order: float, log_ratio: Array) -> Array:
-    """Return e^{−x}·(e^{−order·x} − 1)."""
-    return np.exp(-log_ratio) * np.expm1(-order * log_ratio)
 
 
 def _largest_order(std: float) -> float:

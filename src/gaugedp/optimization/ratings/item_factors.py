@@ -67,7 +67,7 @@ class ItemFactors:
         directions = np.linalg.qr(normals(self.shape[1] * self.rank, rng).reshape(-1, self.rank))[0]
         for _ in range(ITERATIONS):
             probe = self.flat(centred(directions, sizes))
-            noisy = self._step((users, items, rows), probe, rng)
+            noisy = released(self.sums((users, items, rows), probe), self.noise, rng)
             shrunk, variances = self._shrunk(noisy, sizes)
             directions = np.linalg.svd(shrunk, full_matrices=False)[0]
         directions = directions[:, : self._standing_out(noisy, variances)]
@@ -84,11 +84,7 @@ class ItemFactors:
         longest = _LONGEST * math.sqrt(self.rank / self.shape[1])
         lengths = np.linalg.norm(directions, axis=1, keepdims=True)
         unit = 2.0**_DIRECTION_BITS
-        cut: np.ndarray = np.trunc(directions * np.minimum(1.0, longest / np.maximum(lengths, 1e-300)) * unit)
-        return cut / unit
-
-    def _step(self, rows: Entries, directions: np.ndarray, rng: Entropy) -> np.ndarray:
-        return released(self.sums(rows, directions), self.noise, rng)
+        return np.trunc(directions * np.minimum(1.0, longest / np.maximum(lengths, 1e-300)) * unit) / unit
 
     def sums(self, rows: Entries, directions: np.ndarray) -> np.ndarray:
         """Return W (n, r) for x/length in steps of 2^−20 and V in steps of 2^−16: exact, whatever the order of rows."""
