@@ -72,6 +72,11 @@ def question(text: str) -> str:
     )
 
 
+def exponent(value: float) -> str:
+    """Return two decimals, with a minus sign and no hyphen."""
+    return f"{value:.2f}".replace("-", "−")
+
+
 def draw(random: list[list[float]], thin: list[list[float]]) -> None:
     mpl.use("svg")
     mpl.rcParams |= {"svg.hashsalt": "geometry_rates", "svg.fonttype": "none"}
@@ -115,7 +120,7 @@ def page() -> str:
     shape.save_svg(IMAGES / "geometry.svg")
     by_share = exponents([1 + math.log(share) for share in SHARES], random)
     by_d = exponents([float(d) for d in DIMENSIONS], wide)
-    falls = exponents(list(CONDITIONS), thin)
+    falls = [exponent(slope) for slope in exponents(list(CONDITIONS), thin)]
     near = [row[1] / row[2] for row in thin]
     cube = gd.Cube.calibrate(Polytope.symmetric_hull(signs(RANK, 2 * RANK)), ONE).error()
     random_rows = [[*row, row[0] / row[1]] for row in random]
@@ -164,8 +169,8 @@ d·√d is a ceiling: here {cube:.3g}, whatever n is.
 {table(("n/d", "KNorm", "lower bound", "ratio"), SHARES, random_rows)}
 
 **Thin bodies.** Rank 8, 12 columns of signs, rows scaled from 1 down to 1/condition. With the condition, the bound from
-the volume alone falls with the exponent {falls[3]:.2f}, the bound from shadows together with {falls[2]:.2f}, K-norm
-noise with {falls[0]:.2f}, and [NIM](../theory/nim.md) with {falls[1]:.2f}: it is at {min(near):.2f} to
+the volume alone falls with the exponent {falls[3]}, the bound from shadows together with {falls[2]}, K-norm
+noise with {falls[0]}, and [NIM](../theory/nim.md) with {falls[1]}: it is at {min(near):.2f} to
 {max(near):.2f} times the bound.
 
 {table(("condition", "KNorm", "NIM", "lower bound", "volume alone", "NIM over the bound"), CONDITIONS, thin_rows)}

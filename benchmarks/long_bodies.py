@@ -1,7 +1,8 @@
 """Which pure noise is best for bodies that are longer in some directions than in others?
 
 Random signs whose row i is scaled by base^-i; expected lengths at ε = 1 of K-norm noise, the recursive mechanism at its
-best depth, and the best ellipsoid. Prints a table and writes docs/benchmarks/long_bodies.md.
+best depth, and the best ellipsoid. Then ellipsoids and balls of ℓ_p, with the proved lower bound. Prints the tables and
+writes docs/benchmarks/long_bodies.md.
 
     python benchmarks/long_bodies.py
 """
@@ -15,6 +16,7 @@ import gaugedp as gd
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "long_bodies.md"
 CASES = ((1.0, 10, 100), (1.3, 16, 160), (2.0, 16, 160), (10.0, 5, 50))
 ONE = gd.PureDP(1.0)
+RANK, CONDITIONS, POWERS = 8, (1e1, 1e2, 1e3, 1e4), (1.5, 2, 3, np.inf)
 
 
 def row(base: float, d: int, n: int) -> str:
@@ -27,6 +29,15 @@ def row(base: float, d: int, n: int) -> str:
     return f"| {base:g} | {d} x {n} | {nested.depth} | " + " | ".join(f"{error:.3g}" for error in shown) + " |"
 
 
+def ball_row(p: float, condition: float) -> str:
+    body = gd.bodies.image(gd.bodies.LpBall(RANK, p), np.diag(np.geomspace(1, 1 / condition, RANK)))
+    nested = gd.NIM.calibrate(body, ONE)
+    errors = [mechanism.error() for mechanism in (gd.KNorm.calibrate(body, ONE), nested)]
+    bound = float(gd.bounds.lower_bound(body, 1.0))
+    shown = " | ".join(f"{error:.3g}" for error in (*errors, bound, errors[1] / bound))
+    return f"| {'∞' if np.isinf(p) else f'{p:g}'} | {condition:g} | {nested.depth} | {shown} |"
+
+
 def main() -> None:
     lines = [
         "# Noise for long bodies",
@@ -36,6 +47,15 @@ def main() -> None:
         "| base | d x n | best depth | KNorm | NIM | NIM, 2 levels at base 1 | Ellipsoid | Cube | Laplace |",
         "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
         *(row(*case) for case in CASES),
+        "",
+        "## Balls of ℓ_p",
+        "",
+        f"Rank {RANK}, lengths of the axes from 1 down to 1/condition, ε = 1; p = 2 are ellipsoids, p = ∞ boxes. The",
+        "bound is [proved](../theory/lower-bound.md) for data in real numbers.",
+        "",
+        "| p | condition | best depth | KNorm | NIM | lower bound | NIM over the bound |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+        *(ball_row(p, condition) for p in POWERS for condition in CONDITIONS),
         "",
         "Written by `python benchmarks/long_bodies.py`.",
     ]

@@ -87,12 +87,12 @@ def fitted(name: str, rows: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 def printed(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
     """2η(2L₁ + L₀) for the sensitivity of an increment, not 2ηL₀."""
-    designs = RankOne.of(rows * (1 - 2.0**-40))
+    designs = RankOne(rows * (1 - 2.0**-40))
     scale = TraceScale(designs.region, len(rows), 1.0, designs.prediction_range)
     guarantee = gd.GaussianDP(gaussian_mu(EPSILON, DELTA))
     method = StochasticFrankWolfe.calibrate(guarantee, scale, "toeplitz", 3.0)
     problem = TraceProblem(designs, target, lambda predictions, goal: predictions - goal)
-    return method.solve(problem, gd.entropy.system_rng())
+    return method.solve(problem, len(problem.target), gd.entropy.system_rng())
 
 
 def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:

@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE, PICTURE = ROOT / "src" / "gaugedp", ROOT / "docs" / "images" / "rooms.svg"
 FLOORS = (  # from the top; a room imports only what stands below it
     ("cli", "report"),
+    ("streams",),
     ("releasing", "audit", "estimators"),
     ("answer", "comparison", "planning"),
     ("processing", "bounds", "optimization"),

@@ -55,7 +55,7 @@ def test_numbers_of_a_cube_by_hand() -> None:
 
 def test_every_mechanism_that_can_be_had_is_shown() -> None:
     assert set(gd.geometry(HULL).errors) == {"KNorm", "NIM", "Ellipsoid", "Cube", "Laplace", "Matrix"}
-    assert set(gd.geometry(LpBall(3, 2)).errors) == {"KNorm", "Cube", "Laplace"}
+    assert set(gd.geometry(LpBall(3, 2)).errors) == {"KNorm", "NIM", "Cube", "Laplace"}
     assert gd.geometry(HULL, 2.0).errors["KNorm"] == KNorm.calibrate(HULL, PureDP(2.0)).error()
 
 

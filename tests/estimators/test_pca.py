@@ -19,6 +19,7 @@ from sklearn.utils import estimator_checks
 from gaugedp.estimators import spectral
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.pca import PCA, TopEigenvector
+from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.spectral import Frame
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
@@ -185,20 +186,22 @@ def test_the_parts_of_a_fit_keep_the_guarantee_together(solver: str, centre: str
     assert model.guarantee_.epsilon(delta) <= 1.0
 
 
+def _frame(bounds, row_norm: float | None, n_columns: int, centred: bool) -> Frame:
+    return Frame.of(Reading.of(bounds, None, n_columns, False), row_norm, centred)
+
+
 @BOTH
 def test_one_row_moves_what_is_summed_within_the_ball(neighbours: str) -> None:
     """Rows far outside, NaN, infinite: all land in the unit ball, each by itself."""
     rows = np.array([[1e300, -1e300, 5], [np.nan, 1, 2], [np.inf, 0, 0], [0.1, 0.2, 0.3], [-np.inf, np.nan, 1e-300]])
-    for frame in (Frame.read((-1, 2), None, 3, True), Frame.read(([0, 0, 0], [1, 5, 1e9]), None, 3, False),
-                  Frame.read(None, 0.5, 3, True)):  # fmt: skip
+    for frame in (_frame((-1, 2), None, 3, True), _frame(([0, 0, 0], [1, 5, 1e9]), None, 3, False),
+                  _frame(None, 0.5, 3, True)):  # fmt: skip
         unit = frame.unit(rows)
         assert np.isfinite(unit).all()
         assert np.linalg.norm(unit, axis=1).max() <= 1 + 1e-12
         assert (frame.unit(rows[2:3]) == unit[2:3]).all()
-    assert (Frame.read(None, 0.5, 3, True).unit(rows)[[1, 2, 4]] == 0).all()
-    assert Frame.read((-1, 2), None, 3, True).unit(rows[1:2])[0] == pytest.approx(
-        np.array([0, 0.5, 1.5]) / 1.5 / 3**0.5
-    )
+    assert (_frame(None, 0.5, 3, True).unit(rows)[[1, 2, 4]] == 0).all()
+    assert _frame((-1, 2), None, 3, True).unit(rows[1:2])[0] == pytest.approx(np.array([0, 0.5, 1.5]) / 1.5 / 3**0.5)
     model = PCA(1, 1.0, 1e-6, bounds=(-1, 2), neighbours=neighbours).fit(rows)
     assert np.isfinite(model.components_).all()
 

@@ -57,7 +57,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plant: Any, words:
 def test_a_commit_that_is_forgotten_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, writes = SqliteStore._attempt, itertools.count()
 
-    def forgetful(self: SqliteStore, uri: str, act: Any, write: bool) -> Any:
+    def forgetful(self: SqliteStore, act: Any, write: bool) -> Any:
         def inner(transaction: Any) -> Any:
             outcome = act(transaction)
             if write and next(writes) % 2 == 1:
@@ -65,7 +65,7 @@ def test_a_commit_that_is_forgotten_is_found(tmp_path: Path, monkeypatch: pytest
                 transaction._connection.execute("BEGIN")
             return outcome
 
-        return run(self, uri, inner, write)
+        return run(self, inner, write)
 
     _planted(monkeypatch, tmp_path, (SqliteStore, "_attempt", forgetful), "acknowledged .* was lost")
 

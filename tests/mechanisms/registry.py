@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.bodies import Body, BoxHull, Ellipsoid, LpBall, Polytope, SchattenBall
+from gaugedp.bodies import Body, BoxHull, Ellipsoid, LpBall, Polytope, SchattenBall, image
 from gaugedp.guarantees import ExponentialLoss, Guarantee
 from gaugedp.mechanisms import AdditiveNoise, Calibrated, Mechanism, Selection
 from gaugedp.mechanisms.choose import registered
@@ -192,6 +192,9 @@ def _shaped() -> list[Case]:
         ("Cube real", REAL, gd.Cube.calibrate),
         ("EllipsoidNoise thin", THIN, gd.EllipsoidNoise.calibrate),
         ("NIM thin", THIN, gd.NIM.calibrate),
+        ("NIM ellipsoid", LONG["ellipsoid"], gd.NIM.calibrate),
+        ("NIM box", LONG["box"], gd.NIM.calibrate),
+        ("NIM between", LONG["between"], gd.NIM.calibrate),
     ]
     walks = {"KNorm walk"}
     return [
@@ -211,6 +214,12 @@ def _shaped() -> list[Case]:
 
 REAL = Polytope.symmetric_hull(np.random.default_rng(3).normal(size=(3, 5)))
 THIN = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
+LENGTHS = np.diag([1.0, 30.0, 900.0])
+LONG = {
+    "ellipsoid": Ellipsoid(LENGTHS @ np.random.default_rng(3).normal(size=(3, 3))),
+    "box": image(LpBall(3, np.inf), LENGTHS),
+    "between": image(LpBall(3, 3), LENGTHS),
+}
 INDEPENDENT, ON_CELLS, OF_A_BODY = _independent(), _on_cells(), _shaped()
 
 
@@ -317,6 +326,7 @@ RECIPES = [
     Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("NIM, ellipsoid", _on(gd.NIM, LONG["ellipsoid"], 2), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("Exponential", _on(gd.Exponential, SCORES), (*RANGES, gd.ZCDP(0.3), *APPROX), "exact", "choice", **CHOICE),
     Recipe("PermuteAndFlip", _on(gd.PermuteAndFlip, SCORES), PURE, "exact", "choice", **CHOICE),
     Recipe("NoisyMax", _on(gd.NoisyMax, SCORES, False, True), PURE, "exact", "choice", **CHOICE),

@@ -15,7 +15,18 @@ from tests.mutants.faults import FOLDER, ROOT, SOURCE, Fault, read
 from tests.mutants.run import Copy, check, outcome_of
 
 FAULTS = list(read())
-ROOMS = ("audit", "estimators", "guarantees", "ledger", "mechanisms", "optimization", "queries", "samplers", "tables")
+ROOMS = (
+    "audit",
+    "estimators",
+    "guarantees",
+    "ledger",
+    "mechanisms",
+    "optimization",
+    "queries",
+    "samplers",
+    "streams",
+    "tables",
+)
 FAULT = Fault("room", "name", "file.py", "one", "two", "Why.", ("tests/test_it.py",))
 
 

@@ -23,7 +23,7 @@ def unit_rows(n: int, d: int, rng=RNG) -> np.ndarray:
 
 
 def designs(kind: str, n: int, rng=RNG):
-    return RankOne.of(unit_rows(n, 4, rng)) if kind == "rank one" else Full.of(unit_rows(n, 12, rng), (3, 4))
+    return RankOne(unit_rows(n, 4, rng)) if kind == "rank one" else Full(unit_rows(n, 12, rng), (3, 4))
 
 
 def squared(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:

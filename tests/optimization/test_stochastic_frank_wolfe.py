@@ -87,9 +87,9 @@ def corners(kind: str):
     """Rows along the axes and at random, whose gradients are as far apart as any."""
     rng = np.random.default_rng(5)
     if kind == "rank one":
-        return RankOne.of(np.vstack([np.eye(2), unit_rows(8, 2, rng)]))
+        return RankOne(np.vstack([np.eye(2), unit_rows(8, 2, rng)]))
     rows = np.vstack([np.eye(4), unit_rows(8, 4, rng)])
-    return Full.of(np.vstack([rows, -rows]), (2, 2))
+    return Full(np.vstack([rows, -rows]), (2, 2))
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -128,7 +128,7 @@ class Named:
 
 def test_weights_are_cut_to_the_bound_for_any_slope() -> None:
     """A slope that jumps breaks every smoothness; the weight of a row stays within η·growth."""
-    made = RankOne.of(np.ones((1, 1)))
+    made = RankOne(np.ones((1, 1)))
     model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(made.region, 50, 1.0, 1.0), growth=1.0)
     problem = TraceProblem(made, np.array([0.5]), lambda p, y: np.where(p > y, 5.0, -5.0))
     low, high = np.array([[0.4]]), np.array([[0.6]])
@@ -168,7 +168,7 @@ def test_many_rows_share_slots_and_move_less_each() -> None:
     order, starts = schedule.slots(105, True, research_rng(1))
     assert sorted(order) == list(range(105))
     assert np.diff(starts).tolist() == [54] + [6] * 8 + [3]
-    made = RankOne.of(np.ones((105, 1)))
+    made = RankOne(np.ones((105, 1)))
     problem, scale = TraceProblem(made, np.full(105, 0.4), squared), TraceScale(made.region, 105, 1.0, 1.0)
     one = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e9), scale, "toeplitz", 1.0)
     moved = _moved(schedule, 1.0, 2.0)
@@ -177,7 +177,7 @@ def test_many_rows_share_slots_and_move_less_each() -> None:
     model = StochasticFrankWolfe(schedule, 1.0, True, oracle("toeplitz", one.guarantee, running))
     weights = [model._weights(problem, np.array([0]), (np.eye(1),) * count)[1][0] for count in (1, 2)]
     assert weights == pytest.approx([0.6 / 54, 0.6 * schedule.rate / 6])
-    assert model.solve(problem, research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
+    assert model.solve(problem, len(problem.target), research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
 
 
 def test_a_row_more_leaves_the_others_in_their_slots() -> None:
@@ -203,19 +203,19 @@ def test_a_row_more_leaves_the_others_in_their_slots() -> None:
 @pytest.mark.parametrize("kind", ["rank one", "full"])
 def test_without_noise_the_matrix_is_found(name: str, kind: str) -> None:
     rng = np.random.default_rng(7)
-    made = RankOne.of(unit_rows(4000, 4, rng)) if kind == "rank one" else Full.of(unit_rows(4000, 12, rng), (3, 4))
+    made = RankOne(unit_rows(4000, 4, rng)) if kind == "rank one" else Full(unit_rows(4000, 12, rng), (3, 4))
     truth = made.region.vertex(made.region.matrix_of(rng.standard_normal(made.region.n_coordinates))).matrix
     problem = TraceProblem(made, made.predictions(truth), lambda p, y: (p - y) / 2)
     guarantee = gd.PureDP(1e9) if name == "exponential" else gd.GaussianDP(1e7)
     model = StochasticFrankWolfe.calibrate(
         guarantee, TraceScale(made.region, 4000, 1.0, made.prediction_range), name, 1.0
     )
-    assert np.linalg.norm(model.solve(problem, research_rng(1)) - truth) < 0.1
+    assert np.linalg.norm(model.solve(problem, len(problem.target), research_rng(1)) - truth) < 0.1
 
 
 def test_the_recursion_is_the_printed_one() -> None:
     """Algorithm 2, step by step, with hardly any noise: the same points."""
-    made, target = RankOne.of(unit_rows(30, 3)), np.linspace(0, 1, 30)
+    made, target = RankOne(unit_rows(30, 3)), np.linspace(0, 1, 30)
     problem = TraceProblem(made, target, squared)
     model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1e12), TraceScale(made.region, 30, 1.0, 1.0), "tree")
     order, _ = model.schedule.slots(30, True, research_rng(4))
@@ -234,7 +234,7 @@ def test_the_recursion_is_the_printed_one() -> None:
         values, vectors = np.linalg.eigh(gradient)
         vertex = np.outer(vectors[:, 0], vectors[:, 0]) if values[0] < 0 else np.zeros((3, 3))
         before, point = point, (1 - eta) * point + eta * vertex
-    assert model.solve(problem, research_rng(4)) == pytest.approx(point, abs=1e-6)
+    assert model.solve(problem, len(problem.target), research_rng(4)) == pytest.approx(point, abs=1e-6)
 
 
 def test_released_gradients_lie_on_a_lattice_far_below_the_noise() -> None:

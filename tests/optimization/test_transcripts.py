@@ -93,7 +93,7 @@ def sign(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 def designs(region, rows: list[int]):
     made = np.eye(region.shape[0] if isinstance(region, Spectraplex) else region.n_coordinates)[rows]
-    return RankOne.of(made) if isinstance(region, Spectraplex) else Full.of(made, region.shape)
+    return RankOne(made) if isinstance(region, Spectraplex) else Full(made, region.shape)
 
 
 def regression(region, replaced: bool):

@@ -116,6 +116,23 @@ def test_every_mechanism_is_a_candidate_or_left_out_for_a_reason(text: str, guar
         assert f"({reason})" in found.left_out_in_words()
 
 
+WITH_ELLIPSOIDS = "weighed for polytopes, and for ellipsoids where there is a δ"
+
+
+@pytest.mark.parametrize(
+    ("body", "reasons"),
+    [
+        (gd.bodies.LpBall(3, 1.5), (WITH_ELLIPSOIDS, "weighed for polytopes only")),
+        (gd.bodies.Ellipsoid(np.diag([1e3, 1.0])), (WITH_ELLIPSOIDS, "weighed for polytopes only")),
+        (gd.bodies.LpBall(3000, 2), ("there are more than 2,000 answers", "weighed for polytopes only")),
+        (gd.bodies.LpBall(1, 2), ("in one direction it is the same as Laplace", "weighed for polytopes only")),
+    ],
+)
+def test_bodies_that_are_no_polytopes_have_a_reason_of_their_own(body, reasons: tuple[str, str]) -> None:
+    missing = left_out(body, gd.PureDP(1.0), None, ALL - {"KNorm", "NIM", "Ellipsoid"})
+    assert missing == dict(zip(("KNorm", "NIM", "Ellipsoid"), (*reasons, reasons[1]), strict=True))
+
+
 def test_the_reasons_are_those_that_hold() -> None:
     assert planned("a", epsilon=1).left_out_in_words() in str(planned("a", epsilon=1))
     reasons = {

@@ -13,7 +13,7 @@ import numpy as np
 
 import gaugedp as gd
 from gaugedp.audit.neighbours import neighbours
-from gaugedp.bodies import Body, LpBall, Polytope
+from gaugedp.bodies import Body, Ellipsoid, LpBall, Polytope, image
 from gaugedp.guarantees import ExponentialLoss, Guarantee
 from gaugedp.mechanisms.choose import registered
 from tests.mechanisms.registry import offers
@@ -31,6 +31,7 @@ DIRECTIONS = np.random.default_rng(3).normal(size=(3, 5))
 REAL = Polytope.symmetric_hull(DIRECTIONS)
 THIN = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ DIRECTIONS)
 WIDE = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (10, 30)) * 2.0 - 1)  # facets by a walk
+DENSE = Polytope.symmetric_hull(np.random.default_rng(1).integers(0, 2, (9, 90)) * 2.0 - 1)  # nearly fills its box
 SCORES = LpBall(5, np.inf, 1.0)
 
 
@@ -93,7 +94,10 @@ CASES = [
     pure("KNorm, ball", on(gd.KNorm, LpBall(5, 2, 1.0))),
     Case("KNorm, ball, delta", on(gd.KNorm, LpBall(10, 2, 1.0)), gd.ApproxDP(1.0, 1e-6), gd.ApproxDP(1.1, 1e-6)),
     Case("KNorm, walk", on(gd.KNorm, WIDE), gd.ApproxDP(1.0, 1e-9), gd.ApproxDP(1.1, 1e-9), runs=2000),
+    pure("KNorm, rejection", on(gd.KNorm, DENSE, False), runs=2000),
     pure("NIM", on(gd.NIM, THIN, 2)),
+    pure("NIM, ellipsoid", on(gd.NIM, Ellipsoid(np.diag([1.0, 30.0, 900.0])), 2)),
+    pure("NIM, box", on(gd.NIM, image(LpBall(4, np.inf), np.diag([1.0, 10.0, 100.0, 1000.0])), 2)),
     pure("Ellipsoid", on(gd.EllipsoidNoise, THIN)),
     pure("Cube", on(gd.Cube, REAL)),
     pure("Matrix, Laplace", on(gd.Matrix, body_of("a; b; a*b"))),
