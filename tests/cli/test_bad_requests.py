@@ -286,7 +286,7 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
         (" ; ", "The question is empty."),
         ("SEX; SEX", "asked twice"),
         ("SEX*SEX", "names an attribute twice"),
-        ("prefix(SEX) by AGE", "does not take by"),
+        ("prefix(SEX) by NOPE", "There is no attribute 'NOPE'"),
     ],
 )
 def test_a_wrong_question(desk: Desk, text: str, words: str) -> None:

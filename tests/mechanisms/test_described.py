@@ -30,8 +30,9 @@ WORDS: dict[str, tuple[str, list[float]]] = {  # # stands for a number that is g
     "Peeling": ("# of #, Gumbel noise of scale #; values Laplace, std #", [2, 5, 8, 4 * math.sqrt(2)]),
     "Peeling, printed": ("# of #, Laplace noise of scale *; values Laplace, std *", [2, 5]),
     "RankExponential": (
-        "e^(-rate x rank distance) on # values, rate # a row for ends, twice for answers; ends aimed * rows off",
-        [6, 1 / 4],
+        "e^(-rate x rank distance) on # values, the largest over the quantiles; rate # a row for ends, "
+        "# times that for answers; ends aimed * rows off",
+        [6, 1 / 4, 2],
     ),
     "RandomizedResponse": ("# categories, truth #", [3, E / (E + 2)]),
     "ExponentialDensity": ("a point of a body of rank #, scores within (#, #), by rejection", [1, -4, 0]),
