@@ -1,6 +1,7 @@
 """What an answer would cost and how wrong it would be: every candidate, before any row is read."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import choose
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.ratio_intervals import quotients
+from gaugedp.mechanisms.ratio_intervals import Quotients, quotients
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import curves_of, quotient_terms
 
@@ -113,11 +114,7 @@ class Plan:
     @property
     def unit_of_error(self) -> str:
         """What `error` is counted in, in words."""
-        if self.mechanism.in_rows:
-            return "rows, by which ranks are off"
-        if not self.query.has_one_unit:
-            return "rows: a sum's error is divided by the most that one row can add to it"
-        return self.query.released_unit
+        return self.query.unit_of_error
 
     def _bound(self, whole: bool) -> float:
         pure = isinstance(self.asked, PureDP | ApproxDP)
@@ -176,9 +173,7 @@ class Plan:
 
     def _curves(self) -> list[np.ndarray | None]:
         """Return the widths of the quotients that means are, for each term."""
-        noise, steps = self.mechanism, self.query.step_sizes
-        terms = quotient_terms(self.query.estimates)
-        ratios = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
+        ratios = quotients_of(self.query, self.mechanism)
         return curves_of(self.query.estimates, None if ratios is None else ratios.widths(_LEVEL))
 
     def to_dict(self) -> dict[str, Any]:
@@ -246,7 +241,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return widths if mechanism.in_rows else widths * self.query.step_sizes
+        return widths * self.query.width_steps
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
@@ -305,6 +300,17 @@ def plan(
     return _cheapest(query, unit, error, delta)
 
 
+def quotients_of(query: Query, mechanism: Mechanism) -> Quotients | None:
+    """Return the quotients of noise that the means of a question follow from; None without means."""
+    pairs = zip(query.parts, mechanism.parts, strict=True)
+    quotients_each = (
+        quotients(noise, part.step_sizes, quotient_terms(part.estimates))
+        for part, noise in pairs
+        if isinstance(noise, AdditiveNoise)
+    )
+    return next(filter(None, quotients_each), None)
+
+
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
     """Whether a mechanism makes the answers of this question, and protects this unit."""
     return query.is_answered_by(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
@@ -325,11 +331,26 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
 
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
     offers = tuple(Candidate(mechanism, _error(query, mechanism)) for mechanism in query.candidates(unit, asked))
-    best, reason = choose([offer.mechanism for offer in offers], [offer.error for offer in offers])
-    if best.in_rows:
-        error = readable(min(offer.error for offer in offers))
-        reason = f"the only mechanism for quantiles; the expected error of their ranks is at most {error} rows"
+    choices = [_best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
+    best = next(
+        offer.mechanism
+        for offer in offers
+        if all(part is chosen for part, (chosen, _) in zip(offer.mechanism.parts, choices, strict=True))
+    )
+    reasons = zip(query.parts, (reason for _, reason in choices), strict=True)
+    reason = choices[0][1] if len(choices) == 1 else ". ".join(f"{part.text}: {why}" for part, why in reasons)
     return Plan(query, unit, asked, offers, best, reason)
+
+
+def _best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str]:
+    """Return the mechanism that answers one part of the question, and why."""
+    different = list({id(mechanism): mechanism for mechanism in offered}.values())
+    errors = [_error(query, mechanism) for mechanism in different]
+    if different[0].in_rows:
+        error = readable(min(errors))
+        words = f"the only mechanism for quantiles; the expected error of their ranks is at most {error} rows"
+        return different[0], words
+    return choose(different, errors)
 
 
 def _error(query: Query, mechanism: Mechanism) -> float:

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 
 from gaugedp._progress import silent
-from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
+from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, Runs, fold
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Stored
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
-from gaugedp.mechanisms.ratio_intervals import quotients
-from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan
+from gaugedp.mechanisms.base import Mechanism, Prepared
+from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan, quotients_of
 from gaugedp.processing import check
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import quotient_terms
+from gaugedp.queries.estimates import for_released
 from gaugedp.tables.aggregate import Rows
 
 __all__ = ["LEVELS", "Release", "release"]
@@ -84,7 +83,8 @@ def release(
         return Release.from_json(reservation.released.decode()).processed(*steps, query=query)
     on_stage("look")
     facts["account"] = ledger.account(reservation) | {"key": reservation.key}
-    numbers = prepared(query.evaluate(table.reporting(on_progress), row_key))
+    rows = table.reporting(on_progress)
+    numbers = prepared(np.concatenate([part.evaluate(rows, row_key) for part in query.parts]))
     on_stage("store")
     answer = Release(numbers, query.labels, query.estimates, chosen_plan.mechanism.guarantee, facts)
     ledger.settle(reservation, answer.to_json().encode())
@@ -163,11 +163,9 @@ def _check_facts(mechanism: Mechanism) -> None:
         raise InvalidRequest(
             f"The mechanism's exactness is {mechanism.exactness!r}.", f"Say one of {', '.join(EXACTNESS)}."
         )
-    if not isinstance(mechanism, AdditiveNoise):
-        return
     sizes = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
     for name, numbers in sizes.items():
-        shape = (mechanism.body.ambient_dim,)
+        shape = (mechanism.n_answers,)
         if np.shape(numbers) != shape or not (np.isfinite(numbers) & (np.asarray(numbers) >= 0)).all():
             raise InvalidRequest(
                 f"The mechanism's {name} are not {shape[0]} finite numbers of at least 0.", f"Mend {name}."
@@ -205,13 +203,18 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
-    noise, steps = chosen_plan.mechanism, chosen_plan.query.step_sizes
-    if not isinstance(noise, AdditiveNoise):
-        return {"widths": None, "deviations": fold(np.zeros(len(steps)))}
-    single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}
-    at_once = {str(level): fold(noise.half_widths(bonferroni_level(level), True) * steps) for level in LEVELS}
+    noise, query = chosen_plan.mechanism, chosen_plan.query
+
+    def sizes(of_answers: np.ndarray) -> Runs:
+        return fold(for_released(query.estimates, of_answers * query.width_steps))
+
+    deviations = sizes(np.sqrt(noise.variances))
+    if all(estimate.ends for estimate in query.estimates):
+        return {"widths": None, "deviations": deviations}
+    single = {str(level): sizes(noise.half_widths(level)) for level in LEVELS}
+    at_once = {str(level): sizes(noise.half_widths(bonferroni_level(level), True)) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
-    ratios = quotients(noise, steps, quotient_terms(chosen_plan.query.estimates))
+    ratios = quotients_of(query, noise)
     if ratios is not None:
         widths["quotients"] = {str(level): fold(ratios.widths(level).T.ravel()) for level in LEVELS[:-1]}
-    return {"widths": widths, "deviations": fold(np.sqrt(noise.variances) * steps)}
+    return {"widths": widths, "deviations": deviations}

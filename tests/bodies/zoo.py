@@ -12,6 +12,7 @@ from gaugedp.bodies import (
     Ellipsoid,
     LpBall,
     Polytope,
+    Product,
     SchattenBall,
     image,
     minkowski_sum,
@@ -158,4 +159,15 @@ def derived() -> Iterator[Member]:
     yield Member("shadow of a polytope", project(flat, basis), np.vstack([MAPS["flat"].T, -MAPS["flat"].T]) @ basis)
 
 
-ZOO = [*balls(), *polytopes(), *box_hulls(), *ellipsoids(), *schatten(), *derived()]
+def products() -> Iterator[Member]:
+    square = np.array(list(product((-1.0, 1.0), repeat=2)))
+    flat = np.vstack([MAPS["flat"].T, -MAPS["flat"].T])
+    parts = (LpBall(2, np.inf, 3.0), Polytope.symmetric_hull(MAPS["flat"]), LpBall(1, 2, 1e3))
+    ends = [np.concatenate(pieces) for pieces in product(3 * square, flat, [[1e3], [-1e3]])]
+    yield Member("product of a square, a flat rhombus and a line", Product(parts), np.array(ends))
+    curved = Product((LpBall(3, 1.5), Ellipsoid(MAPS["long"])))
+    yield Member("product of a ball and an ellipsoid", curved, exact=(1, 2, np.inf))
+    yield Member("product of one", Product((LpBall(2, 1, 2.0),)), 2 * np.vstack([np.eye(2), -np.eye(2)]))
+
+
+ZOO = [*products(), *balls(), *polytopes(), *box_hulls(), *ellipsoids(), *schatten(), *derived()]

@@ -9,6 +9,7 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.operations import image, minkowski_sum, project, scaled
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.bodies.volume import Volume, volume
 
@@ -23,6 +24,7 @@ __all__ = [
     "MinkowskiSum",
     "Polytope",
     "Prepared",
+    "Product",
     "SchattenBall",
     "Volume",
     "image",

@@ -15,6 +15,7 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import MOST_DENSE, Polytope
+from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
@@ -51,6 +52,11 @@ def _(body: Ellipsoid, factor: float) -> Body:
 @_scaled.register
 def _(body: LinearImage, factor: float) -> Body:
     return LinearImage(body.body, factor * body.matrix)
+
+
+@_scaled.register
+def _(body: Product, factor: float) -> Body:
+    return Product(tuple(_scaled(part, factor) for part in body.parts))
 
 
 @_scaled.register

@@ -14,6 +14,7 @@ from gaugedp.bodies.frame import Frame
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.prepare import Prepared, prepared
+from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
@@ -107,6 +108,15 @@ def _(body: LinearImage) -> Volume:
 def _(body: BoxHull) -> Volume:
     """That of the box and of what its facets sweep."""
     return Volume(body.log_volume, "exact")
+
+
+@volume.register
+def _(body: Product) -> Volume:
+    """The product of the parts' volumes, exact where all are."""
+    parts = [volume(part) for part in body.parts]
+    log, error = math.fsum(part.log_volume for part in parts), math.fsum(part.log_error for part in parts)
+    is_exact = all(part.kind == "exact" for part in parts)
+    return Volume(log, "exact", log_error=error) if is_exact else Volume(_rounded_down(log), "lower")
 
 
 @volume.register

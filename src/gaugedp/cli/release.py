@@ -133,8 +133,7 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    title += "; simultaneous intervals" * (answer.estimates[0].ends is not None and len(rows) > 1)
-    show_table(rows[:_SHOWN], title, numbers=_NUMBERS)
+    show_table(rows[:_SHOWN], title + _simultaneous(answer), numbers=_NUMBERS)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
@@ -150,8 +149,17 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
 
 
 def _intervals(answer: Release) -> str:
-    """Return the level of the intervals: that of `Release.columns`, or the one at which they were released."""
-    return f"{100 * (answer.estimates[0].ends or 0.95):g} % intervals"
+    """Return the level of the intervals: that of `Release.columns`, or the one at which all were released."""
+    levels = {estimate.ends or 0.95 for estimate in answer.estimates}
+    return f"{100 * min(levels):g} % intervals"
+
+
+def _simultaneous(answer: Release) -> str:
+    """Say where intervals hold all at once: those of quantiles were released so."""
+    released = [estimate.ends for estimate in answer.estimates if estimate.ends]
+    if len(released) == len(answer.estimates):
+        return "; simultaneous intervals" * (len(answer.labels) > 1)
+    return "; those of quantiles are simultaneous" * bool(released)
 
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:

@@ -10,9 +10,9 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms import Gaussian, Laplace
 
-_DIGITS = 12
 PUBLIC_ROWS = 1000  # what is planned for where the number of rows is private
 COUNT_SHARE = Fraction(1, 10)  # of ε, for the number of rows where it is private
 _SQUARE_SHARE = 0.05  # of μ², where all else is Gaussian
@@ -27,13 +27,6 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
         return ApproxDP(part(guarantee.epsilon_value, share), guarantee.delta_value)
     assert isinstance(guarantee, PureDP)
     return PureDP(part(guarantee.epsilon_value, share))
-
-
-def part(epsilon: float, share: Fraction) -> float:
-    """Return the share of ε, rounded down to a number of 12 digits: as decimals, all shares add up to ε at most."""
-    exact = decimal(epsilon) * share
-    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
-    return float(exact // unit * unit)
 
 
 class NoisyRowCount:

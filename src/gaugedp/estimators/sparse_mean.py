@@ -13,10 +13,11 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.row_count import NoisyRowCount, part, share_of
+from gaugedp.estimators.row_count import NoisyRowCount, share_of
 from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
 from gaugedp.estimators.truncation import RANGE_SHARE, PrivateRange, TooFewRows
 from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms import Peeling
 from gaugedp.mechanisms.peeling import NOISES
 from gaugedp.optimization.row_blocks import blocks

@@ -79,9 +79,28 @@ class Mechanism(Calibrated):
         """Return in words why `candidates` yields nothing; empty for a class that no plan weighs."""
         return ""
 
+    @property
+    def parts(self) -> "tuple[Mechanism, ...]":
+        """The mechanisms that release the parts of the answer one by one; itself where it is a single one."""
+        return (self,)
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers that it makes, each with a width."""
+        return self.body.ambient_dim
+
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return the expected ‖error/weights‖, norm 1 or 2 (ones where None)."""
+
+    def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
+        """Return at least the expected ‖error/weights‖₂²."""
+        raise InvalidRequest(f"{self.name} does not know the mean square of its error.", "Release it alone.")
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The variance of the noise that is added to each answer, shape (n_answers,): 0 where none is."""
+        return np.zeros(self.n_answers)
 
     @abstractmethod
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
@@ -128,6 +147,10 @@ class AdditiveNoise(Mechanism, ABC):
     @abstractmethod
     def variances(self) -> np.ndarray:
         """The variance of each coordinate of the noise, shape (d,)."""
+
+    def mean_square(self, weights: np.ndarray | None = None) -> float:
+        """Return the sum of the variances over the squares of the weights."""
+        return float((self.variances / (1.0 if weights is None else np.square(weights))).sum())
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
         """Return `size` draws of the noise, shape (size, d), dtype float.

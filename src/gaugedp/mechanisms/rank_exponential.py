@@ -96,7 +96,7 @@ class RankExponential(Mechanism):
     @property
     def form(self) -> str:  # type: ignore[override]
         """ "value": the law of the answer is computed for one cell and one quantile."""
-        return "value" if self.n_cells * len(self.quantiles) == 1 else ""
+        return "value" if self.n_answers == 1 else ""
 
     @property
     def n_cells(self) -> int:
@@ -107,6 +107,11 @@ class RankExponential(Mechanism):
     def n_values(self) -> int:
         """The number of values of the lattice."""
         return _shape(self.body)[1]
+
+    @property
+    def n_answers(self) -> int:
+        """The quantiles of all cells."""
+        return self.n_cells * len(self.quantiles)
 
     @property
     def answer_speed(self) -> int:
@@ -140,13 +145,16 @@ class RankExponential(Mechanism):
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = self._reach(1)
-        scales = np.ones(self.n_cells * len(self.quantiles)) if weights is None else np.asarray(weights, dtype=float)
-        mean_gaps = (
-            np.tile([1 / (self.answer_speed * float(self.rate(q))) for q in self.quantiles], self.n_cells) / scales
-        )
+        scales = np.ones(self.n_answers) if weights is None else np.asarray(weights, dtype=float)
+        gaps = [1 / (self.answer_speed * float(self.rate(quantile))) for quantile in self.quantiles]
+        mean_gaps = np.tile(gaps, self.n_cells) / scales
         if norm == 1:
             return float((size + 1) * mean_gaps.sum())
         return float(math.sqrt(size**2 + 2 * size + 2) * np.linalg.norm(mean_gaps))
+
+    def mean_square(self, weights: np.ndarray | None = None) -> float:
+        """Return the square of `error`, which bounds the root of the mean square."""
+        return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return how many rows the intervals that are released reach to either side, at most, shape (answers,).
@@ -158,7 +166,7 @@ class RankExponential(Mechanism):
         cells = self.n_cells if simultaneous else 1
         beyond = Fraction(self._reach(2 * cells / (1 - level)))
         reach = [float(self.shift(quantile) + beyond / self.rate(quantile)) for quantile in self.quantiles]
-        return np.full(self.n_cells * len(self.quantiles), max(reach))
+        return np.full(self.n_answers, max(reach))
 
     def is_valid_for(self, body: Body) -> bool:
         """Whether the body belongs to a histogram of the same form whose ranks move no further."""
@@ -182,7 +190,7 @@ class RankExponential(Mechanism):
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
         """Return the answers, the lower and the upper ends, in steps, of histograms (cells·values,)."""
-        tables = answer.reshape(self.n_cells, self.n_values)
+        tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(_Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
         values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
         return self.first + np.concatenate([values, np.minimum(lower, values), np.maximum(upper, values)])

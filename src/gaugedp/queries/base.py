@@ -47,6 +47,15 @@ class Query(ABC):
     text: str
 
     @property
+    def parts(self) -> "tuple[Query, ...]":
+        """The questions that have a mechanism each; itself where one mechanism answers all."""
+        return (self,)
+
+    def with_share(self, share: float) -> "Query":  # noqa: ARG002
+        """Return the question whose released intervals miss with `share` of the probability that they may."""
+        return self
+
+    @property
     def n_released(self) -> int:
         """The number of integers that are released."""
         return sum(estimate.n_released for estimate in self.estimates)
@@ -76,6 +85,11 @@ class Query(ABC):
         """`steps` as floats, shape (n_released,)."""
         steps, counts = zip(*runs(self.steps), strict=True)
         return np.repeat([float(step) for step in steps], counts)
+
+    @property
+    def width_steps(self) -> np.ndarray:
+        """What one unit of each width that a mechanism states is worth."""
+        return self.step_sizes
 
     @property
     @abstractmethod
@@ -111,6 +125,13 @@ class Query(ABC):
     def released_unit(self) -> str:
         """What one unit of the released numbers is, where they have one, in words."""
         return "rows"
+
+    @property
+    def unit_of_error(self) -> str:
+        """What errors are counted in, in words."""
+        if self.has_one_unit:
+            return self.released_unit
+        return "rows: a sum's error is divided by the most that one row can add to it"
 
     @property
     def are_counts(self) -> np.ndarray:

@@ -7,11 +7,13 @@ import numpy as np
 from gaugedp._names import written
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
+from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import MAX_ANSWERS, CellMap, Identity, MatrixMap, Prefix, Ranges
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
+from gaugedp.queries.stacked import joined
 
 Names = str | Sequence[str] | None
 
@@ -129,17 +131,21 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     return Workload(domain, (Term(f"mean({written(column)}){_by(names)}", (centred, counts), estimate),))
 
 
-def stack(*queries: Workload) -> Workload:
-    """Return several questions as one: answered together, paid once, about the same rows."""
+def stack(*queries: Query) -> Query:
+    """Return several questions as one: answered together, paid once, about the same rows.
+
+    Counts, sums and means make one `Workload`, at the place of the first of them. Quantiles have a mechanism of their
+    own: beside others each gets an equal share of the guarantee, and intervals that hold at the same time as all else.
+    """
     if not queries:
         raise InvalidRequest("There is nothing to stack.", "Give at least one question.")
-    if not all(isinstance(query, Workload) for query in queries):
+    if not all(isinstance(query, Query) for query in queries):
         raise InvalidRequest(
-            "Quantiles cannot be stacked with other terms.", "Release them alone; one term takes several quantiles."
+            "What is stacked are questions.", "Give gd.marginals(...), gd.quantiles(...) and the like."
         )
     if any(query.domain != queries[0].domain for query in queries):
         raise InvalidRequest("The questions speak of different domains.", "Build them from one domain.")
-    return Workload(queries[0].domain, tuple(term for query in queries for term in query.terms))
+    return joined([part for query in queries for part in query.parts])
 
 
 def _names(names: Names) -> tuple[str, ...]:

@@ -108,6 +108,13 @@ def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]
     return np.split(values, np.cumsum([estimate.n_released for estimate in estimates])[:-1])
 
 
+def for_released(estimates: Sequence[Estimate], widths: np.ndarray) -> np.ndarray:
+    """Return the widths that a plan knows as one for each released value: 0 for those of terms with ends."""
+    parts = np.split(widths, np.cumsum([estimate.n_widths for estimate in estimates])[:-1])
+    pairs = zip(estimates, parts, strict=True)
+    return np.concatenate([np.zeros(estimate.n_released) if estimate.ends else part for estimate, part in pairs])
+
+
 def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.ndarray) -> list[np.ndarray]:
     """Cut a column of all answers into the answers of each term."""
     return np.split(np.asarray(answers), np.cumsum([estimate.n_answers for estimate in estimates])[:-1])

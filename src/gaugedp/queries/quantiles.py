@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -51,6 +51,16 @@ class Quantiles(Query):
     quantiles: tuple[Fraction, ...]
     by: tuple[str, ...]
     level: float
+    share: float = 1.0  # of the misses that the level allows, where other answers are to hold at the same time
+
+    @property
+    def confidence(self) -> float:
+        """The probability at which the mechanism releases intervals: at least `level`."""
+        return 1 - self.share * (1 - self.level)
+
+    def with_share(self, share: float) -> "Quantiles":
+        """Return these quantiles with intervals that miss more seldom."""
+        return replace(self, share=share)
 
     @property
     def text(self) -> str:  # type: ignore[override]
@@ -93,6 +103,16 @@ class Quantiles(Query):
         """1 for each: errors are ranks, and one row is one rank."""
         return np.ones(self.n_released)
 
+    @property
+    def width_steps(self) -> np.ndarray:
+        """1 for each answer: widths are ranks."""
+        return np.ones(self.n_answers)
+
+    @property
+    def unit_of_error(self) -> str:
+        """Ranks, in words."""
+        return "rows, by which ranks are off"
+
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the body of the histogram over cells and values, the values fastest: see Workload.sensitivity."""
         bounded, values = self.domain.column(self.column), _free(self.column, self.by)
@@ -112,11 +132,11 @@ class Quantiles(Query):
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[RankExponential]:
         """Yield the exponential mechanism on ranks."""
-        yield RankExponential.calibrate(self.sensitivity(unit), guarantee, self.quantiles, self.level, self.first)
+        yield RankExponential.calibrate(self.sensitivity(unit), guarantee, self.quantiles, self.confidence, self.first)
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
         """Whether the mechanism is for these quantiles, at this level, of values from this one on."""
-        settings = (self.quantiles, self.level, self.first)
+        settings = (self.quantiles, self.confidence, self.first)
         return (
             isinstance(mechanism, RankExponential)
             and (mechanism.quantiles, mechanism.level, mechanism.first) == settings

@@ -8,6 +8,7 @@ from gaugedp._names import parts, plain, quoted, without_quoted
 from gaugedp._validate import decimal
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.queries.base import Query
 from gaugedp.queries.builders import bounded_means, bounded_sums, count, marginals, prefix_sums, product, ranges, stack
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
@@ -29,12 +30,12 @@ _INSTEAD = {
 }
 
 
-def query(domain: Domain, text: str) -> Workload | Quantiles:
+def query(domain: Domain, text: str) -> Query:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    `prefix(A)*R`, `ranges(A)*ranges(B)` and `ranges(A) by R` multiply. Terms are joined by `;`. `median(C)` and
-    `quantiles(C, 0.1, 0.9) by A` stand alone. Names are those of the domain; one that holds `*`, `;`, `(`, `)` or a
-    quote stands in double quotes.
+    Also `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A)*ranges(B)` and `ranges(A) by R`
+    multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; one that holds `*`, `;`, `(`,
+    `)` or a quote stands in double quotes.
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
@@ -53,13 +54,12 @@ def query(domain: Domain, text: str) -> Workload | Quantiles:
     )
 
 
-def _query(domain: Domain, text: str) -> Workload | Quantiles:
+def _query(domain: Domain, text: str) -> Query:
     terms = [term for term in parts(text, ";") if term]
     if not terms:
         raise InvalidRequest("The question is empty.", 'Ask for example "SEX; SEX*AGEP; mean(PINCP) by SEX".')
-    _check_alone(terms)
     questions = [_term(domain, term) for term in terms]
-    return questions[0] if len(questions) == 1 else stack(*questions)  # type: ignore[arg-type]
+    return questions[0] if len(questions) == 1 else stack(*questions)
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
@@ -102,24 +102,6 @@ def _unknown(word: str) -> UnknownName:
     if word.lower() in _INSTEAD:
         return UnknownName(f"There is no question {word!r}.", _INSTEAD[word.lower()])
     return UnknownName.among("question", word, ["count", *_CELLS, *_MEASURES, *_QUANTILES])
-
-
-def _check_alone(terms: list[str]) -> None:
-    """Refuse quantiles beside other terms, before anything else is said of them."""
-    calls = [_CALL.match(term) for term in terms]
-    alone = [term for term, call in zip(terms, calls, strict=True) if call and call["word"] in _QUANTILES]
-    if not alone or len(terms) == 1:
-        return
-    joined = "; ".join(term for term in terms if term not in alone)
-    options = " and ".join(f"--query {_in_shell(text)}" for text in [*alone, joined] if text)
-    raise InvalidRequest(
-        "Quantiles are asked for alone, and cannot be stacked with other terms.",
-        f"Ask in commands of their own: {options}. One term takes several quantiles.",
-    )
-
-
-def _in_shell(text: str) -> str:
-    return f"'{text}'" if '"' in text else f'"{text}"'
 
 
 def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:

@@ -55,7 +55,7 @@ def answers(release: "Release") -> Html:
     n_hidden = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
     left_out = f"{n_hidden:,} more terms are in the CSV and JSON files: {names}{'; …' if n_hidden > 40 else ''}."
-    note = tag("div", *(tag("p", text) for text in _explained(release, terms[0])), class_="note")
+    note = tag("div", *(tag("p", text) for text in _explained(release, terms)), class_="note")
     return tag(
         "section",
         tag("h2", "Answers"),
@@ -65,9 +65,9 @@ def answers(release: "Release") -> Html:
     )
 
 
-def _explained(release: "Release", term: Term) -> list[str]:
-    bars = (_ENDS if term.ends else _BARS).format(level=term.level)
-    meaning = " ".join([bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
+def _explained(release: "Release", terms: list[Term]) -> list[str]:
+    bars = dict.fromkeys((_ENDS if term.ends else _BARS).format(level=term.level) for term in terms)
+    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
         adds_up = any(estimate.ratio is None and estimate.ends is None for estimate in release.estimates)
         return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]

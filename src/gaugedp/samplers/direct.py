@@ -9,6 +9,7 @@ from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -19,7 +20,7 @@ def has_direct(body: Body) -> bool:
     """Return whether `uniform_direct` knows the body.
 
     It knows balls of ℓ_p, ellipsoids, Schatten balls with p = 2, p = ∞ or a single row or column, hulls of a box and
-    its negative, and their one-to-one linear images.
+    its negative, their products and their one-to-one linear images.
     """
     match body:
         case LpBall() | Ellipsoid():
@@ -28,6 +29,8 @@ def has_direct(body: Body) -> bool:
             return body.p == 2 or math.isinf(body.p) or 1 in body.shape
         case BoxHull():
             return body.rank > 0
+        case Product():
+            return all(map(has_direct, body.parts))
         case LinearImage():
             return has_direct(body.body) and body.rank == body.body.rank
     return False
@@ -39,16 +42,20 @@ def uniform_direct(body: Body, size: int, rng: Entropy) -> np.ndarray:
         raise InvalidRequest(f"There is no exact recipe for uniform draws on {body!r}.", "Walk: hit_and_run.")
     match body:
         case LpBall():
-            return body.size * _ball(size, body.d, body.p, rng)
+            points = body.size * _ball(size, body.d, body.p, rng)
         case Ellipsoid():
-            return _ball(size, body.rank, 2, rng) @ body.frame.columns.T
+            points = _ball(size, body.rank, 2, rng) @ body.frame.columns.T
         case BoxHull():
-            return _swept(body, size, rng)
+            points = _swept(body, size, rng)
+        case Product():
+            points = np.hstack([uniform_direct(part, size, rng) for part in body.parts])
         case LinearImage():
-            return uniform_direct(body.body, size, rng) @ body.matrix.T
+            points = uniform_direct(body.body, size, rng) @ body.matrix.T
         case SchattenBall() if math.isinf(body.p) and 1 not in body.shape:
-            return body.size * _spectral(size, body.shape, rng)
-    return body.radius(2) * _ball(size, body.ambient_dim, 2, rng)
+            points = body.size * _spectral(size, body.shape, rng)
+        case _:
+            points = body.radius(2) * _ball(size, body.ambient_dim, 2, rng)
+    return points
 
 
 def _ball(size: int, d: int, p: float, rng: Entropy) -> np.ndarray:

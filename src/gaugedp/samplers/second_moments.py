@@ -9,6 +9,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 
 
@@ -17,7 +18,8 @@ def second_moment(body: Body) -> np.ndarray | None:  # noqa: ARG001
     """Return E ZZᵀ, shape (d, d), for Z uniform on the body in its span; None where no formula is known here.
 
     Theorem (docs/theory/walks.md): `mean_square`·I on a ball of ℓ_p; AAᵀ/(r + 2) on an ellipsoid A·B₂ of rank r;
-    radius²/(m + n + 1)·I on the m × n matrices of largest singular value `radius`; M·E ZZᵀ·Mᵀ on one-to-one images.
+    radius²/(m + n + 1)·I on the m × n matrices of largest singular value `radius`; those of the parts, as blocks, on a
+    product; M·E ZZᵀ·Mᵀ on one-to-one images.
     """
     return None
 
@@ -37,6 +39,14 @@ def _(body: SchattenBall) -> np.ndarray | None:
     if body.p == 2 or 1 in body.shape:
         return body.size**2 / (body.ambient_dim + 2) * np.eye(body.ambient_dim)
     return body.size**2 / (sum(body.shape) + 1) * np.eye(body.ambient_dim) if math.isinf(body.p) else None
+
+
+@second_moment.register
+def _(body: Product) -> np.ndarray | None:
+    from scipy.linalg import block_diag
+
+    moments = [second_moment(part) for part in body.parts]
+    return None if any(moment is None for moment in moments) else np.asarray(block_diag(*moments))
 
 
 @second_moment.register

@@ -1,0 +1,41 @@
+"""Shares of a guarantee, rounded down: together they are no more than the whole."""
+
+import math
+from fractions import Fraction
+
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+
+_DIGITS = 12
+_DOWN = 1 - 2.0**-40
+
+
+def part(number: float, share: Fraction) -> float:
+    """Return the share of a number, rounded down to 12 digits: as decimals, all shares add up to the number at most."""
+    exact = decimal(number) * share
+    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
+    return float(exact // unit * unit)
+
+
+def equal_share(guarantee: Guarantee, count: int) -> Guarantee:
+    """Return what each of `count` releases may keep for all to keep `guarantee`: equal parts of ε and δ, ρ, or μ²."""
+    share = Fraction(1, count)
+    match guarantee:
+        case _ if count == 1:
+            return guarantee
+        case PureDP(epsilon_value=epsilon) if epsilon > 0:
+            return PureDP(part(epsilon, share))
+        case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
+            return ApproxDP(part(epsilon, share), part(delta, share))
+        case ZCDP(rho=rho) if rho > 0:
+            return ZCDP(part(rho, share))
+        case GaussianDP(mu=mu) if mu > 0:
+            return GaussianDP(mu / math.sqrt(count) * _DOWN)
+    raise InvalidRequest(
+        f"{guarantee!r} cannot be shared by {count} mechanisms.", "Give epsilon, epsilon and delta, rho or mu, above 0."
+    )

@@ -1,0 +1,116 @@
+"""Mechanisms side by side: one release whose parts are drawn by a mechanism each."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._progress import Progress, part_of
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.product import Product
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.shares import equal_share
+from gaugedp.mechanisms.base import ApplyNoise, Mechanism
+
+_LEAST_EXACT_LAST = ("exact", "idealized", "mixing")
+JOINED = " + "  # between the names of the parts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Together(Mechanism):
+    """Part i of the answer is released by `mechanisms[i]`, with randomness of its own.
+
+    Theorem. Let answers of neighbours differ by a point of `body`, the product of the parts' bodies. The parts are
+    independent given the answer, so the release keeps the composition of their guarantees (docs/theory/together.md).
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+
+    name: ClassVar[str] = "Together"
+    exactness: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        names, kinds = [part.name for part in self.parts], [part.exactness for part in self.parts]
+        object.__setattr__(self, "name", JOINED.join(names))
+        object.__setattr__(self, "exactness", max(kinds, key=_LEAST_EXACT_LAST.index))
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """The mechanisms."""
+        return self.mechanisms
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The composition of the parts' guarantees."""
+        return reduce(add, (part.guarantee for part in self.parts))
+
+    @property
+    def body(self) -> Product:  # type: ignore[override]
+        """The product of the parts' bodies."""
+        return Product(tuple(part.body for part in self.parts))
+
+    def recalibrated(self, guarantee: Guarantee) -> "Together":
+        """Return the same mechanisms, each calibrated for an equal share of the guarantee."""
+        if guarantee == self.guarantee:
+            return self
+        share = equal_share(guarantee, len(self.parts))
+        return Together(tuple(part.recalibrated(share) for part in self.parts))  # type: ignore[misc]
+
+    @property
+    def n_answers(self) -> int:
+        """The sum of the parts' numbers."""
+        return sum(part.n_answers for part in self.parts)
+
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the sum of the parts' errors (norm 1), or the root of the sum of their mean squares (norm 2)."""
+        if norm == 2:
+            return float(np.sqrt(self.mean_square(weights)))
+        pairs = zip(self.parts, self._split(weights), strict=True)
+        return sum(part.error(norm, scales) for part, scales in pairs)
+
+    def mean_square(self, weights: np.ndarray | None = None) -> float:
+        """Return the sum of the parts' mean squares."""
+        pairs = zip(self.parts, self._split(weights), strict=True)
+        return sum(part.mean_square(scales) for part, scales in pairs)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Those of the parts."""
+        return np.concatenate([part.variances for part in self.parts])
+
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return the parts' widths; all at once, each part has an equal share of the misses that `level` allows."""
+        each = 1 - (1 - level) / len(self.parts) if simultaneous else level
+        return np.concatenate([part.half_widths(each, simultaneous) for part in self.parts])
+
+    def is_valid_for(self, body: Body) -> bool:
+        """Whether the body is a product, and each part is valid for its part."""
+        if not isinstance(body, Product) or len(body.parts) != len(self.parts):
+            return False
+        return all(part.is_valid_for(inner) for part, inner in zip(self.parts, body.parts, strict=True))
+
+    def describe(self) -> str:
+        """Return the parts' laws."""
+        return "; ".join(part.describe() for part in self.parts)
+
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:
+        ends = np.linspace(0, 1, len(self.parts) + 1).tolist()
+        each = [
+            part._finishers(size, rng, part_of(progress, start, end))
+            for part, start, end in zip(self.parts, ends[:-1], ends[1:], strict=True)
+        ]
+        return [partial(self._apply, of_parts) for of_parts in zip(*each, strict=True)]
+
+    def _apply(self, of_parts: Sequence[ApplyNoise], answer: np.ndarray) -> np.ndarray:
+        pieces = zip(of_parts, self.body.split(answer), strict=True)
+        return np.concatenate([apply_noise(piece) for apply_noise, piece in pieces])
+
+    def _split(self, weights: np.ndarray | None) -> list[np.ndarray] | list[None]:
+        """Cut weights (n_answers,) into those of the parts."""
+        if weights is None:
+            return [None] * len(self.parts)
+        return np.split(weights, np.cumsum([part.n_answers for part in self.parts])[:-1])

@@ -1,0 +1,171 @@
+"""Questions that different mechanisms answer, asked as one: counts, sums and means beside quantiles."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, product
+
+import numpy as np
+
+from gaugedp.bodies.product import Product
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.shares import equal_share
+from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.together import JOINED, Together
+from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.linear import Workload
+
+_OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked(Query):
+    """Questions about one domain, each answered by a mechanism of its own for an equal share of the guarantee.
+
+    All intervals hold at once with the probability asked for: each question has a share of the misses.
+    """
+
+    questions: tuple[Query, ...]
+
+    @property
+    def parts(self) -> tuple[Query, ...]:
+        """The questions."""
+        return self.questions
+
+    @property
+    def domain(self) -> Domain:  # type: ignore[override]
+        """That of all parts."""
+        return self.parts[0].domain
+
+    @property
+    def text(self) -> str:  # type: ignore[override]
+        """The parts, joined by semicolons."""
+        return "; ".join(part.text for part in self.parts)
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """Those of the parts."""
+        return list(chain.from_iterable(part.labels for part in self.parts))
+
+    @property
+    def rules(self) -> list[str]:
+        """Those of the parts, each once."""
+        return list(dict.fromkeys(chain.from_iterable(part.rules for part in self.parts)))
+
+    @property
+    def steps(self) -> list[Fraction]:
+        """Those of the parts."""
+        return list(chain.from_iterable(part.steps for part in self.parts))
+
+    @property
+    def width_steps(self) -> np.ndarray:
+        """Those of the parts."""
+        return np.concatenate([part.width_steps for part in self.parts])
+
+    @property
+    def reach(self) -> np.ndarray:
+        """Those of the parts."""
+        return np.concatenate([part.reach for part in self.parts])
+
+    @property
+    def error_weights(self) -> np.ndarray:
+        """The parts' reach: ranks are counted in rows, and so is all else."""
+        return np.concatenate([part.reach[: len(part.width_steps)] for part in self.parts])
+
+    @property
+    def bounded(self) -> Sequence[Bounded]:
+        """Those of the parts."""
+        starts = np.cumsum([0, *(part.n_answers for part in self.parts)]).tolist()
+        return [
+            bounded._replace(
+                answers=_moved(bounded.answers, start, part.n_answers),
+                middle=bounded.middle and _moved(bounded.middle, start, part.n_answers),
+            )
+            for part, start in zip(self.parts, starts[:-1], strict=True)
+            for bounded in part.bounded
+        ]
+
+    @property
+    def has_one_unit(self) -> bool:
+        """No: ranks are in rows, and answers in units of their own."""
+        return False
+
+    @property
+    def unit_of_error(self) -> str:
+        """Rows, in words."""
+        return f"{super().unit_of_error}, and a quantile's is the number of rows by which its rank is off"
+
+    @property
+    def are_counts(self) -> np.ndarray:
+        """Those of the parts."""
+        return np.concatenate([part.are_counts for part in self.parts])
+
+    def sensitivity(self, unit: PrivacyUnit) -> Product:
+        """Return the product of the parts' bodies."""
+        return Product(tuple(part.sensitivity(unit) for part in self.parts))
+
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
+        """Yield all combinations of the parts' candidates, each for an equal share of the guarantee."""
+        share = equal_share(guarantee, len(self.parts))
+        return map(Together, product(*(part.candidates(unit, share) for part in self.parts)))
+
+    def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
+        """Return why mechanisms are no candidates of any part, by name."""
+        share = equal_share(guarantee, len(self.parts))
+        names = set(chain.from_iterable(name.split(JOINED) for name in offered))
+        return {name: why for part in self.parts for name, why in part.left_out(unit, share, names).items()}
+
+    def is_answered_by(self, mechanism: Mechanism) -> bool:
+        """Whether each part is answered by its own mechanism."""
+        if len(mechanism.parts) != len(self.parts):
+            return False
+        return all(part.is_answered_by(inner) for part, inner in zip(self.parts, mechanism.parts, strict=True))
+
+    def remarks(self, mechanism: Mechanism) -> list[str]:
+        """Return those of the parts."""
+        pairs = zip(self.parts, mechanism.parts, strict=True)
+        return list(chain.from_iterable(part.remarks(inner) for part, inner in pairs))
+
+    def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:  # noqa: ARG002
+        """Refuse: a release evaluates `parts`, all with the same key, so that each keeps the same rows of a person."""
+        raise InvalidRequest("A stack is evaluated part by part.", "Release it.")
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Those of the parts."""
+        return tuple(chain.from_iterable(part.estimates for part in self.parts))
+
+    def digest(self) -> str:
+        """Return a hash of the parts' digests."""
+        return hashlib.sha256("\n".join(part.digest() for part in self.parts).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"Stacked({self.text!r}, {self.n_answers} answers)"
+
+
+def joined(questions: Sequence[Query]) -> Query:
+    """Return questions about one domain as one; all that are linear are joined at the place of the first of them."""
+    linear = [question.linear for question in questions if question.linear is not None]
+    others = [question for question in questions if question.linear is None]
+    texts = [question.text for question in others]
+    if len(set(texts)) < len(texts):
+        raise InvalidRequest(f"A term is asked twice in {'; '.join(texts)!r}.", "Ask for each term once.")
+    if linear and not others:
+        return Workload(linear[0].domain, tuple(term for question in linear for term in question.terms))
+    if len(questions) == 1:
+        return questions[0]
+    parts = [question.with_share(_OF_QUANTILES / len(others)) for question in others]
+    if linear:
+        place = next(i for i, question in enumerate(questions) if question.linear is not None)
+        parts.insert(place, joined(linear))
+    return Stacked(tuple(parts))
+
+
+def _moved(places: slice, start: int, n_answers: int) -> slice:
+    """Return the slice of a part with `n_answers`, counted from the first answer of all."""
+    first, last, step = places.indices(n_answers)
+    return slice(start + first, start + last, step)
