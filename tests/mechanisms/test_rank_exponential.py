@@ -20,7 +20,8 @@ import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.rank_exponential import RankExponential, _below, _Runs, rank_sensitivity
+from gaugedp.mechanisms.rank_exponential import RankExponential, rank_sensitivity
+from gaugedp.mechanisms.rank_windows import Runs, _below
 
 HALF, LOW, HIGH = Fraction(1, 2), Fraction(1, 10), Fraction(4, 5)
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
@@ -81,7 +82,7 @@ shares = st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50)
 @given(table=tables, share=shares, side=st.sampled_from(SIDES), whole=st.integers(1, 400))
 @settings(max_examples=300, deadline=None)
 def test_the_gaps_are_the_distances_in_whole_parts_of_a_row(table, share, side, whole) -> None:
-    runs, b = _Runs.of(np.array(table)), share.denominator
+    runs, b = Runs.of(np.array(table)), share.denominator
     shift = side * Fraction(whole, b)
     gaps = np.repeat(runs.gaps(share, shift), runs.lengths)
     assert gaps.tolist() == [b * distance(table, y, share * sum(table) + shift, side) for y in range(len(table))]
@@ -90,7 +91,7 @@ def test_the_gaps_are_the_distances_in_whole_parts_of_a_row(table, share, side, 
 
 @given(table=tables, share=shares)
 def test_the_values_without_a_gap_are_the_quantiles(table, share) -> None:
-    runs = _Runs.of(np.array(table))
+    runs = Runs.of(np.array(table))
     zeros = np.flatnonzero(np.repeat(runs.gaps(share, Fraction(0)), runs.lengths) == 0)
     assert (zeros[0], zeros[-1]) == truths(table, share)
     assert len(zeros) == zeros[-1] - zeros[0] + 1
@@ -182,7 +183,7 @@ def test_quantiles_are_drawn_jointly(name, side) -> None:
     With fresh keys one of the six would alarm falsely once in 160 times.
     """
     table, mechanism = TABLES[name], made(JOINT, n_values=5, guarantee=gd.PureDP(9.0))
-    rng, runs = gd.research_rng(7 + side), _Runs.of(np.array(table))
+    rng, runs = gd.research_rng(7 + side), Runs.of(np.array(table))
     speed = Fraction(1 if side else 4)
     rows = np.array([mechanism._draw_jointly(runs, side, speed, rng) for _ in range(N_DRAWS)])
     observed = np.bincount(rows @ [25, 5, 1], minlength=125)
@@ -197,8 +198,8 @@ def test_parts_are_rounded_distances_over_sensitivities(shares) -> None:
     """Whole where a common denominator is small; else rounded up, which never says that a wrong value is right."""
     mechanism, table = made(shares, PERSON, n_values=5), TABLES["spread"]
     for share in mechanism.quantiles:
-        parts = mechanism._parts_off(_Runs.of(np.array(table)), share, Fraction(0), 10**9)
-        runs = _Runs.of(np.array(table)).lengths
+        parts = mechanism._parts_off(Runs.of(np.array(table)), share, Fraction(0), 10**9)
+        runs = Runs.of(np.array(table)).lengths
         exact = [distance(table, y, share * sum(table), 0) / rank_sensitivity(mechanism.body, share) for y in range(5)]
         assert np.repeat(parts, runs).tolist() == [math.ceil(gap * mechanism._n_parts) for gap in exact]
     assert mechanism._n_parts % (2 * PERSON.max_rows) == 0
@@ -207,7 +208,7 @@ def test_parts_are_rounded_distances_over_sensitivities(shares) -> None:
 def test_distances_end_at_a_public_limit() -> None:
     mechanism = made(JOINT, n_values=5)
     table = np.array([0, 10**9, 0, 0, 5])
-    parts = mechanism._parts_off(_Runs.of(table), HALF, Fraction(0), mechanism._limit(Fraction(1)))
+    parts = mechanism._parts_off(Runs.of(table), HALF, Fraction(0), mechanism._limit(Fraction(1)))
     assert parts.max() == mechanism._limit(Fraction(1))
     assert mechanism._limit(Fraction(1)) * mechanism._part_rate(Fraction(1)) > 3 * math.log(5) + 60
 
@@ -284,7 +285,7 @@ def test_parts_of_neighbours_differ_by_one_sensitivity(unit) -> None:
 
 def cell_moves(mechanism: RankExponential, here: np.ndarray, there: np.ndarray, side: int) -> int:
     limit = mechanism._limit(Fraction(1))
-    tables = [_Runs.of(np.array(table)) for table in (here, there)]
+    tables = [Runs.of(np.array(table)) for table in (here, there)]
     found = []
     for share in mechanism.quantiles:
         shift = side * mechanism.shift(share)
@@ -521,3 +522,15 @@ def test_quantiles_of_many_digits_are_refused() -> None:
     for quantile in (Fraction(1, 10**17), Fraction(1, 2) + Fraction(1, 10**17)):
         with pytest.raises(InvalidRequest, match="too many digits"):
             gd.RankExponential.calibrate(body, gd.PureDP(8.0), [quantile])
+
+
+def test_units_of_so_many_rows_that_shares_do_not_fit_are_refused() -> None:
+    """Products of parts and sensitivities stay below 2^62, and refused is what does not."""
+    domain = gd.Domain.of(v=gd.bounded(0, 100))
+    question = gd.quantiles(domain, "v", 0.123457, 0.5)
+    for rows in (1000, 10**6):
+        unit = gd.PrivacyUnit("pid", "replace", rows)
+        mechanism = next(question.candidates(unit, gd.PureDP(1.0)))
+        assert mechanism._largest_product < 2**62
+    with pytest.raises(InvalidRequest, match="too many rows for quantiles"):
+        next(question.candidates(gd.PrivacyUnit("pid", "replace", 4 * 10**6), gd.PureDP(1.0)))

@@ -8,6 +8,7 @@ from scipy import stats
 
 import gaugedp as gd
 from gaugedp.streams.noise import StreamNoise
+from gaugedp.streams.time_factor import time_factor
 from tests.streams.kit import DOMAIN, UNIT, table
 
 MU, PERIODS, FALSE_ALARMS = 0.5, 4, 1e-6
@@ -45,7 +46,7 @@ def drawn(noise: StreamNoise, size: int, seed: int, factor: float = 1.0) -> np.n
 
 def test_neighbouring_streams_are_told_apart_as_much_as_is_paid_for() -> None:
     """The control is noise that is a tenth too small."""
-    noise = StreamNoise.calibrate(gd.query(DOMAIN, "sex"), UNIT, gd.GaussianDP(MU), PERIODS, 1)
+    noise = StreamNoise.calibrate(gd.query(DOMAIN, "sex"), UNIT, gd.GaussianDP(MU), time_factor(PERIODS))
     assert not leaks_more(noise, drawn(noise, 3000, 21))
     assert leaks_more(noise, drawn(noise, 3000, 21, factor=0.9))
 
@@ -53,16 +54,15 @@ def test_neighbouring_streams_are_told_apart_as_much_as_is_paid_for() -> None:
 def test_what_a_stream_releases_is_the_audited_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """40 streams through files and ledgers; the control releases the noise of periods without their past."""
     question = gd.query(DOMAIN, "sex")
-    noise = StreamNoise.calibrate(question, UNIT, gd.GaussianDP(MU), PERIODS, 1)
+    noise = StreamNoise.calibrate(question, UNIT, gd.GaussianDP(MU), time_factor(PERIODS))
     assert fits(noise, released(tmp_path, question, 40))
     monkeypatch.setattr(StreamNoise, "running", running_of_the_last)
     assert not fits(noise, released(tmp_path, question, 40))
 
 
-def running_of_the_last(noise: StreamNoise, normals: np.ndarray) -> np.ndarray:
-    diagonal = float(noise.factor.matrix[len(normals) - 1, len(normals) - 1])
-    scale = noise.mechanism.scale * noise.factor.radius * diagonal
-    return np.rint(noise.mechanism.strategy.apply(scale * normals[-1:])[0]).astype(np.int64)
+def running_of_the_last(noise: StreamNoise, drawn: np.ndarray) -> np.ndarray:
+    diagonal = float(noise.factor.matrix[len(drawn) - 1, len(drawn) - 1])
+    return np.rint(noise.factor.radius * diagonal * drawn[-1]).astype(np.int64)
 
 
 def released(folder: Path, question: gd.queries.Workload, size: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from scipy import stats
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.streams.noise import StreamNoise
+from gaugedp.streams.time_factor import time_factor
 from tests.streams.kit import DOMAIN
 
 MU = 0.7
@@ -16,7 +17,7 @@ FALSE_ALARMS = 1e-6
 
 
 def made(text: str, unit: gd.PrivacyUnit, periods: int, per_person: int = 1, mu: float = MU) -> StreamNoise:
-    return StreamNoise.calibrate(gd.query(DOMAIN, text), unit, gd.GaussianDP(mu), periods, per_person)
+    return StreamNoise.calibrate(gd.query(DOMAIN, text), unit, gd.GaussianDP(mu), time_factor(periods, per_person))
 
 
 def row(sex: int, age: int) -> np.ndarray:
@@ -92,7 +93,10 @@ def test_the_deviations_are_those_of_running_totals_and_of_periods() -> None:
     drawn = draws(noise, 3000, 12)
     singles = np.diff(drawn, axis=1, prepend=0)
     for period in range(1, 5):
-        running, single = noise.running_deviations(period) ** 2, noise.period_deviations(period) ** 2
+        rows = np.array([noise.factor.matrix[period - 1], noise.factor.differences[period - 1]])
+        running, single = noise.deviations(rows) ** 2
+        of_draws = noise.deviations(rows[:, :period], np.tile(noise.variances, (period, 1)))
+        np.testing.assert_allclose(of_draws, noise.deviations(rows))
         assert variances_fit(running + 1 / 12, drawn[:, period - 1])
         assert variances_fit(single + 1 / 6, singles[:, period - 1])
         assert not variances_fit(1.21 * running, drawn[:, period - 1])
@@ -108,11 +112,13 @@ def test_noise_that_was_drawn_stays_as_it_is() -> None:
         assert (noise.running(z[:period]) == noise.running(changed[:period])).all()
 
 
-def test_a_fingerprint_tells_noise_apart() -> None:
-    unit = gd.PrivacyUnit()
-    prints = [made("sex", unit, 6), made("sex", unit, 7), made("age", unit, 6), made("sex", unit, 6, mu=MU * 1.0001)]
-    assert len({round(noise.fingerprint(), 6) for noise in prints}) == 4
-    assert made("sex", unit, 6).fingerprint() == prints[0].fingerprint()
+def test_noise_that_does_not_fit_is_refused() -> None:
+    """The question's own noise fits, that of the totals of many periods does not."""
+    question, unit = gd.query(DOMAIN, "sum(pay)"), gd.PrivacyUnit()
+    mu = 2.0 * 10 / 2**54  # a deviation of 2^53 a period
+    gd.Matrix.calibrate(question.sensitivity(unit), gd.GaussianDP(mu))
+    with pytest.raises(InvalidRequest, match="wider than 2\\^54"):
+        StreamNoise.calibrate(question, unit, gd.GaussianDP(mu), time_factor(60))
 
 
 @pytest.mark.parametrize("text", ["mean(pay)", "median(pay)"])
@@ -123,4 +129,4 @@ def test_means_and_quantiles_are_refused(text: str) -> None:
 
 def test_pure_guarantees_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="needs a δ, ρ or μ"):
-        StreamNoise.calibrate(gd.query(DOMAIN, "sex"), gd.PrivacyUnit(), gd.PureDP(1.0), 4, 1)
+        StreamNoise.calibrate(gd.query(DOMAIN, "sex"), gd.PrivacyUnit(), gd.PureDP(1.0), time_factor(4))

@@ -9,6 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, LedgerRefused
+from gaugedp.streams import stream as stream_file
 from gaugedp.streams.state import State, StateFile
 from tests.streams.kit import BUDGET, opened, table
 
@@ -51,7 +52,7 @@ def test_its_noise_is_not_printed(tmp_path: Path, stream: gd.Stream) -> None:
     stream.next(table(3))
     state = StateFile.at(tmp_path / "a.stream").existing()
     shown = f"{state!r} {state.draws[0]!r} {stream!r}"
-    assert not any(str(number) in shown for number in state.draws[0].normals)
+    assert not any(str(number) in shown for number in state.draws[0].question)
     assert str(list(state.draws[0].noise)) not in shown.replace("(", "[").replace(")", "]")
 
 
@@ -78,9 +79,42 @@ def test_an_older_copy_answers_nothing(tmp_path: Path, stream: gd.Stream) -> Non
     shutil.copy(path, tmp_path / "copy")
     second = stream.next(table(3))
     shutil.move(tmp_path / "copy", path)
-    with pytest.raises(LedgerRefused, match="begun with another copy"):
+    with pytest.raises(LedgerRefused, match="answered with another copy"):
         stream.next(table(30))
     assert second.period == 2
+
+
+def test_copies_of_a_begun_period_are_answered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two copies of the state after a kill: the one that answers first wins, and each would have noise of its own."""
+    stream = opened(tmp_path, gd.Ledger.in_memory(BUDGET))
+    path = tmp_path / "a.stream"
+    with monkeypatch.context() as patch:
+        patch.setattr(stream_file, "look", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stream.next(table(3))
+    shutil.copy(path, tmp_path / "copy")
+    killed = StateFile.at(path).existing().draws[0]
+    stream.next(table(3))
+    answered = StateFile.at(path).existing().draws[0]
+    assert (killed.name, killed.noise) != (answered.name, answered.noise)
+    shutil.move(tmp_path / "copy", path)
+    with pytest.raises(LedgerRefused, match="answered with another copy"):
+        stream.next(table(30))
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
+def test_a_link_and_its_file_are_one_stream(tmp_path: Path, stream: gd.Stream) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "a.stream"
+    link.symlink_to(tmp_path / "a.stream")
+    assert StateFile.at(link) == StateFile.at(tmp_path / "a.stream")
+    opened(tmp_path / "elsewhere", stream._ledger).next(table(3))
+    assert link.is_symlink()
+    assert stream.next(table(3)).period == 2
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,19 @@
 """A stream from its opening to its last period: what it answers, what it costs, what it refuses."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.answer import unfold
+from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
-from gaugedp.streams.noise import StreamNoise
+from gaugedp.mechanisms import Matrix
+from gaugedp.mechanisms.strategies.dense import Dense
+from gaugedp.streams import stream as stream_file
+from gaugedp.streams.state import StateFile
 from tests.streams.kit import BUDGET, DOMAIN, PRICE, UNIT, opened, table
 
 LOUD = {"mu": 1e4}  # noise far below one row
@@ -191,11 +197,43 @@ def test_a_table_that_cannot_be_read_leaves_the_period_open(tmp_path: Path, ledg
     assert stream.next(table(3)).period == 1
 
 
-def test_noise_of_another_installation_is_refused(
+def test_a_stream_goes_on_where_strategies_are_computed_otherwise(
     tmp_path: Path, ledger: gd.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Another processor may find another L for the same body, and B is that of the state."""
+    first = opened(tmp_path, ledger).next(table(3), rng=gd.research_rng(1))
+    state = StateFile.at(tmp_path / "a.stream").existing()
+    monkeypatch.setattr(stream_file, "time_factor", None)  # not asked again
+    monkeypatch.setattr(Matrix, "calibrate", with_another_strategy)
+    again = opened(tmp_path, ledger)
+    second = again.next(table(30), rng=gd.research_rng(2))
+    later = StateFile.at(tmp_path / "a.stream").existing()
+    assert later.factor == state.factor
+    assert later.draws[0] == state.draws[0]
+    assert (second.running - second.values).tolist() == first.running.tolist()
+    turned, variances = again._noise.mechanism, later.variances
+    np.testing.assert_allclose(variances[1], turned.scale**2 * turned.strategy.squares)
+    assert not np.allclose(variances[0], variances[1])
+    factor = again._noise.factor
+    expected = factor.radius * np.sqrt(factor.matrix[1, :2] ** 2 @ variances)
+    np.testing.assert_allclose(unfold(second.facts["deviations"]["running"]), expected)
+
+
+def with_another_strategy(body: Polytope, guarantee: gd.GaussianDP, weights: None = None) -> Matrix:
+    """Independent noise, which is valid too."""
+    mechanism = ORIGINAL(body, guarantee, weights)
+    strategy = Dense(np.eye(body.ambient_dim), body.radius(2), "independent noise")
+    return replace(mechanism, strategy=strategy, scale=mechanism.scale / mechanism.strategy.radius * strategy.radius)
+
+
+ORIGINAL = Matrix.calibrate
+
+
+def test_a_period_is_a_whole_number_that_the_stream_has(tmp_path: Path, ledger: gd.Ledger) -> None:
     stream = opened(tmp_path, ledger)
-    fingerprint = stream._noise.fingerprint()
-    monkeypatch.setattr(StreamNoise, "fingerprint", lambda _: fingerprint * (1 + 1e-6))
-    with pytest.raises(InvalidRequest, match="drawn in another way"):
-        opened(tmp_path, ledger)
+    stream.next(table(3))
+    entries = len(list(ledger.entries()))
+    for period in (1.0, "1", True, 0, 5):
+        with pytest.raises(InvalidRequest):
+            stream.next(table(3), period=period)  # type: ignore[arg-type]
+    assert len(list(ledger.entries())) == entries

@@ -39,10 +39,14 @@ def test_the_radius_covers_vectors_that_turn(per_person: int) -> None:
     factor, draws = time_factor(5, per_person), np.random.default_rng(1)
     moved = columns(factor)
     for _ in range(2000):
-        vectors = draws.normal(size=(per_person, 3))
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = draws.normal(size=(5, per_person, 3))  # also for each row of C others: its L may be another one
+        vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
         periods = draws.choice(5, per_person, replace=False)
-        assert np.linalg.norm(moved[:, periods] @ vectors) <= factor.radius
+        for of_rows in (vectors, vectors[:1]):
+            assert (
+                np.linalg.norm(np.einsum("jt,jtd->jd", moved[:, periods], of_rows * np.ones_like(vectors)))
+                <= factor.radius
+            )
 
 
 def test_a_period_needs_the_noise_of_earlier_periods_alone() -> None:

@@ -33,6 +33,7 @@ from gaugedp.queries import query
 from gaugedp.streams import Stream, StreamAnswer
 from gaugedp.streams.noise import StreamNoise
 from gaugedp.streams.state import StateFile
+from gaugedp.streams.stream import factor_for
 from gaugedp.tables.table import Table
 
 _SHOWN = 60
@@ -71,7 +72,8 @@ def open_stream(
     total = budget(budget_text)
     check_files({"domain file": domain_path, "ledger": ledger_path}, {"state": state}, {"state": ".stream"})
     requested = guarantee_asked(**guarantee)
-    noise = StreamNoise.calibrate(question, unit, requested, horizon, per_person)  # refuses before a ledger is made
+    factor = factor_for(StateFile.at(state).load(), horizon, per_person)
+    noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is made
     check_chargeable(total, chargeable(noise.guarantee, requested))
     account = open_ledger(ledger_path, total, domain.name, unit)
     stage.show("pay")

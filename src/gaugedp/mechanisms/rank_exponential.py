@@ -24,6 +24,7 @@ from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.rank_windows import Runs, Window
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
@@ -85,6 +86,8 @@ class RankExponential(Mechanism):
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
         if longest > _LARGEST_SHIFT or mechanism._limit(Fraction(1)) > _LARGEST_SHIFT:
             raise InvalidRequest(f"{guarantee!r} is too small a guarantee for quantiles.", "Give a larger one.")
+        if mechanism._largest_product > _LARGEST_SHIFT:
+            raise InvalidRequest("A unit has too many rows for quantiles.", "Bound them with a smaller max_rows.")
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
@@ -131,7 +134,7 @@ class RankExponential(Mechanism):
         """Return the law of the answer, shape (n_values,), for one histogram and one quantile, in floating point."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
             raise InvalidRequest("The law is computed for one cell and one quantile.", "Ask for one.", "")
-        runs, speed = _Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
+        runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self._limit(speed))
         weights = np.exp(-float(self._part_rate(speed)) * gaps)
         shares = np.repeat(weights, runs.lengths)
@@ -191,31 +194,31 @@ class RankExponential(Mechanism):
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
         """Return the answers, the lower and the upper ends, in steps, of histograms (cells·values,)."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
-        places = np.array([self._drawn(_Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
+        places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
         values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
         return self.first + np.concatenate([values, np.minimum(lower, values), np.maximum(upper, values)])
 
-    def _drawn(self, runs: "_Runs", stream: Entropy) -> list[list[int]]:
+    def _drawn(self, runs: Runs, stream: Entropy) -> list[list[int]]:
         return [
             self._draw_jointly(runs, side, Fraction(speed), stream)
             for side, speed in ((0, self.answer_speed), (-1, 1), (1, 1))
         ]
 
-    def _draw_jointly(self, runs: "_Runs", side: int, speed: Fraction, stream: Entropy) -> list[int]:
+    def _draw_jointly(self, runs: Runs, side: int, speed: Fraction, stream: Entropy) -> list[int]:
         """Return one value for each quantile, exactly: a radius, then independently any value within it.
 
         P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest distance
         that occurs, and a geometric addition.
         """
         limit = self._limit(speed)
-        windows = [_Window.of(runs, self._parts_off(runs, q, side * self.shift(q), limit)) for q in self.quantiles]
+        windows = [Window.of(runs, self._parts_off(runs, q, side * self.shift(q), limit)) for q in self.quantiles]
         radii = np.unique(np.concatenate([window.radii for window in windows]))
         within = np.prod([window.counts_within(radii) for window in windows], axis=0)
         largest = int(choose(radii, self._part_rate(speed), 1, stream, counts=np.diff(within, prepend=0))[0])
         radius = int(radii[largest]) + int(geometric(1, 1 / self._part_rate(speed), stream)[0])
         return [window.draw(radius, stream) for window in windows]
 
-    def _parts_off(self, runs: "_Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
+    def _parts_off(self, runs: Runs, quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
         """Return ⌈d/Δ⌉ of each run, in parts of which Δ has `_n_parts`, and at most `limit`."""
         sensitivity = math.ceil(rank_sensitivity(self.body, quantile) * quantile.denominator)
         whole, rest = np.divmod(runs.gaps(quantile, shift), sensitivity)
@@ -230,6 +233,11 @@ class RankExponential(Mechanism):
         exact = math.lcm(rows, *sensitivities)
         return exact if exact <= _MOST_PARTS else rows * max(1, _MOST_PARTS // rows)
 
+    @property
+    def _largest_product(self) -> int:
+        """More than all numbers in which a share of a sensitivity is computed."""
+        return self._n_parts * max(math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles)
+
     def _part_rate(self, speed: Fraction) -> Fraction:
         return speed * decimal(self.epsilon) / (2 * self._n_parts)
 
@@ -240,70 +248,6 @@ class RankExponential(Mechanism):
     def _reach(self, times: float) -> float:
         """Return log(m^k·times), rounded up: a draw is further off than this over its rate with chance 1/times."""
         return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * _UP
-
-
-@dataclass(frozen=True)
-class _Window:
-    """How many values are within a radius of a quantile: they are neighbours, from the first such run on.
-
-    `distances` (runs,) are those of the runs; `radii` their different values, rising, and `counts` the values within.
-    """
-
-    runs: "_Runs"
-    distances: np.ndarray
-    radii: np.ndarray
-    counts: np.ndarray
-
-    @classmethod
-    def of(cls, runs: "_Runs", distances: np.ndarray) -> "_Window":
-        """Return the windows of distances that fall and then rise along the lattice."""
-        radii, places = np.unique(distances, return_inverse=True)
-        per_radius = np.zeros(len(radii), dtype=np.int64)
-        np.add.at(per_radius, places, runs.lengths)
-        return cls(runs, distances, radii, np.cumsum(per_radius))
-
-    def counts_within(self, radii: np.ndarray) -> np.ndarray:
-        """Return how many values are at most each radius off, as Python's whole numbers: their products are large."""
-        places = np.searchsorted(self.radii, radii, side="right")
-        return np.concatenate([[0], self.counts])[places].astype(object)
-
-    def draw(self, radius: int, rng: Entropy) -> int:
-        """Return a uniform value within the radius."""
-        inside = self.distances <= radius
-        return int(self.runs.starts[inside.argmax()]) + _below(int(self.runs.lengths[inside].sum()), rng)
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """The values of a histogram in runs of equal ranks: each value that occurs, and each gap between two of these.
-
-    `starts` and `lengths` say where; `below` are the rows below each run, `up_to` those below or in it.
-    """
-
-    starts: np.ndarray
-    lengths: np.ndarray
-    below: np.ndarray
-    up_to: np.ndarray
-
-    @classmethod
-    def of(cls, table: np.ndarray) -> "_Runs":
-        """Return the runs of a histogram (n_values,); the first and the last value stand alone."""
-        running = np.concatenate([[0], np.cumsum(table)])
-        occurring = np.flatnonzero(table)
-        starts = np.unique(np.concatenate([[0, 1, len(table) - 1], occurring, occurring + 1]))
-        starts = starts[starts < len(table)]
-        return cls(starts, np.diff(starts, append=len(table)), running[starts], running[starts + 1])
-
-    def gaps(self, quantile: Fraction, shift: Fraction) -> np.ndarray:
-        """Return the rank distances from q·n + shift, in units of 1/b rows, b the denominator of q."""
-        b = quantile.denominator
-        target = quantile.numerator * int(self.up_to[-1]) + int(shift * b)
-        above, beneath = b * self.below - target, target - b * self.up_to
-        if shift < 0:
-            above[0] = 0  # no row is below the first value
-        if shift > 0:
-            beneath[-1] = 0  # nor above the last
-        return np.maximum(np.maximum(above, beneath), 0)
 
 
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:
@@ -388,13 +332,3 @@ def _rounded(exact: Fraction) -> float:
     """Return the largest number of 12 digits that is not above."""
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
     return float(math.floor(exact / unit) * unit)
-
-
-def _below(count: int, rng: Entropy) -> int:
-    """Return a uniform whole number below `count`: a number of as many bits, drawn again until it is below."""
-    n_bits = (count - 1).bit_length()
-    while n_bits:
-        word = rng.integer(n_bits)
-        if word < count:
-            return word
-    return 0

@@ -1,29 +1,29 @@
 """The noise of a stream: that of one question, correlated over its periods."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from gaugedp.domain import PrivacyUnit
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
 from gaugedp.samplers.continuous import normals
-from gaugedp.streams.time_factor import TimeFactor, time_factor
-
-_PUBLIC_SEED = 20251124
+from gaugedp.samplers.discrete import check_scale
+from gaugedp.streams.time_factor import TimeFactor
 
 
 @dataclass(frozen=True, eq=False)
 class StreamNoise:
-    """Running totals are released as P·x + round(s·(B ⊗ L)·z), z independent standard normal variables.
+    """Running totals are released as P·x + round(r·B·q), q_t = s·L·z_t, z independent standard normal variables.
 
-    `mechanism` is the matrix mechanism of one period: noise scale·L·g for the question's body. `factor` is B, and
-    s = scale·factor.radius.
+    `mechanism` is the matrix mechanism of one period: noise s·L·g for the question's body. `factor` is B, and r its
+    radius. The q_t that are drawn stay as they are; those of later periods may have another L for the same body.
 
     Theorem (docs/theory/streams.md, theorem 1). Streams of tables that differ in one unit, in at most
     `factor.periods_per_person` periods, are told apart by all released answers together no better than `guarantee`
@@ -37,12 +37,10 @@ class StreamNoise:
     exactness: ClassVar[str] = Matrix.exactness
 
     @classmethod
-    def calibrate(
-        cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, periods: int, periods_per_person: int
-    ) -> "StreamNoise":
+    def calibrate(cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, factor: TimeFactor) -> "StreamNoise":
         """Return the noise for ApproxDP with δ > 0, GaussianDP or ZCDP and a question of counts and sums.
 
-        Refused: PureDP; questions with means or quantiles.
+        Refused: PureDP; questions with means or quantiles; noise that would not fit 64-bit numbers.
         """
         if query.linear is None or any(estimate.ratio for estimate in query.estimates):
             raise InvalidRequest(
@@ -55,7 +53,9 @@ class StreamNoise:
         mechanism = Matrix.calibrate(body, guarantee, query.error_weights)
         if not query.is_answered_by(mechanism):
             raise InvalidRequest("The question's answers are no whole numbers of steps.", "Ask for counts or sums.")
-        return cls(mechanism, time_factor(periods, periods_per_person))
+        noise = cls(mechanism, factor)
+        check_scale(Fraction(noise.largest_deviation))
+        return noise
 
     @property
     def guarantee(self) -> Guarantee:
@@ -63,37 +63,36 @@ class StreamNoise:
         return self.mechanism.guarantee
 
     def draw(self, rng: Entropy) -> np.ndarray:
-        """Return the normal variables of one period, shape (k,)."""
-        return normals(self.mechanism.strategy.n_noise, rng)
+        """Return the question's noise q_t of one period, shape (d,), before it is mixed over time."""
+        unit = normals(self.mechanism.strategy.n_noise, rng)
+        return np.asarray(self.mechanism.scale * self.mechanism.strategy.apply(unit[None])[0])
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Those of q_t, shape (d,)."""
+        return np.asarray(self.mechanism.scale**2 * self.mechanism.strategy.squares)
+
+    @property
+    def largest_deviation(self) -> float:
+        """The largest of all running totals and single periods, in steps."""
+        longest = max(np.linalg.norm(rows, axis=1).max() for rows in (self.factor.matrix, self.factor.differences))
+        return float(self.factor.radius * longest * np.sqrt(self.variances.max()))
 
     def running(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the noise of the running total after period t in lattice steps, shape (d,), from z_1 … z_t (t, k)."""
-        mixed = self._scale * (self.factor.matrix[len(drawn) - 1, : len(drawn)] @ drawn)
-        return np.rint(self.mechanism.strategy.apply(mixed[None])[0]).astype(np.int64)
+        """Return the noise of the running total after period t in lattice steps, shape (d,), from q_1 … q_t (t, d)."""
+        mixed = self.factor.radius * (self.factor.matrix[len(drawn) - 1, : len(drawn)] @ drawn)
+        return np.rint(mixed).astype(np.int64)
 
-    def running_deviations(self, period: int) -> np.ndarray:
-        """Return the deviations of a running total before rounding, in steps, shape (d,)."""
-        return self._deviations * float(np.linalg.norm(self.factor.matrix[period - 1]))
+    def deviations(self, rows: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
+        """Return the deviations of r·rows·q before rounding, rows (k, t), in steps, shape (k, d).
 
-    def period_deviations(self, period: int) -> np.ndarray:
-        """Return the deviations of a single period before rounding, in steps, shape (d,)."""
-        return self._deviations * float(np.linalg.norm(self.factor.differences[period - 1]))
-
-    def fingerprint(self) -> float:
-        """Return a number that is another one where scale, L or B are others: all periods need the same."""
-        rng, k = research_rng(_PUBLIC_SEED), self.mechanism.strategy.n_noise
-        question = self.mechanism.strategy.apply(normals(k, rng)[None])[0]
-        left, right = normals(self.factor.periods, rng), normals(self.factor.periods, rng)
-        return float(self._scale * (question @ normals(len(question), rng)) * (left @ self.factor.matrix @ right))
+        `variances` (t, d) are those of q_1 … q_t; where None, all have those of this mechanism.
+        """
+        squares = self.factor.radius**2 * np.asarray(rows) ** 2
+        if variances is None:
+            return np.sqrt(np.multiply.outer(squares.sum(axis=1), self.variances))
+        return np.asarray(np.sqrt(squares @ variances))
 
     def describe(self) -> str:
         """Return the law in words."""
         return f"{self.mechanism.describe()}; correlated over {self.factor.periods} periods"
-
-    @property
-    def _scale(self) -> float:
-        return self.mechanism.scale * self.factor.radius
-
-    @property
-    def _deviations(self) -> np.ndarray:
-        return self._scale * np.sqrt(self.mechanism.strategy.squares)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp.answer import Runs, unfold
 from gaugedp.errors import InvalidRequest
 from gaugedp.ledger.chain import canonical
 
@@ -29,45 +30,61 @@ _OTHERS_MAY_READ = 0o077
 
 @dataclass(frozen=True)
 class Draw:
-    """The secret noise of one period: `normals` z_t (k,), and `noise` (d,), what is added to its exact answers.
+    """The secret noise of one period: `question` q_t (d,), and `noise` (d,), what is added to its exact answers.
 
-    `name` is random and public: it tells the ledger which draw a period was begun with. `seed` is that of research.
+    `variances` (d,) are those of q_t, in runs. `name` is random and public: the answer carries it, and so the ledger
+    tells which draw a period was answered with. `seed` is that of research.
     """
 
     name: str
-    normals: tuple[float, ...] = field(repr=False)
+    question: tuple[float, ...] = field(repr=False)
     noise: tuple[int, ...] = field(repr=False)
+    variances: Runs = field(repr=False)
     seed: int | None = None
 
 
 @dataclass(frozen=True)
 class State:
-    """How far a stream has come. `facts` is public; `totals` are the last released running totals, in steps."""
+    """How far a stream has come. `facts` and `factor` are public.
+
+    `factor` are the rows of B up to the diagonal, `totals` the last released running totals, in steps.
+    """
 
     key: str
     facts: Mapping[str, Any]
+    factor: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     is_paid: bool = False
     draws: tuple[Draw, ...] = ()
     answered: int = 0
     totals: tuple[int, ...] = ()
 
     @property
-    def normals(self) -> np.ndarray:
-        """The normal variables of all periods that were begun, shape (t, k)."""
-        return np.array([draw.normals for draw in self.draws])
+    def matrix(self) -> np.ndarray:
+        """B, shape (T, T)."""
+        return np.array([[*row, *[0.0] * (len(self.factor) - len(row))] for row in self.factor])
 
     @property
-    def added(self) -> np.ndarray:
-        """The noise in the running total of all periods that were begun, shape (d,); 0 where there is none."""
-        return np.array([draw.noise for draw in self.draws], dtype=np.int64).sum(axis=0)
+    def answered_draws(self) -> tuple[Draw, ...]:
+        """Those of the periods that are answered: a draw after them was for an attempt that showed nothing."""
+        return self.draws[: self.answered]
+
+    @property
+    def added(self) -> np.ndarray | int:
+        """The noise in the last running total, shape (d,); 0 where there is none."""
+        return np.array([draw.noise for draw in self.answered_draws], dtype=np.int64).sum(axis=0)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Those of the draws, shape (t, d)."""
+        return np.array([unfold(draw.variances) for draw in self.draws])
 
     def seed(self, period: int) -> int | None:
         """Return the seed of the first draw until `period` that was made for research, None where none was."""
         return next((draw.seed for draw in self.draws[:period] if draw.seed is not None), None)
 
     def begun(self, draw: Draw) -> "State":
-        """Return the state with the noise of one more period."""
-        return replace(self, draws=(*self.draws, draw))
+        """Return the state with the noise of the next period, in place of that of an earlier attempt."""
+        return replace(self, draws=(*self.answered_draws, draw))
 
     def after(self, totals: np.ndarray) -> "State":
         """Return the state with one more period answered."""
@@ -81,10 +98,11 @@ class State:
     def of(cls, facts: Mapping[str, Any]) -> "State":
         """Return the state that `to_dict` described."""
         draws = [
-            Draw(str(draw["name"]), tuple(draw["normals"]), tuple(draw["noise"]), draw["seed"])
+            Draw(str(draw["name"]), tuple(draw["question"]), tuple(draw["noise"]), draw["variances"], draw["seed"])
             for draw in facts["draws"]
         ]
-        return cls(**{**facts, "draws": tuple(draws), "totals": tuple(facts["totals"])})
+        factor = tuple(map(tuple, facts["factor"]))
+        return cls(**{**facts, "factor": factor, "draws": tuple(draws), "totals": tuple(facts["totals"])})
 
     def __repr__(self) -> str:
         return f"State({self.answered} of {self.facts.get('periods')} periods answered)"
@@ -98,10 +116,10 @@ class StateFile:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> "StateFile":
-        """Return the file at `path`, whatever the folder of the process will be."""
+        """Return the file at `path`, whatever the folder of the process will be; a link and its file are one."""
         if not isinstance(path, str | os.PathLike):
             raise InvalidRequest(f"The stream's path is of type {type(path).__name__}.", "Give the path of a file.")
-        return cls(Path(os.path.abspath(path)))
+        return cls(Path(os.path.realpath(path)))
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from gaugedp._progress import silent
 from gaugedp._validate import whole
+from gaugedp.answer import fold
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest, LedgerRefused
@@ -20,10 +22,10 @@ from gaugedp.releasing import check_kinds, look
 from gaugedp.streams.answer import StreamAnswer, answer_facts
 from gaugedp.streams.noise import StreamNoise
 from gaugedp.streams.state import Draw, State, StateFile
+from gaugedp.streams.time_factor import TimeFactor, time_factor
 from gaugedp.tables.aggregate import Rows
 
 _FREE = PureDP(0.0)  # a period costs nothing: the stream was paid when it was opened
-_TOLERANCE = 1e-9  # of another rounding of the same noise
 
 
 class Stream:
@@ -33,7 +35,7 @@ class Stream:
     `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot see whether a person is in
     more of them: that is a fact about the tables which the caller vouches for, as for the rows that make a unit.
 
-    Order of acts for a period: the noise is drawn and stored in the state; the ledger notes that the period is begun;
+    Order of acts for a period: the ledger notes that the period is begun; the noise is drawn and stored in the state;
     the table is read; the answer is stored in the ledger; the state moves on; the answer is returned. Whenever a
     process is killed, a period gets one answer. The state file holds the noise: it is as secret as the tables.
     """
@@ -67,9 +69,10 @@ class Stream:
         """
         _check_kinds(query, unit, ledger)
         requested = guarantee_asked(epsilon, delta, rho, mu)
-        noise = StreamNoise.calibrate(query, unit, requested, periods, periods_per_person)
-        stream = cls(StateFile.at(path), query, unit, ledger, noise)
-        with stream._file.locked():
+        file = StateFile.at(path)
+        factor = factor_for(file.load(), periods, periods_per_person)
+        stream = cls(file, query, unit, ledger, StreamNoise.calibrate(query, unit, requested, factor))
+        with file.locked():
             stream._pay(requested, places or {})
         return stream
 
@@ -82,8 +85,9 @@ class Stream:
         _check_kinds(query, unit, ledger)
         file = StateFile.at(path)
         facts = file.existing().facts
-        guarantee, sizes = from_dict(facts["asked"]), (facts["periods"], facts["periods_per_person"])
-        stream = cls(file, query, unit, ledger, StreamNoise.calibrate(query, unit, guarantee, *sizes))
+        guarantee = from_dict(facts["asked"])
+        factor = factor_for(file.existing(), facts["periods"], facts["periods_per_person"])
+        stream = cls(file, query, unit, ledger, StreamNoise.calibrate(query, unit, guarantee, factor))
         with file.locked():
             stream._pay(guarantee, facts["places"])
         return stream
@@ -116,8 +120,8 @@ class Stream:
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the deviations of the noise on `values` and on `running`, before rounding, in the answers' units."""
         self._check_period(period)
-        steps = np.array([float(step) for step in self._query.steps])
-        return self._noise.period_deviations(period) * steps, self._noise.running_deviations(period) * steps
+        single, running = self._noise.deviations(self._rows(period)) * self._query.step_sizes
+        return single, running
 
     def next(
         self,
@@ -130,8 +134,8 @@ class Stream:
         """Return the answer for the next period, whose rows `table` holds.
 
         `period` says which one that is: give it, and a repeated call returns the stored answer and reads nothing. A
-        period whose earlier call was killed before its answer was stored is answered now, with the noise that was
-        drawn for it then; nobody has seen an answer with that noise. `rng` is for research only.
+        period whose earlier call was killed before its answer was stored is answered now, with noise that is drawn
+        anew; nobody has seen an answer with that of before. `rng` is for research only.
 
         Refused, with nothing read: a table of another domain or unit, a period after the next, a stream whose periods
         are used up, a state file that is older than the ledger.
@@ -139,8 +143,9 @@ class Stream:
         self._check_table(table)
         with self._file.locked():
             state = self._file.existing()
-            number = state.answered + 1 if period is None else period
-            if period is not None and 1 <= period <= state.answered:
+            number = min(state.answered + 1, self.periods) if period is None else period
+            self._check_period(number)
+            if period is not None and period <= state.answered:
                 return self._stored(state, period)
             self._check_next(state, number)
             return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
@@ -154,13 +159,12 @@ class Stream:
         return self._stored(state, period)
 
     def _answer(self, state: State, table: Rows, rng: Entropy, on_progress: Callable[[float], object]) -> StreamAnswer:
-        if len(state.draws) == state.answered:
-            state = state.begun(self._draw(state, rng))
-            self._file.save(state)
         reservation = self._begin(state, state.answered + 1)
         if isinstance(reservation, Stored):  # killed between storing the answer and moving on
-            answer = StreamAnswer.from_json(reservation.released.decode())
+            answer = self._read(state, reservation, state.answered + 1)
         else:
+            state = state.begun(self._draw(state, rng))
+            self._file.save(state)
             numbers = look(self._query, table, np.array(state.draws[-1].noise, dtype=np.int64), rng, on_progress)
             answer = self._released(state, numbers)
             self._ledger.settle(reservation, answer.to_json().encode())
@@ -168,58 +172,60 @@ class Stream:
         return answer
 
     def _draw(self, state: State, rng: Entropy) -> Draw:
-        normals = self._noise.draw(rng)
-        drawn = np.vstack([state.normals.reshape(-1, len(normals)), normals])
+        question = self._noise.draw(rng)
+        drawn = np.array([*(draw.question for draw in state.answered_draws), question])
         noise = self._noise.running(drawn) - state.added
         name = system_rng().bytes(16).hex()
-        return Draw(name, tuple(normals.tolist()), tuple(noise.tolist()), rng.seed)
+        return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
     def _begin(self, state: State, period: int) -> Reservation | Stored:
-        """Note in the ledger that the period is begun with its draw: it can be settled once, whoever asks."""
-        key = f"{state.key}/{period}"
+        """Note in the ledger that the period is begun: it can be settled once, whoever asks."""
         request = {
             "query": f"{self._query.text}, period {period} of {self.periods}",
             "stream": state.key,
             "period": period,
-            "draw": state.draws[period - 1].name,
-            "research_seed": state.seed(period),
         }
-        try:
-            return self._ledger.reserve(
-                [_FREE], table=self._table_name, unit=self._unit, request=request, key=key, resume=True
-            )
-        except LedgerRefused:
-            if self._was_begun_elsewhere(key, request["draw"]):
-                raise LedgerRefused(
-                    f"Period {period} was begun with another copy of the stream {str(self._file.path)!r}.",
-                    "Use the newest state file: an older one would answer it with other noise.",
-                ) from None
-            raise
+        key = f"{state.key}/{period}"
+        return self._ledger.reserve(
+            [_FREE], table=self._table_name, unit=self._unit, request=request, key=key, resume=True
+        )
 
-    def _was_begun_elsewhere(self, key: str, draw: object) -> bool:
-        begun = [entry for entry in self._ledger.entries() if entry.kind == "reserve" and entry.key == key]
-        return any((entry.request or {}).get("draw") != draw for entry in begun)
+    def _read(self, state: State, stored: Stored, period: int) -> StreamAnswer:
+        """Return a stored answer; refuse a state that lacks its draw, whose later noise would not belong to it."""
+        answer = StreamAnswer.from_json(stored.released.decode())
+        if answer.facts["draw"] not in [draw.name for draw in state.draws[period - 1 : period]]:
+            raise LedgerRefused(
+                f"Period {period} was answered with another copy of the stream {str(self._file.path)!r}.",
+                "Use the newest state file: an older one would answer later periods with other noise.",
+            )
+        return answer
 
     def _stored(self, state: State, period: int) -> StreamAnswer:
         stored = self._begin(state, period)
         if not isinstance(stored, Stored):
             raise LedgerRefused(f"The ledger has no answer for period {period}.", "Use the ledger of this stream.")
-        return StreamAnswer.from_json(stored.released.decode())
+        return self._read(state, stored, period)
 
     def _released(self, state: State, numbers: np.ndarray) -> StreamAnswer:
         period = state.answered + 1
         totals = numbers + (np.array(state.totals, dtype=object) if state.totals else 0)
-        sizes = {"values": self._noise.period_deviations(period), "running": self._noise.running_deviations(period)}
-        facts = {name: fact for name, fact in state.facts.items() if name not in ("fingerprint", "places", "guarantee")}
-        facts |= {"stream": state.key, "period": period, "research_seed": state.seed(period)}
-        public = answer_facts(sizes, self._query.steps, **facts)
+        single, running = self._noise.deviations(self._rows(period), state.variances)
+        facts = {name: fact for name, fact in state.facts.items() if name not in ("places", "guarantee")}
+        facts |= {"stream": state.key, "period": period, "draw": state.draws[-1].name}
+        facts["research_seed"] = state.seed(period)
+        public = answer_facts({"values": single, "running": running}, self._query.steps, **facts)
         return StreamAnswer(numbers, totals, self._query.labels, self.guarantee, public)
+
+    def _rows(self, period: int) -> np.ndarray:
+        """Return what a period and its running total have of the noise of the periods until it, shape (2, period)."""
+        factor = self._noise.factor
+        return np.array([factor.differences[period - 1, :period], factor.matrix[period - 1, :period]])
 
     def _pay(self, requested: Guarantee, places: Mapping[str, str]) -> None:
         """Pay for all periods, once: a killed payment is found again under the key that the state was given first."""
         facts = self._facts(requested, places)
         stored = self._file.load()
-        state = State(system_rng().bytes(16).hex(), facts) if stored is None else stored
+        state = State(system_rng().bytes(16).hex(), facts, self._noise.factor.rows) if stored is None else stored
         if stored is None:
             self._file.save(state)
         self._check_same(state, facts)
@@ -242,7 +248,7 @@ class Stream:
             raise
         if isinstance(payment, Reservation):
             self._ledger.settle(payment, json.dumps(request).encode())
-        self._file.save(State(state.key, state.facts, is_paid=True))
+        self._file.save(replace(state, is_paid=True))
 
     def _facts(self, requested: Guarantee, places: Mapping[str, str]) -> dict[str, Any]:
         return {
@@ -255,12 +261,11 @@ class Stream:
             "periods": self.periods,
             "periods_per_person": self.periods_per_person,
             "mechanism": {"name": "Stream", "exactness": self.exactness, "noise": self._noise.describe()},
-            "fingerprint": self._noise.fingerprint(),
             "places": dict(places),
         }
 
     def _check_same(self, state: State, facts: Mapping[str, Any]) -> None:
-        """Refuse a stream that was opened with something else, or whose noise this installation draws otherwise."""
+        """Refuse a stream that was opened with something else."""
         names = {"digest": "question", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
         for name, word in {**names, "periods_per_person": "number of periods a person"}.items():
             if state.facts.get(name) != facts[name]:
@@ -268,11 +273,6 @@ class Stream:
                     f"The stream {str(self._file.path)!r} was opened with another {word}.",
                     "Open it as it was opened, or give another path for a new stream, at a new price.",
                 )
-        if not np.isclose(state.facts["fingerprint"], facts["fingerprint"], rtol=_TOLERANCE, atol=0):
-            raise InvalidRequest(
-                f"The noise of the stream {str(self._file.path)!r} is drawn in another way by this installation.",
-                "Use the versions of gaugedp, numpy and scipy that opened it.",
-            )
 
     def _check_ledger(self, state: State) -> None:
         if all(entry.key != state.key for entry in self._ledger.entries()):
@@ -313,6 +313,13 @@ class Stream:
     def __repr__(self) -> str:
         per_person = f"at most {self.periods_per_person} a person"
         return f"Stream({self._query.text!r}, {self.periods} periods, {per_person}, {self.guarantee!r})"
+
+
+def factor_for(state: State | None, periods: int, periods_per_person: int) -> TimeFactor:
+    """Return the factor that the stream was opened with; the best one for a new stream, and for another horizon."""
+    if state is not None and len(state.factor) == periods:
+        return TimeFactor(state.matrix, periods_per_person)
+    return time_factor(periods, periods_per_person)
 
 
 def _check_kinds(query: object, unit: object, ledger: object) -> None:

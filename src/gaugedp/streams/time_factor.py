@@ -10,7 +10,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.factorisation import factorise
 
-MOST_PERIODS = 500  # a second of processor time
+MOST_PERIODS = 500  # half a minute of processor time, once
 _WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # of single periods beside running totals
 _UNIT = 2.0**-53
 _UP = 1 + 2.0**-20  # also covers another rounding of the same factor on another machine
@@ -21,12 +21,17 @@ class TimeFactor:
     """A lower triangular B (T, T), invertible, and a radius: running totals get the noise B·z, z independent over time.
 
     Theorem (docs/theory/streams.md, theorem 1). Let C = B⁻¹·P, P the prefix sums, so that e_t moves the running totals
-    by B·C·e_t. For vectors with ‖u_t‖₂ ≤ 1 that are 0 outside at most `periods_per_person` periods,
-    ‖Σ_t C·e_t ⊗ u_t‖₂ ≤ radius. For one period that is the largest column norm of C, attained.
+    by B·C·e_t. For sets S of at most `periods_per_person` periods and vectors with ‖u_jt‖₂ ≤ 1,
+    Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖₂² ≤ radius². For one period that is the largest column norm of C, attained.
     """
 
     matrix: np.ndarray
     periods_per_person: int
+
+    @property
+    def rows(self) -> tuple[tuple[float, ...], ...]:
+        """The rows of B up to the diagonal."""
+        return tuple(tuple(row[: i + 1]) for i, row in enumerate(self.matrix.tolist()))
 
     @property
     def periods(self) -> int:
@@ -35,9 +40,9 @@ class TimeFactor:
 
     @cached_property
     def radius(self) -> float:
-        """The root of the sum of the k largest row sums, each over the k largest |⟨C·e_s, C·e_t⟩| of the row.
+        """The root of the sum of the k largest row sums, each over the k largest Y_st = Σ_j |C_js|·|C_jt| of the row.
 
-        ‖Σ_{t ∈ S} C·e_t ⊗ u_t‖² = Σ_{s,t ∈ S} ⟨C·e_s, C·e_t⟩·⟨u_s, u_t⟩ is at most that for every S of k periods.
+        Σ_j ‖Σ_{t ∈ S} C_jt·u_jt‖² ≤ Σ_{s,t ∈ S} Y_st is at most that for every S of k periods.
         """
         k = self.periods_per_person
         rows = np.sort(_overlaps(self.matrix), axis=1)[:, -k:].sum(axis=1)
@@ -108,17 +113,18 @@ def _prefix_sums(periods: int) -> np.ndarray:
 
 
 def _overlaps(matrix: np.ndarray) -> np.ndarray:
-    """Return at least |⟨C·e_s, C·e_t⟩| for C = B⁻¹·P; the error of each column is bounded as in `radius_of`."""
+    """Return at least Σ_j |C_js|·|C_jt| for C = B⁻¹·P; the error of each column is bounded as in `radius_of`."""
     prefix, n = _prefix_sums(len(matrix)), len(matrix)
     inverse = np.tril(np.linalg.inv(matrix))
     columns = inverse @ prefix
+    sizes = np.abs(columns)
     missed = np.abs(prefix - matrix @ columns)
-    missed += (2 * n + 2) * _UNIT * (np.abs(matrix) @ np.abs(columns) + prefix)
+    missed += (2 * n + 2) * _UNIT * (np.abs(matrix) @ sizes + prefix)
     lengths = np.linalg.norm(columns, axis=0)
     errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * _UNIT * lengths
     if not errors.max() <= 1e-3 * lengths.max():
         raise InvalidRequest("The factor is nearly singular.", "Ask for fewer periods.")
-    return np.abs(columns.T @ columns) + _products(lengths, errors)
+    return sizes.T @ sizes + _products(lengths, errors)
 
 
 def _products(lengths: np.ndarray, errors: np.ndarray) -> np.ndarray:
