@@ -28,6 +28,7 @@ import gaugedp as gd
 domain = gd.Domain.of(SEX=["1", "2"])
 question, unit = gd.query(domain, "SEX"), gd.PrivacyUnit()
 log = os.open("acknowledged", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+open(f"started-{os.getpid()}", "w").close()
 ledger = gd.Ledger.open("people.ledger")
 table = gd.Table.scan("people.csv", domain=domain, unit=unit)
 for number in range(10**6):
@@ -47,7 +48,9 @@ def kill(forks: Nursery, folder: Path, count: int) -> int:
     moments, start, killed = random.Random(43), time.monotonic(), 0
     while killed < count and time.monotonic() < start + LONGEST:
         process = forks.start(PROGRAM, folder, periods=PERIODS, mu=MU)
-        time.sleep(0.02 + moments.random() * 0.4)
+        while not (folder / f"started-{process}").exists() and time.monotonic() < start + LONGEST:
+            time.sleep(0.005)
+        time.sleep(moments.random() * 0.4)
         os.kill(process, signal.SIGKILL)
         assert forks.wait(process) == -signal.SIGKILL
         killed += 1
