@@ -456,3 +456,9 @@ def test_a_unit_of_many_rows_has_a_rule() -> None:
 def test_a_domain_by_its_parts_takes_facts_alone(facts: tuple) -> None:
     with pytest.raises(InvalidRequest, match=r"Use gd\.Domain\.of"):
         gd.Domain(*facts)
+
+
+def test_categories_that_no_engine_can_hold_are_refused_before_anything_is_paid() -> None:
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        gd.categories(["a", "\ud800"])
+    assert gd.categories(["a", "\U0001f600"]).values[1] == "\U0001f600"

@@ -62,6 +62,8 @@ class Categories(Attribute):
             raise InvalidRequest(f"The categories {self.values!r} are not all text.", 'Write each as text, like "1".')
         if len(set(self.values)) < len(self.values):
             raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
+        if any(not _is_unicode(value) for value in self.values):
+            raise InvalidRequest("A category holds half of a surrogate pair.", "Write categories in Unicode.")
         if self.outside == OTHER and OTHER in self.values:
             raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
 
@@ -260,3 +262,8 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
     if value is None or not low <= value <= high or (value / step).denominator != 1:
         raise InvalidRequest(f"missing is {missing!r}.", 'Give "drop", or a multiple of step between low and high.')
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether the text can be written as UTF-8, and so reach an engine."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.mechanisms.strategies import best_strategy
+from gaugedp.mechanisms.strategies import best_strategy, kronecker
 from gaugedp.mechanisms.strategies.dense import optimal
 from tests.mechanisms.matrix_zoo import NORMAL, PERSON, REPLACED, ROW, grid, least_norm, length, matrix_of
 
@@ -52,6 +52,22 @@ def test_large_products_are_planned_without_their_matrix() -> None:
     assert plan.mechanism.name == "Matrix"
     strategy = best_strategy(gd.query(domain, "prefix(age)*prefix(income)").sensitivity(ROW), 2)
     assert length(strategy) <= strategy.least * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_long_axes_have_the_toeplitz_root(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if more than two cells were too many for the best strategy of an axis."""
+    monkeypatch.setattr(kronecker, "MOST_CELLS", 2)
+    for unit in (ROW, REPLACED):
+        body = gd.query(DOMAIN, text).sensitivity(unit)
+        strategy = best_strategy(body, 2)
+        matrix, columns = matrix_of(strategy), body.symmetric_columns().T * body.factor
+        needed = max(least_norm(matrix, column, 2) for column in columns)
+        assert needed <= strategy.radius * (1 + 1e-7)
+        assert unit is REPLACED or needed >= 0.99999 * strategy.radius
+        best = math.sqrt(strategy.squares.sum()) * strategy.radius
+        assert strategy.least <= best * (1 + 1e-9)
+        assert unit is REPLACED or best <= 1.2 * strategy.least
 
 
 def test_the_noise_has_the_covariance_of_its_strategy() -> None:

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.mechanisms.strategies.base import PrefixStrategy
+from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
+from gaugedp.mechanisms.strategies.ranges import Ranges
 
 _UP = 1 + 2.0**-28  # the rounding of a product of up to 10^7 factors, and of the transform
 
@@ -82,6 +83,13 @@ def toeplitz(body: Polytope) -> Toeplitz:
         squared = max(apart, squared if body.with_zero else 0.0)
     least = 0.0 if body.differences and not body.with_zero else body.factor * _least(n)  # that of conv{±v} in the body
     return Toeplitz(n, body.factor * math.sqrt(squared) * _UP, least)
+
+
+def rooted(n_cells: int, ranges: bool) -> Strategy:
+    """Return the strategy for rows added or removed, one a person, with the least of all at equal probabilities."""
+    radius = float(np.linalg.norm(square_root(n_cells))) * _UP
+    prefixes = Toeplitz(n_cells, radius, _least(n_cells))
+    return Ranges(prefixes, n_cells) if ranges else prefixes
 
 
 def _least(n_cells: int) -> float:
