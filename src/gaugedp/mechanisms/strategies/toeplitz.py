@@ -86,7 +86,7 @@ def toeplitz(body: Polytope) -> Toeplitz:
 
 
 def rooted(n_cells: int, ranges: bool) -> Strategy:
-    """Return the strategy for rows added or removed, one a person, with the least of all at equal probabilities."""
+    """Return the strategy for rows added or removed, one a person; for ranges without a bound."""
     radius = float(np.linalg.norm(square_root(n_cells))) * _UP
     prefixes = Toeplitz(n_cells, radius, _least(n_cells))
     return Ranges(prefixes, n_cells) if ranges else prefixes
