@@ -124,7 +124,7 @@ class Plan:
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
         body, weights = self.query.sensitivity(self.unit), self.query.error_weights
-        scales = np.full(body.ambient_dim, 1 / float(self.query.steps[0])) if weights is None else weights
+        scales = np.full(body.ambient_dim, 1 / float(self.query.step_runs[0][0])) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
@@ -156,7 +156,7 @@ class Plan:
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
-        texts = list(dict.fromkeys(text for text, _ in self.query.labels))
+        texts = [text for text, _ in self.query.labels.terms]
         return [
             {
                 "query": text,
@@ -176,9 +176,10 @@ class Plan:
 
     def _curves(self) -> list[np.ndarray | None]:
         """Return the widths of the quotients that means are, for each term."""
-        noise, steps = self.mechanism, self.query.step_sizes
-        terms = quotient_terms(self.query.estimates)
-        ratios = quotients(noise, steps, terms) if isinstance(noise, AdditiveNoise) else None
+        noise, terms = self.mechanism, quotient_terms(self.query.estimates)
+        ratios = None
+        if terms and isinstance(noise, AdditiveNoise):
+            ratios = quotients(noise, self.query.step_sizes, terms)
         return curves_of(self.query.estimates, None if ratios is None else ratios.widths(_LEVEL))
 
     def to_dict(self) -> dict[str, Any]:
@@ -246,7 +247,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return widths if mechanism.in_rows else widths * self.query.step_sizes
+        return widths if mechanism.in_rows else self.query.in_units(widths)
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
@@ -335,7 +336,7 @@ def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
 def _error(query: Query, mechanism: Mechanism) -> float:
     """Return the expected error of a mechanism for this question, as `Candidate.error` counts it."""
     weights = None if mechanism.in_rows else query.error_weights
-    unit = float(query.steps[0]) if weights is None and not mechanism.in_rows else 1.0
+    unit = float(query.step_runs[0][0]) if weights is None and not mechanism.in_rows else 1.0
     return mechanism.error(2, weights) * unit
 
 

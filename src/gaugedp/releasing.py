@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp._progress import silent
-from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, fold
+from gaugedp._runs import fold
+from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
@@ -196,7 +197,7 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "reason": chosen_plan.reason,
         "lower_bound": chosen_plan.bound_facts(),
         "candidates": chosen_plan.table(),
-        "steps": fold([str(step) for step in chosen_plan.query.steps]),
+        "steps": fold(*zip(*((str(step), count) for step, count in chosen_plan.query.step_runs), strict=True)),
         **_spread(chosen_plan),
         "counts": fold(chosen_plan.query.are_counts),
         "research_seed": seed,
@@ -205,13 +206,14 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
-    noise, steps = chosen_plan.mechanism, chosen_plan.query.step_sizes
+    noise, query = chosen_plan.mechanism, chosen_plan.query
     if not isinstance(noise, AdditiveNoise):
-        return {"widths": None, "deviations": fold(np.zeros(len(steps)))}
-    single = {str(level): fold(noise.half_widths(level) * steps) for level in LEVELS}
-    at_once = {str(level): fold(noise.half_widths(bonferroni_level(level), True) * steps) for level in LEVELS}
+        return {"widths": None, "deviations": fold([0.0], [query.n_released])}
+    single = {str(level): fold(query.in_units(noise.half_widths(level))) for level in LEVELS}
+    at_once = {str(level): fold(query.in_units(noise.half_widths(bonferroni_level(level), True))) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
-    ratios = quotients(noise, steps, quotient_terms(chosen_plan.query.estimates))
+    terms = quotient_terms(query.estimates)
+    ratios = quotients(noise, query.step_sizes, terms) if terms else None
     if ratios is not None:
         widths["quotients"] = {str(level): fold(ratios.widths(level).T.ravel()) for level in LEVELS[:-1]}
-    return {"widths": widths, "deviations": fold(np.sqrt(noise.variances) * steps)}
+    return {"widths": widths, "deviations": fold(query.in_units(np.sqrt(noise.variances)))}
