@@ -20,7 +20,7 @@ from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels
-from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap, StepRuns
+from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
 
@@ -57,8 +57,8 @@ class Workload(Query):
             raise InvalidRequest("The question is empty.", "Ask for at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
-        if self.n_released > MAX_ANSWERS:
-            raise InvalidRequest(f"The question has {self.n_released:,} answers.", f"Ask for at most {MAX_ANSWERS:,}.")
+        in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
+        check_size("The question", in_counts, self.n_released - in_counts)
 
     @property
     def text(self) -> str:  # type: ignore[override]
@@ -231,10 +231,7 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     size = math.prod(domain.shape(attributes))
     if len(set(attributes)) < len(attributes):
         raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")
-    if size > MAX_ANSWERS:
-        raise InvalidRequest(
-            f"The marginal {'*'.join(attributes)} has {size:,} cells.", f"Ask for at most {MAX_ANSWERS:,} cells."
-        )
+    check_size(f"The marginal {'*'.join(attributes)}", size)
     return size
 
 

@@ -16,12 +16,23 @@ from gaugedp.queries.labels import Listed, Numbered, Spans, Words
 
 StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how many numbers in a row
 
-MAX_ANSWERS = 10**7
+_COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one of Python's that may be longer
+_MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry
 _MATRIX_BITS = 30
 _MOST_PARTS = 10_000  # of denominators that are looked for
 _ALIKE = 16  # sizes of rows for which one power of two will do
 _UNLIKE = 2**20  # sizes of rows that hold whatever noise there is
 _FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, and 2^54 at most
+
+
+def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
+    """Refuse more released numbers than memory and a ledger hold; `what` has them."""
+    needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
+    if needed > _MOST_BYTES:
+        raise InvalidRequest(
+            f"{what} has {n_counts + n_sums:,} answers: these numbers alone take {needed / 1e9:,.3g} GB of memory.",
+            f"Ask for at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
+        )
 
 
 class CellMap(ABC):
