@@ -128,7 +128,7 @@ class Release:
         """Return a pandas (or else polars) frame with the columns of `columns`."""
         from gaugedp.tables.frames import make_frame
 
-        numbers = {name: _whole(column) for name, column in self._numbers(level).items()}
+        numbers = {name: _whole(column) for name, column in self.number_columns(level).items()}
         return make_frame({**self._texts(), **numbers})
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -136,13 +136,14 @@ class Release:
 
         Where the estimates are processed, a column `raw` follows: the intervals are those of the raw answers.
         """
-        numbers = self._numbers(level)
+        numbers = self.number_columns(level)
         return {**self._texts(), **{name: _plain(column) for name, column in numbers.items()}}
 
     def _texts(self) -> dict[str, list[str]]:
         return {"query": list(self.labels.questions()), "cell": list(self.labels.cells())}
 
-    def _numbers(self, level: float) -> dict[str, np.ndarray]:
+    def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
         low, high = self.interval(level)
         columns = {"estimate": self.values, "lower": low, "upper": high}
         return {**columns, "raw": self.raw} if self.processing else columns
@@ -197,7 +198,7 @@ class Release:
         import csv
 
         check_ending(path, ".csv")
-        numbers = self._numbers(0.95)
+        numbers = self.number_columns(0.95)
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["query", "cell", *numbers])

@@ -1,7 +1,7 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import click
 
@@ -128,15 +128,15 @@ def _released(planned: Plan, source: Table, account: Ledger, steps: Sequence[str
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
-    rows = list(_rows(answer))
+    rows, n_answers = list(islice(_rows(answer), _SHOWN)), len(answer.labels)
     about = f"({_guarantee(answer)}, {answer.exactness})"
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    title += "; simultaneous intervals" * (answer.estimates[0].ends is not None and len(rows) > 1)
-    show_table(rows[:_SHOWN], title, numbers=_NUMBERS)
-    if len(rows) > _SHOWN:
-        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    title += "; simultaneous intervals" * (answer.estimates[0].ends is not None and n_answers > 1)
+    show_table(rows, title, numbers=_NUMBERS)
+    if n_answers > _SHOWN:
+        click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
     for line in (*answer.facts["rules"], *([undone] if undone else []), *hints(answer, question)):
@@ -156,13 +156,11 @@ def _intervals(answer: Release) -> str:
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:
     """Yield the answers as people read them, the report's too: those of a question all to one place."""
-    columns = answer.columns()
-    names = tuple(columns)
-    labels = zip(columns.pop("query"), columns.pop("cell"), strict=True)
+    columns = answer.number_columns()
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
-    for label, row in zip(labels, shown, strict=True):
-        yield dict(zip(names, (*label, *row), strict=True))
+    for label, row in zip(answer.labels, shown, strict=True):
+        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True))
 
 
 def _guarantee(answer: Release) -> str:
