@@ -55,7 +55,7 @@ def packed(values: np.ndarray) -> Any:
     """
     if len(values) <= _WRITTEN_OUT or values.dtype == object:
         return values.tolist()
-    kind = "<f8"
+    kind, values = "<f8", whole_where_all_are(values)
     if values.dtype.kind == "i":
         ends = (int(values.min()), int(values.max()))
         kind = next(kind for kind in _WHOLE if all(np.iinfo(kind).min <= end <= np.iinfo(kind).max for end in ends))
@@ -71,6 +71,12 @@ def unpacked(facts: Any) -> np.ndarray:
         raise ValueError
     values = np.frombuffer(base64.b64decode(facts["base64"], validate=True), dtype=facts["type"])
     return values.astype(float if facts["type"] == "<f8" else np.int64)
+
+
+def whole_where_all_are(values: np.ndarray) -> np.ndarray:
+    """Return numbers as int64 where all are whole and fit; else the array itself."""
+    is_whole = (np.abs(values) < 2.0**63) & (np.rint(values) == values)
+    return values.astype(np.int64) if is_whole.all() else values
 
 
 def whole(numbers: Sequence[Any] | np.ndarray) -> np.ndarray:

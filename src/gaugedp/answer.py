@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._files import check_ending
-from gaugedp._runs import Folded, folded_sizes, n_folded, packed, unfold, unpacked, whole
+from gaugedp._runs import Folded, folded_sizes, n_folded, packed, unfold, unpacked, whole, whole_where_all_are
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
@@ -128,7 +128,7 @@ class Release:
         """Return a pandas (or else polars) frame with the columns of `columns`."""
         from gaugedp.tables.frames import make_frame
 
-        numbers = {name: _whole(column) for name, column in self.number_columns(level).items()}
+        numbers = {name: whole_where_all_are(column) for name, column in self.number_columns(level).items()}
         return make_frame({**self._texts(), **numbers})
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
@@ -324,11 +324,6 @@ def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
     return np.array([float(number * step) for number in numbers.tolist()])
 
 
-def _whole(values: np.ndarray) -> np.ndarray:
-    """Return numbers as integers where all are whole and fit 64 bits."""
-    return values.astype(np.int64) if ((np.abs(values) < 2.0**63) & (np.rint(values) == values)).all() else values
-
-
 def _in_turn(values: np.ndarray) -> Iterator[float | int]:
     """Yield numbers as `_plain` does, some at a time."""
     return chain.from_iterable(_plain(values[start : start + _LINES]) for start in range(0, len(values), _LINES))
@@ -336,7 +331,7 @@ def _in_turn(values: np.ndarray) -> Iterator[float | int]:
 
 def _plain(values: np.ndarray) -> list[float | int]:
     """Return numbers as JSON and CSV show them: whole ones as integers."""
-    numbers = _whole(values)
+    numbers = whole_where_all_are(values)
     if numbers is not values:
         return list(numbers.tolist())
     return [int(value) if value.is_integer() else value for value in values.tolist()]

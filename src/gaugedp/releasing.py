@@ -1,5 +1,6 @@
 """The one door: the only place that looks at data."""
 
+import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +14,7 @@ from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
-from gaugedp.ledger.base import Ledger
+from gaugedp.ledger.base import MAX_RELEASED_BYTES, Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism, Prepared
 from gaugedp.mechanisms.ratio_intervals import quotients
@@ -24,6 +25,9 @@ from gaugedp.queries.estimates import quotient_terms
 from gaugedp.tables.aggregate import Rows
 
 __all__ = ["LEVELS", "Release", "release"]
+
+_ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
+_COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
 
 
 def release(
@@ -72,6 +76,7 @@ def release(
     prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
     facts = _facts(chosen_plan, table, seed)
+    _check_fits(facts, query)
     on_stage("pay")
     reservation = ledger.reserve(
         guarantees,
@@ -202,6 +207,18 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "counts": fold(chosen_plan.query.are_counts),
         "research_seed": seed,
     }
+
+
+def _check_fits(facts: dict[str, Any], query: Query) -> None:
+    """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
+    n_counts = int(np.count_nonzero(query.are_counts))
+    public = json.dumps([facts, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]])
+    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
+    if longest > MAX_RELEASED_BYTES:
+        raise InvalidRequest(
+            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
+            "Ask for fewer answers at a time.",
+        )
 
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:
