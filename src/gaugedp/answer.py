@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +204,21 @@ class Release:
             writer.writerow(["query", "cell", *numbers])
             columns = map(_in_turn, numbers.values())
             writer.writerows(zip(self.labels.questions(), self.labels.cells(), *columns, strict=True))
+
+    def save_parquet(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a Parquet file: two columns of texts, and numbers as 64-bit floats."""
+        from gaugedp.tables.duckdb.parquet import write_parquet
+
+        check_ending(path, ".parquet")
+        write_parquet(path, self._blocks())
+
+    def _blocks(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the columns, some lines at a time."""
+        numbers, questions, cells = self.number_columns(), self.labels.questions(), self.labels.cells()
+        for start in range(0, len(self.labels), _LINES):
+            texts = [np.array(list(islice(column, _LINES)), dtype=object) for column in (questions, cells)]
+            parts = {name: column[start : start + _LINES] for name, column in numbers.items()}
+            yield {"query": texts[0], "cell": texts[1], **parts}
 
     @cached_property
     def _released(self) -> np.ndarray:

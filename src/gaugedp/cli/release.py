@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from pathlib import Path
 
 import click
 
@@ -45,6 +46,7 @@ _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
 _RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
+_PARQUET = ".parquet"
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -58,7 +60,9 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
 @click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
 @processing_options
-@click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper (and raw).")
+@click.option(
+    "--out", metavar="FILE", help="Write the answers (.csv, .parquet): query, cell, estimate, lower, upper, raw."
+)
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--save", metavar="FILE", help="Write the release as JSON, to be read back.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
@@ -92,7 +96,8 @@ def release(
     total = budget(budget_text)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
-    check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, _KINDS)
+    kinds = {**_KINDS, "out": _PARQUET} if _is_parquet(out) else _KINDS
+    check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, kinds)
     if report:
         from gaugedp.report.plots import check_installed
 
@@ -180,13 +185,18 @@ def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | N
     return source.in_buckets(int(count) if count is not None and count.is_integer() else count, folder=folder)  # type: ignore[arg-type]
 
 
+def _is_parquet(path: str | None) -> bool:
+    return path is not None and Path(path).suffix.lower() == _PARQUET
+
+
 def _write(
     answer: Release, question: Query, files: dict[str, str | None], as_json: bool, stored: Ledger | None
 ) -> None:
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
 
-    writers = [(answer.save_csv, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
+    save_columns = answer.save_parquet if _is_parquet(files["out"]) else answer.save_csv
+    writers = [(save_columns, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
     hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)
