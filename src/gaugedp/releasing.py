@@ -180,6 +180,18 @@ def _check_facts(mechanism: Mechanism) -> None:
             )
 
 
+def _check_fits(facts: dict[str, Any], query: Query) -> None:
+    """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
+    n_counts = int(np.count_nonzero(query.are_counts))
+    public = json.dumps([facts, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]])
+    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
+    if longest > MAX_RELEASED_BYTES:
+        raise InvalidRequest(
+            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
+            "Ask for fewer answers at a time.",
+        )
+
+
 def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
     return {
@@ -207,18 +219,6 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "counts": fold(chosen_plan.query.are_counts),
         "research_seed": seed,
     }
-
-
-def _check_fits(facts: dict[str, Any], query: Query) -> None:
-    """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
-    n_counts = int(np.count_nonzero(query.are_counts))
-    public = json.dumps([facts, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]])
-    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
-    if longest > MAX_RELEASED_BYTES:
-        raise InvalidRequest(
-            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
-            "Ask for fewer answers at a time.",
-        )
 
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:
