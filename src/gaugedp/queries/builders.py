@@ -35,7 +35,8 @@ def prefix_sums(domain: Domain, attribute: str) -> Workload:
 def ranges(domain: Domain, attribute: str) -> Workload:
     """Return the number of rows in every range of cells of the attribute."""
     cells = n_cells(domain, (attribute,))
-    check_size(f"ranges({attribute})", cells * (cells + 1) // 2)
+    n_ranges = cells * (cells + 1) // 2
+    check_size(f"ranges({attribute}) has {n_ranges:,} answers", n_ranges)
     return Workload(domain, (_counts(f"ranges({written(attribute)})", (attribute,), Ranges(cells)),))
 
 

@@ -58,7 +58,7 @@ class Workload(Query):
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
         in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
-        check_size("The question", in_counts, self.n_released - in_counts)
+        check_size(f"The question has {self.n_released:,} answers", in_counts, self.n_released - in_counts)
 
     @property
     def text(self) -> str:  # type: ignore[override]
@@ -231,7 +231,7 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     size = math.prod(domain.shape(attributes))
     if len(set(attributes)) < len(attributes):
         raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")
-    check_size(f"The marginal {'*'.join(attributes)}", size)
+    check_size(f"The marginal {'*'.join(attributes)} has {size:,} cells", size)
     return size
 
 

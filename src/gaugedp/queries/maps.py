@@ -10,6 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
+from gaugedp._numbers import readable
 from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Listed, Numbered, Spans, Words
@@ -26,11 +27,11 @@ _FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, 
 
 
 def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
-    """Refuse more released numbers than memory and a ledger hold; `what` has them."""
+    """Refuse more released numbers than memory and a ledger hold; `what` is a sentence that says how many."""
     needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
     if needed > _MOST_BYTES:
         raise InvalidRequest(
-            f"{what} has {n_counts + n_sums:,} answers: these numbers alone take {needed / 1e9:,.3g} GB of memory.",
+            f"{what}: these numbers alone take {readable(needed / 1e9)} GB of memory.",
             f"Ask for at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
         )
 
