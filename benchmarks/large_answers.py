@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import gaugedp as gd
+from gaugedp.queries import Workload
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "large_answers.md"
 SIZES = {
@@ -56,7 +57,7 @@ def line(question: str, asked: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def made(sizes: tuple[int, ...]) -> tuple[gd.Table, gd.Query]:
+def made(sizes: tuple[int, ...]) -> tuple[gd.Table, Workload]:
     """Return a table of made-up rows, as Parquet would hold them, and all its 3-way marginals."""
     import pyarrow as pa
 
@@ -67,7 +68,7 @@ def made(sizes: tuple[int, ...]) -> tuple[gd.Table, gd.Query]:
     return gd.Table.scan(rows, domain=domain, name="people"), gd.marginals(domain, *combinations(names, 3))
 
 
-def timed(seconds: dict[str, float], table: gd.Table, query: gd.Query, asked: str, folder: Path) -> gd.Release:
+def timed(seconds: dict[str, float], table: gd.Table, query: Workload, asked: str, folder: Path) -> gd.Release:
     """Return the answer, having noted how long each of STEPS took."""
 
     def time_of(name: str, act: Callable[[], object]) -> object:
