@@ -121,8 +121,8 @@ class Table(Rows):
 
     def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
         """Return the totals of a part, by the engine; where there are many tables of counts, from its rows."""
-        tallies = part.tallies if self._engine.in_process else None
-        if tallies is None:
+        tallies = part.tallies
+        if tallies is None or not self._engine.in_process:
             return part.arrays(self._engine.run(part.statement(row_key)))
         return tallies.cut(self._engine.add_up(part.listed(row_key), tallies))
 
