@@ -1,16 +1,18 @@
 """What may be published: a release, what is computed from it, and its JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gaugedp._files import check_ending
+from gaugedp._runs import Folded, folded_sizes, n_folded, packed, unfold, unpacked, whole, whole_where_all_are
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
@@ -18,6 +20,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
+from gaugedp.queries.labels import Labels
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
@@ -26,8 +29,8 @@ RAW = "of the raw answers, before processing"
 _LARGEST = 1e250  # of what is released, of widths and their ends, and of one over what is released
 
 _MOST_PLACES = 16  # of a curve of widths, for each released number
-
-Runs = list[list[Any]]
+_EXACT = 2**53  # floats are exact up to here
+_LINES = 2**16  # of a file whose numbers are made at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,7 @@ class Release:
     """
 
     numbers: np.ndarray
-    labels: list[tuple[str, str]]
+    labels: Labels
     estimates: tuple[Estimate, ...]
     guarantee: Guarantee
     facts: Mapping[str, Any] = field(repr=False)
@@ -84,7 +87,7 @@ class Release:
         if names:
             values = self._process(names, query)
             how = {"steps": list(names), "jointly": jointly(names, query)}
-            facts["processing"] = {**how, "intervals": RAW, "values": values}
+            facts["processing"] = {**how, "intervals": RAW, "values": packed(values)}
         return replace(self, facts=facts)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -104,6 +107,9 @@ class Release:
                     f"The intervals of these quantiles were released at {estimate.ends:g}, and {level!r} is asked for.",
                     f"Ask for at most {estimate.ends:g}, or release them with a higher level=.",
                 )
+        if self._has_plain_answers:
+            widths = self._widths(level, simultaneous)
+            return self._released - widths, self._released + widths
         parts = zip(
             self.estimates,
             split(self.estimates, self._released),
@@ -122,22 +128,25 @@ class Release:
         """Return a pandas (or else polars) frame with the columns of `columns`."""
         from gaugedp.tables.frames import make_frame
 
-        return make_frame(self.columns(level))
+        numbers = {name: whole_where_all_are(column) for name, column in self.number_columns(level).items()}
+        return make_frame({**self._texts(), **numbers})
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the answers as columns: query, cell, estimate, lower, upper.
 
         Where the estimates are processed, a column `raw` follows: the intervals are those of the raw answers.
         """
+        numbers = self.number_columns(level)
+        return {**self._texts(), **{name: _plain(column) for name, column in numbers.items()}}
+
+    def _texts(self) -> dict[str, list[str]]:
+        return {"query": list(self.labels.questions()), "cell": list(self.labels.cells())}
+
+    def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
         low, high = self.interval(level)
-        columns: dict[str, list[Any]] = {
-            "query": [query for query, _ in self.labels],
-            "cell": [cell for _, cell in self.labels],
-            "estimate": [_plain(value) for value in self.values],
-            "lower": [_plain(value) for value in low],
-            "upper": [_plain(value) for value in high],
-        }
-        return {**columns, "raw": [_plain(value) for value in self.raw]} if self.processing else columns
+        columns = {"estimate": self.values, "lower": low, "upper": high}
+        return {**columns, "raw": self.raw} if self.processing else columns
 
     def to_json(self) -> str:
         """Return everything as JSON text; `Release.from_json` reads it back."""
@@ -145,8 +154,8 @@ class Release:
             {
                 **self.facts,
                 "guarantee": self.guarantee.to_dict(),
-                "numbers": [int(number) for number in self.numbers],
-                "labels": self.labels,
+                "numbers": packed(whole(self.numbers)),
+                "labels": self.labels.facts(),
                 "estimates": [estimate.to_dict() for estimate in self.estimates],
             }
         )
@@ -158,10 +167,11 @@ class Release:
             facts = json.loads(text)
             if facts.pop("format") != FORMAT:
                 raise KeyError("format")
-            _check_lengths(facts)
+            numbers = unpacked(facts.pop("numbers"))
+            _check_lengths(facts, len(numbers))
             release = cls(
-                np.array(facts.pop("numbers"), dtype=object),
-                [(str(query), str(cell)) for query, cell in facts.pop("labels")],
+                numbers,
+                Labels.of(facts.pop("labels")),
                 tuple(Estimate.of(estimate) for estimate in facts.pop("estimates")),
                 from_dict(facts.pop("guarantee")),
                 {"format": FORMAT, **facts},
@@ -188,41 +198,81 @@ class Release:
         import csv
 
         check_ending(path, ".csv")
-        columns = self.columns()
+        numbers = self.number_columns(0.95)
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+            writer.writerow(["query", "cell", *numbers])
+            columns = map(_in_turn, numbers.values())
+            writer.writerows(zip(self.labels.questions(), self.labels.cells(), *columns, strict=True))
+
+    def save_parquet(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a Parquet file: two columns of texts, and numbers as 64-bit floats."""
+        from gaugedp.tables.duckdb.parquet import write_parquet
+
+        check_ending(path, ".parquet")
+        write_parquet(path, self._blocks())
+
+    def _blocks(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the columns, some lines at a time."""
+        numbers, questions, cells = self.number_columns(), self.labels.questions(), self.labels.cells()
+        for start in range(0, len(self.labels), _LINES):
+            texts = [np.array(list(islice(column, _LINES)), dtype=object) for column in (questions, cells)]
+            parts = {name: column[start : start + _LINES] for name, column in numbers.items()}
+            yield {"query": texts[0], "cell": texts[1], **parts}
 
     @cached_property
     def _released(self) -> np.ndarray:
-        return np.array([float(number * step) for number, step in zip(self.numbers, self._steps, strict=True)])
+        runs = [(int(count), Fraction(step)) for count, step in self.facts["steps"]]
+        ends = np.cumsum([count for count, _ in runs])
+        if not runs or ends[-1] != len(self.numbers):
+            raise ValueError
+        parts = np.split(whole(self.numbers), ends[:-1])
+        return np.concatenate([_times(part, step) for part, (_, step) in zip(parts, runs, strict=True)])
 
     @cached_property
     def _shown(self) -> np.ndarray:
-        return np.array(self.facts["processing"]["values"], dtype=float) if self.processing else self._released
+        if not self.processing:
+            return self._released
+        return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
+
+    @property
+    def _has_plain_answers(self) -> bool:
+        """Whether each released number is an answer, and its interval as wide to both sides."""
+        return all(estimate.n_released == estimate.n_answers for estimate in self.estimates)
 
     def _check_shown(self) -> None:
         """Fail where anything that is shown of a release could not be."""
         self._check_sizes()
-        highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
-        for level in (level for level in LEVELS if level <= max(highest, 0.95)):
-            ends = np.array([self.interval(level), self.interval(level, simultaneous=True)])
-            if not (np.abs(ends) < _LARGEST).all() or ends.shape[-1] != len(self.labels):
-                raise ValueError
+        self._check_ends()
         self._check_processing()
         if not (np.abs(self.values) < _LARGEST).all():
             raise ValueError
         if self.exactness not in EXACTNESS or not isinstance(repr(self), str):
             raise ValueError
 
+    def _check_ends(self) -> None:
+        """Fail where an interval cannot be computed, or there are not as many as labels.
+
+        Of plain answers, which are as far from both ends, the widths alone are looked at.
+        """
+        if [len(cells) for _, cells in self.labels.terms] != [estimate.n_answers for estimate in self.estimates]:
+            raise ValueError
+        highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
+        for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
+            if self._has_plain_answers:
+                if n_folded(self._stored_widths(level, at_once)) != len(self.labels):
+                    raise ValueError
+            elif not (np.abs(self.interval(level, at_once)) < _LARGEST).all():
+                raise ValueError
+
     def _check_sizes(self) -> None:
         """Fail where a number is so large or so small that sums or quotients of such numbers overflow."""
         widths = self.facts["widths"] or {}
-        runs = [unfold(levels) for kind in widths.values() for levels in kind.values()]
-        sizes = np.abs(np.concatenate([self._released, self._shown, *runs]))
-        if not ((sizes == 0) | ((sizes > 1 / _LARGEST) & (sizes < _LARGEST))).all():
-            raise ValueError
+        runs = [folded_sizes(levels) for kind in widths.values() for levels in kind.values()]
+        for part in (self._released, self._shown, *runs):
+            sizes = np.abs(part)
+            if not ((sizes == 0) | ((sizes > 1 / _LARGEST) & (sizes < _LARGEST))).all():
+                raise ValueError
 
     def _check_processing(self) -> None:
         if not set(self.processing) <= set(STEPS):
@@ -232,24 +282,23 @@ class Release:
         if self._shown.shape != self.numbers.shape or not np.isfinite(self._shown).all():
             raise ValueError
 
-    def _process(self, names: tuple[str, ...], query: Query | None) -> list[float]:
+    def _process(self, names: tuple[str, ...], query: Query | None) -> np.ndarray:
         if "consistent" in names and (query is None or query.digest() != self.facts["digest"]):
             what = "is not given" if query is None else "is another one"
             raise InvalidRequest(f'"consistent" needs the question, which {what}.', "Give query= as it was released.")
         if "deviations" not in self.facts:
             raise InvalidRequest("The release was written before there was processing.", "Use it as it is.")
         deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
-        values: list[float] = process(names, self._released, are_counts.astype(bool), query, deviations).tolist()
-        return values
-
-    @cached_property
-    def _steps(self) -> list[Fraction]:
-        return [Fraction(step) for count, step in self.facts["steps"] for step in [step] * count]
+        return process(names, self._released, are_counts.astype(bool), query, deviations)
 
     def _widths(self, level: float, simultaneous: bool) -> np.ndarray:
         if all(estimate.ends for estimate in self.estimates):
             return np.zeros(len(self.numbers))
-        return unfold(self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)])
+        return unfold(self._stored_widths(level, simultaneous))
+
+    def _stored_widths(self, level: float, simultaneous: bool) -> Folded:
+        widths: Folded = self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)]
+        return widths
 
     def _curves(self, level: float) -> np.ndarray | None:
         """Return the widths of the means' quotients; None without means, and for a release of before there were any."""
@@ -273,31 +322,31 @@ def _stored(level: float) -> str:
     return next((str(stored_level) for stored_level in LEVELS if stored_level >= level - 1e-12), str(LEVELS[-1]))
 
 
-def _check_lengths(facts: Mapping[str, Any]) -> None:
+def _check_lengths(facts: Mapping[str, Any], n_numbers: int) -> None:
     """Fail where runs are longer than the numbers that they speak of: they would fill the memory."""
     widths = facts["widths"] or {}
     runs = [facts["steps"], *(levels for kind in widths.values() for levels in kind.values())]
-    if any(count < 0 for run in runs for count, _ in run):
-        raise ValueError
-    if any(sum(count for count, _ in run) > _MOST_PLACES * len(facts["numbers"]) for run in runs):
+    if any(n_folded(run) > _MOST_PLACES * n_numbers for run in runs):
         raise ValueError
 
 
-def fold(values: Any) -> Runs:
-    """Write equal neighbours as [how many, value]."""
-    runs: Runs = []
-    for value in values.tolist() if isinstance(values, np.ndarray) else values:
-        if runs and runs[-1][1] == value:
-            runs[-1][0] += 1
-        else:
-            runs.append([1, value])
-    return runs
+def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
+    """Return numbers of steps as the nearest floats."""
+    up, down = step.numerator, step.denominator
+    ends = (int(numbers.min()), int(numbers.max())) if numbers.dtype == np.int64 and len(numbers) else (_EXACT,)
+    if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
+        return numbers * float(up) / float(down)
+    return np.array([float(number * step) for number in numbers.tolist()])
 
 
-def unfold(runs: Runs) -> np.ndarray:
-    """Return the values that `fold` wrote, as floats."""
-    return np.repeat([float(value) for _, value in runs], [int(count) for count, _ in runs])
+def _in_turn(values: np.ndarray) -> Iterator[float | int]:
+    """Yield numbers as `_plain` does, some at a time."""
+    return chain.from_iterable(_plain(values[start : start + _LINES]) for start in range(0, len(values), _LINES))
 
 
-def _plain(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else float(value)
+def _plain(values: np.ndarray) -> list[float | int]:
+    """Return numbers as JSON and CSV show them: whole ones as integers."""
+    numbers = whole_where_all_are(values)
+    if numbers is not values:
+        return list(numbers.tolist())
+    return [int(value) if value.is_integer() else value for value in values.tolist()]

@@ -121,7 +121,7 @@ class Plan:
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # for ranks none is known
             return 0.0
         body, weights = self.query.sensitivity(self.unit), self.query.error_weights
-        scales = np.full(body.ambient_dim, 1 / float(self.query.steps[0])) if weights is None else weights
+        scales = np.full(body.ambient_dim, 1 / float(self.query.step_runs[0][0])) if weights is None else weights
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ class Plan:
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
-        texts = list(dict.fromkeys(text for text, _ in self.query.labels))
+        texts = [text for text, _ in self.query.labels.terms]
         return [
             {
                 "query": text,
@@ -241,7 +241,7 @@ class Plan:
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
         """Return the widths of intervals, in the answers' units, or in rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
-        return widths * self.query.width_steps
+        return self.query.widths_in_units(widths)
 
     def __str__(self) -> str:
         answers = [f"  {term['query']}: {term['answers']} x {' / '.join(worth(term))}" for term in self.terms()]
@@ -356,7 +356,7 @@ def _best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str]:
 def _error(query: Query, mechanism: Mechanism) -> float:
     """Return the expected error of a mechanism for this question, as `Candidate.error` counts it."""
     weights = None if mechanism.in_rows else query.error_weights
-    unit = float(query.steps[0]) if weights is None and not mechanism.in_rows else 1.0
+    unit = float(query.step_runs[0][0]) if weights is None and not mechanism.in_rows else 1.0
     return mechanism.error(2, weights) * unit
 
 

@@ -1,5 +1,6 @@
 """The one door: the only place that looks at data."""
 
+import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from gaugedp._progress import silent
-from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release, Runs, fold
+from gaugedp._runs import Folded, fold
+from gaugedp.answer import EXACTNESS, FORMAT, LEVELS, Release
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import chargeable
-from gaugedp.ledger.base import Ledger
+from gaugedp.ledger.base import MAX_RELEASED_BYTES, Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan, quotients_of
@@ -22,6 +24,9 @@ from gaugedp.queries.estimates import for_released
 from gaugedp.tables.aggregate import Rows
 
 __all__ = ["LEVELS", "Release", "release"]
+
+_ACCOUNT = 10_000  # bytes of a stored answer that tell of its payment, at most
+_COUNT, _SUM = 11, 40  # of a count, packed, and of any other number, at most; a short list is far below all limits
 
 
 def release(
@@ -70,6 +75,7 @@ def release(
     prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
     facts = _facts(chosen_plan, table, seed)
+    _check_fits(facts, query)
     on_stage("pay")
     reservation = ledger.reserve(
         guarantees,
@@ -172,6 +178,18 @@ def _check_facts(mechanism: Mechanism) -> None:
             )
 
 
+def _check_fits(facts: dict[str, Any], query: Query) -> None:
+    """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
+    n_counts = int(np.count_nonzero(query.are_counts))
+    public = json.dumps([facts, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]])
+    longest = len(public) + _ACCOUNT + _COUNT * n_counts + _SUM * (query.n_released - n_counts)
+    if longest > MAX_RELEASED_BYTES:
+        raise InvalidRequest(
+            f"The stored answer may take {longest / 1e9:.3g} GB: a ledger keeps {MAX_RELEASED_BYTES / 1e9:.3g} GB.",
+            "Ask for fewer answers at a time.",
+        )
+
+
 def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
     """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
     return {
@@ -194,7 +212,7 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "reason": chosen_plan.reason,
         "lower_bound": chosen_plan.bound_facts(),
         "candidates": chosen_plan.table(),
-        "steps": fold([str(step) for step in chosen_plan.query.steps]),
+        "steps": fold(*zip(*((str(step), count) for step, count in chosen_plan.query.step_runs), strict=True)),
         **_spread(chosen_plan),
         "counts": fold(chosen_plan.query.are_counts),
         "research_seed": seed,
@@ -205,8 +223,8 @@ def _spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
     noise, query = chosen_plan.mechanism, chosen_plan.query
 
-    def sizes(of_answers: np.ndarray) -> Runs:
-        return fold(for_released(query.estimates, of_answers * query.width_steps))
+    def sizes(of_answers: np.ndarray) -> Folded:
+        return fold(for_released(query.estimates, query.widths_in_units(of_answers)))
 
     deviations = sizes(np.sqrt(noise.variances))
     if all(estimate.ends for estimate in query.estimates):

@@ -146,7 +146,7 @@ def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["out", "report", "save"])
-@pytest.mark.parametrize("ending", [".xlsx", ".XLS", ".parquet", ".csv.gz", ".tsv"])
+@pytest.mark.parametrize("ending", [".xlsx", ".XLS", ".feather", ".csv.gz", ".tsv"])
 def test_a_file_of_a_format_that_is_not_written(desk: Desk, name: str, ending: str) -> None:
     kind = {"out": "csv", "report": "html", "save": "json"}[name]
     last = f".{ending.lower().rpartition('.')[2]}"

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import gaugedp as gd
@@ -114,6 +115,27 @@ def test_a_long_answer_is_cut_with_a_word_of_where_it_is_whole(desk: Desk) -> No
     done = desk.release(query="ranges(AGE); SEX*AGE", out="answers.csv")
     assert "... and 15 more: write them with --out" in done.out
     assert len(read(desk.folder / "answers.csv")) == 55 + 20
+
+
+def test_out_writes_parquet_where_its_name_says_so(desk: Desk) -> None:
+    done = desk.release(query="SEX*AGE; sum(PAY)", out="answers.parquet", save="release.json")
+    assert (done.code, done.err.splitlines()) == (0, PROGRESS)
+    read_back = pq.read_table(desk.folder / "answers.parquet").to_pydict()
+    assert read_back == Release.from_json((desk.folder / "release.json").read_text("utf-8")).columns()
+    refused = desk.release(save="answers.parquet", query="AGE")
+    assert (refused.code, desk.ledger().spent) == (2, PureDP(1))
+
+
+def test_of_a_million_answers_the_first_are_made_and_printed(desk: Desk) -> None:
+    cells = "{ from = 1, to = 1000 }"
+    text = f'name = "people"\n[attributes]\nA = {cells}\nB = {cells}\n'
+    (desk.folder / "wide.toml").write_text(text, "utf-8")
+    (desk.folder / "people.csv").write_text("SEX,AGE,A,B\n1,2,3,4\n", "utf-8")
+    done = desk.release(domain="wide.toml", query="A*B")
+    assert done.code == 0, done.err
+    assert "... and 999,940 more: write them with --out" in done.out
+    assert "A=1, B=60 " in done.out
+    assert "A=1, B=61 " not in done.out
 
 
 def test_a_key_brings_the_stored_answer_back(desk: Desk) -> None:

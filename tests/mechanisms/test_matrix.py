@@ -14,6 +14,7 @@ import scipy.special
 import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms import matrix
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.noise_widths import (
     expected_root,
@@ -22,6 +23,7 @@ from gaugedp.mechanisms.noise_widths import (
     rounded_quantiles,
     rounded_variances,
 )
+from gaugedp.mechanisms.strategies.trees import best_tree
 from gaugedp.samplers.laws import DiscreteLaplace, RoundedGaussian
 from tests.mechanisms.matrix_zoo import (
     BODIES,
@@ -85,6 +87,43 @@ def test_the_noise_has_the_covariance_of_its_strategy(name: str, guarantee) -> N
     expected += float((direction**2).sum()) * float(mechanism.lattice_step) ** 2 / 12
     found = (noise @ direction) ** 2
     assert found.mean() == pytest.approx(expected, abs=4.5 * found.std() / math.sqrt(N_DRAWS) + 2e-3 * expected)
+
+
+@pytest.mark.parametrize("guarantee", [PURE, NORMAL], ids=str)
+def test_variables_drawn_some_at_a_time_are_as_many_and_as_wide(guarantee, monkeypatch) -> None:
+    monkeypatch.setattr(matrix, "_DRAWN", 64)
+    mechanism = Matrix.calibrate(QUERIES["prefix"].sensitivity(ROW), guarantee)
+    unit = mechanism._unit(64 * 1000 + 9, gd.research_rng(4))
+    variance = 2 if isinstance(guarantee, gd.PureDP) else 1
+    for part in (unit[:64_000].reshape(1000, 64), unit[-9_000:].reshape(90, 100)):
+        spread = 4.5 * math.sqrt(5 / len(part)) * variance
+        assert (part**2).mean(axis=0) == pytest.approx(np.full(part.shape[1], variance), abs=spread)
+    assert len(np.unique(unit)) == len(unit)
+
+
+def test_the_root_mean_square_stands_for_the_length_of_steady_laplace_noise() -> None:
+    query = two_way(20, 20, 20, 20)
+    mechanism = Matrix.calibrate(query.sensitivity(ROW), PURE)
+    values, counts = mechanism.strategy.spectrum(None)
+    assert 5 * (values**2 @ counts) <= 0.01 * (values @ counts) ** 2
+    assert mechanism.error() == math.sqrt(mechanism.variances.sum())
+    assert mechanism.error() == pytest.approx(mechanism._trial_error(2, None), rel=0.006)
+    fewer = Matrix.calibrate(two_way(4, 4, 4).sensitivity(ROW), PURE)
+    assert fewer.error() == fewer._trial_error(2, None)
+
+
+@pytest.mark.parametrize("guarantee", [PURE, NORMAL], ids=str)
+def test_answers_alike_share_a_width_and_others_have_their_own(guarantee) -> None:
+    mechanism = Matrix.calibrate(two_way(3, 5, 7).sensitivity(ROW), guarantee)
+    deviations = mechanism.scale * np.sqrt(mechanism.strategy.squares * (2 if guarantee == PURE else 1))
+    assert mechanism._spread(mechanism._deviations) == pytest.approx(deviations, rel=1e-12)
+    assert len(mechanism._runs[2]) < len(deviations) == mechanism._runs[2].sum()
+    prefixes = Matrix.calibrate(QUERIES["prefix"].sensitivity(ROW), guarantee)
+    assert prefixes._spread(prefixes._deviations).tolist() == prefixes._deviations.tolist()
+
+
+def test_a_million_prefix_sums_have_a_tree() -> None:
+    assert math.isfinite(best_tree(10**6, ranges=False).radius)
 
 
 def test_in_one_dimension_it_is_the_gaussian_mechanism() -> None:

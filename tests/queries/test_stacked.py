@@ -163,7 +163,7 @@ def test_each_part_gets_the_mechanism_that_is_best_for_it() -> None:
 
 
 def _weights() -> list[np.ndarray]:
-    return [part.reach[: len(part.width_steps)] for part in QUERY.parts]
+    return [part.reach[: part.n_widths] for part in QUERY.parts]
 
 
 def test_the_share_of_no_part_is_spent_twice() -> None:

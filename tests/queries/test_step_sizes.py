@@ -3,7 +3,6 @@
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.queries.base import runs
 
 DOMAIN = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 60, width=20), pay=gd.bounded(0, 1000, 10), debt=gd.bounded(0, 7))
 
@@ -11,7 +10,7 @@ DOMAIN = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 60, width=20), pay=gd.bound
 def test_steps_and_reach_follow_the_pieces_cell_by_cell() -> None:
     matrix = gd.workload(np.array([[1.0, 0.5, 0, 0, 0, 0], [0.25, 0, 0, 0, 0, 1.0]]), DOMAIN)
     question = gd.stack(gd.query(DOMAIN, "sex*age; sum(pay) by sex; mean(debt) by age"), matrix)
-    pairs = [(piece, step) for piece in question.pieces for step in piece.cells.steps]
+    pairs = [(piece, step) for piece in question.pieces for step, count in piece.cells.step_runs for _ in range(count)]
     assert question.steps == [piece.step * step for piece, step in pairs]
     assert question.step_sizes.tolist() == [float(step) for step in question.steps]
     assert question.reach.tolist() == [float(1 / step if piece.counts else piece.reach) for piece, step in pairs]
@@ -20,4 +19,5 @@ def test_steps_and_reach_follow_the_pieces_cell_by_cell() -> None:
 
 def test_millions_of_cells_are_one_run() -> None:
     question = gd.query(gd.Domain.of(a=gd.integers(0, 1999), b=gd.integers(0, 999)), "a*b")
-    assert [count for _, count in runs(question.steps)] == [2_000_000]
+    assert question.step_runs == [(1, 2_000_000)]
+    assert question.reach_runs == [(1.0, 2_000_000)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.answer import unfold
+from gaugedp._runs import unfold
 from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
 from gaugedp.mechanisms import Matrix

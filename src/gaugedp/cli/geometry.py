@@ -43,7 +43,7 @@ def _body(question: Query, unit: PrivacyUnit) -> Body:
     if any(mechanism.in_rows for mechanism in question.candidates(unit, PureDP(1.0))):
         raise InvalidRequest("The answers to quantiles have no noise, and so no shape.", "Ask for counts or sums.")
     body, weights = question.sensitivity(unit), question.error_weights
-    scales = np.full(body.ambient_dim, 1 / float(question.steps[0])) if weights is None else weights
+    scales = np.full(body.ambient_dim, 1 / float(question.step_runs[0][0])) if weights is None else weights
     return body if (scales == 1).all() else image(body, np.diag(1 / scales))
 
 

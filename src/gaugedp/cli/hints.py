@@ -19,7 +19,7 @@ def hints(answer: Release, question: Query) -> Iterator[str]:
     Means and quantiles are judged by the intervals that are shown. Counts are by those that hold all at once: of many
     cells whose counts are 0, some have single intervals without it.
     """
-    shown = np.array([answer.raw, *answer.interval(0.95)])
+    shown = np.array([answer.raw, *answer.interval(0.95)]) if question.bounded else np.zeros((3, 0))
     for part in question.bounded:
         facts = question.domain.column(part.column)
         yield from _about_range(part.name, facts, shown[:, part.answers])

@@ -1,7 +1,8 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
+from pathlib import Path
 
 import click
 
@@ -45,6 +46,7 @@ _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
 _RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
+_PARQUET = ".parquet"
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -58,7 +60,9 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
 @click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
 @processing_options
-@click.option("--out", metavar="FILE", help="Write the answers as CSV: query, cell, estimate, lower, upper (and raw).")
+@click.option(
+    "--out", metavar="FILE", help="Write the answers (.csv, .parquet): query, cell, estimate, lower, upper, raw."
+)
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--save", metavar="FILE", help="Write the release as JSON, to be read back.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
@@ -92,7 +96,8 @@ def release(
     total = budget(budget_text)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
-    check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, _KINDS)
+    kinds = {**_KINDS, "out": _PARQUET} if _is_parquet(out) else _KINDS
+    check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, kinds)
     if report:
         from gaugedp.report.plots import check_installed
 
@@ -128,14 +133,14 @@ def _released(planned: Plan, source: Table, account: Ledger, steps: Sequence[str
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
-    rows = list(_rows(answer))
+    rows, n_answers = list(islice(_rows(answer), _SHOWN)), len(answer.labels)
     about = f"({_guarantee(answer)}, {answer.exactness})"
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    show_table(rows[:_SHOWN], title + _simultaneous(answer), numbers=_NUMBERS)
-    if len(rows) > _SHOWN:
-        click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    show_table(rows, title + _simultaneous(answer), numbers=_NUMBERS)
+    if n_answers > _SHOWN:
+        click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
     for line in (*answer.facts["rules"], *([undone] if undone else []), *hints(answer, question)):
@@ -164,13 +169,11 @@ def _simultaneous(answer: Release) -> str:
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:
     """Yield the answers as people read them, the report's too: those of a question all to one place."""
-    columns = answer.columns()
-    names = tuple(columns)
-    labels = zip(columns.pop("query"), columns.pop("cell"), strict=True)
+    columns = answer.number_columns()
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
-    for label, row in zip(labels, shown, strict=True):
-        yield dict(zip(names, (*label, *row), strict=True))
+    for label, row in zip(answer.labels, shown, strict=True):
+        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True))
 
 
 def _guarantee(answer: Release) -> str:
@@ -190,13 +193,18 @@ def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | N
     return source.in_buckets(int(count) if count is not None and count.is_integer() else count, folder=folder)  # type: ignore[arg-type]
 
 
+def _is_parquet(path: str | None) -> bool:
+    return path is not None and Path(path).suffix.lower() == _PARQUET
+
+
 def _write(
     answer: Release, question: Query, files: dict[str, str | None], as_json: bool, stored: Ledger | None
 ) -> None:
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
 
-    writers = [(answer.save_csv, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
+    save_columns = answer.save_parquet if _is_parquet(files["out"]) else answer.save_csv
+    writers = [(save_columns, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
     hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)

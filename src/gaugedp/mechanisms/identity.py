@@ -177,7 +177,7 @@ class Identity(AdditiveNoise):
         return self._chernoff(level) if rank is None else sizes[rank]
 
     def _trials(self, size: int) -> np.ndarray:
-        size = min(size, _MOST_NUMBERS // self.body.ambient_dim, 20_000)
+        size = min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
         cells = self.law.draw(size * self._n_cells, research_rng(_PUBLIC_SEED))
         return self.body.generators.apply(cells.reshape(size, self._n_cells).astype(float))
 

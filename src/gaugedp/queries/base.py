@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +13,8 @@ from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.labels import Labels
+from gaugedp.queries.maps import StepRuns
 from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
@@ -28,13 +29,6 @@ class Bounded(NamedTuple):
     answers: slice
     middle_name: str
     middle: slice | None
-
-
-def runs(steps: Sequence[Fraction]) -> Iterator[tuple[Fraction, int]]:
-    """Yield each run of one and the same object, with its length: millions of cells have a handful."""
-    for _, same in groupby(steps, key=id):
-        run = list(same)
-        yield run[0], len(run)
 
 
 class Query(ABC):
@@ -67,8 +61,8 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def labels(self) -> list[tuple[str, str]]:
-        """Pairs (question, cell), one for each answer."""
+    def labels(self) -> Labels:
+        """Pairs (question, cell), one for each answer, made when they are looked at."""
 
     @property
     @abstractmethod
@@ -77,24 +71,43 @@ class Query(ABC):
 
     @property
     @abstractmethod
-    def steps(self) -> list[Fraction]:
-        """What one unit of each released integer is worth, shape (n_released,)."""
-
-    @cached_property
-    def step_sizes(self) -> np.ndarray:
-        """`steps` as floats, shape (n_released,)."""
-        steps, counts = zip(*runs(self.steps), strict=True)
-        return np.repeat([float(step) for step in steps], counts)
+    def step_runs(self) -> StepRuns:
+        """What one unit of each released integer is worth, and for how many of them in a row."""
 
     @property
-    def width_steps(self) -> np.ndarray:
-        """What one unit of each width that a mechanism states is worth."""
-        return self.step_sizes
+    def steps(self) -> list[Fraction]:
+        """What one unit of each released integer is worth, one by one: for questions of a few answers."""
+        return [step for step, count in self.step_runs for _ in range(count)]
+
+    @property
+    def step_sizes(self) -> np.ndarray:
+        """The steps as floats, shape (n_released,)."""
+        steps, counts = zip(*self.step_runs, strict=True)
+        return np.repeat([float(step) for step in steps], counts)
+
+    def in_units(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers of steps, shape (n_released,), in the units of what is released."""
+        return numbers if all(step == 1 for step, _ in self.step_runs) else numbers * self.step_sizes
+
+    @property
+    def n_widths(self) -> int:
+        """The number of widths that a mechanism states."""
+        return sum(estimate.n_widths for estimate in self.estimates)
+
+    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
+        """Return the widths that a mechanism states, shape (n_widths,), in the units in which a plan shows them."""
+        return self.in_units(widths)
 
     @property
     @abstractmethod
+    def reach_runs(self) -> list[tuple[float, int]]:
+        """How far a row can move each released integer, and for how many of them in a row."""
+
+    @property
     def reach(self) -> np.ndarray:
         """How far a row can move each released integer, the scale on which errors are compared: shape (n_released,)."""
+        scales, counts = zip(*self.reach_runs, strict=True)
+        return np.repeat(scales, counts)
 
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:
@@ -103,8 +116,11 @@ class Query(ABC):
     @property
     def error_weights(self) -> np.ndarray | None:
         """The scales on which errors are compared, None where all are the same."""
-        reach = self.reach
-        return None if float(reach.min()) == float(reach.max()) else reach
+        return None if len({scale for scale, _ in self.reach_runs}) == 1 else self._reach
+
+    @cached_property
+    def _reach(self) -> np.ndarray:
+        return self.reach
 
     @property
     def linear(self) -> "Workload | None":

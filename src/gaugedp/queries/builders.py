@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import Term, Workload, n_cells
-from gaugedp.queries.maps import MAX_ANSWERS, CellMap, Identity, MatrixMap, Prefix, Ranges
+from gaugedp.queries.maps import CellMap, Identity, MatrixMap, Prefix, Ranges, check_size
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
@@ -37,8 +37,8 @@ def prefix_sums(domain: Domain, attribute: str) -> Workload:
 def ranges(domain: Domain, attribute: str) -> Workload:
     """Return the number of rows in every range of cells of the attribute."""
     cells = n_cells(domain, (attribute,))
-    if cells * (cells + 1) // 2 > MAX_ANSWERS:
-        raise InvalidRequest(f"ranges({attribute}) has {cells * (cells + 1) // 2:,} answers.", "Use wider bins.")
+    n_ranges = cells * (cells + 1) // 2
+    check_size(f"ranges({attribute}) has {n_ranges:,} answers", n_ranges)
     return Workload(domain, (_counts(f"ranges({written(attribute)})", (attribute,), Ranges(cells)),))
 
 

@@ -75,10 +75,19 @@ class Estimate:
         """Return half the longest interval of means of `count` rows without noise, wherever in the bounds they lie."""
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
-        counts = np.full(self.n_answers, count)
-        values = [np.concatenate([np.full(self.n_answers, sum_value), counts]) for sum_value in sums]
-        ends = [self.intervals(sum_value, widths, curves) for sum_value in values]
+        widths, curves = self._apart(widths, curves)
+        few = Estimate(len(widths) // 2, self.ratio)
+        counts = np.full(few.n_answers, count)
+        values = [np.concatenate([np.full(few.n_answers, sum_value), counts]) for sum_value in sums]
+        ends = [few.intervals(sum_value, widths, curves) for sum_value in values]
         return max(float((high - low).max()) for low, high in ends) / 2
+
+    def _apart(self, widths: np.ndarray, curves: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the widths and curves of means, those of neighbours that have the same ones once."""
+        pairs = widths.reshape(2, self.n_answers).T
+        kinds = pairs if curves is None else np.hstack([pairs, curves])
+        is_new = np.concatenate([[True], (kinds[1:] != kinds[:-1]).any(axis=1)])
+        return pairs[is_new].T.ravel(), None if curves is None else curves[is_new]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON can hold it."""
@@ -110,6 +119,8 @@ def split(estimates: Sequence[Estimate], values: np.ndarray) -> list[np.ndarray]
 
 def for_released(estimates: Sequence[Estimate], widths: np.ndarray) -> np.ndarray:
     """Return the widths that a plan knows as one for each released value: 0 for those of terms with ends."""
+    if not any(estimate.ends for estimate in estimates):
+        return widths
     parts = np.split(widths, np.cumsum([estimate.n_widths for estimate in estimates])[:-1])
     pairs = zip(estimates, parts, strict=True)
     return np.concatenate([np.zeros(estimate.n_released) if estimate.ends else part for estimate, part in pairs])

@@ -4,9 +4,7 @@ import hashlib
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -18,10 +16,11 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
-from gaugedp.queries.base import Bounded, Query, Rows, runs
+from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
-from gaugedp.queries.maps import MAX_ANSWERS, MatrixMap
+from gaugedp.queries.labels import Cells, Labels
+from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
 
@@ -58,8 +57,8 @@ class Workload(Query):
             raise InvalidRequest("The question is empty.", "Ask for at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is asked twice in {self.text!r}.", "Ask for each term once.")
-        if self.n_released > MAX_ANSWERS:
-            raise InvalidRequest(f"The question has {self.n_released:,} answers.", f"Ask for at most {MAX_ANSWERS:,}.")
+        in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
+        check_size(f"The question has {self.n_released:,} answers", in_counts, self.n_released - in_counts)
 
     @property
     def text(self) -> str:  # type: ignore[override]
@@ -83,9 +82,9 @@ class Workload(Query):
         return tuple(dict.fromkeys(piece.column for piece in self.pieces if piece.column))
 
     @cached_property
-    def labels(self) -> list[tuple[str, str]]:
+    def labels(self) -> Labels:
         """Pairs (term, cell), one for each answer."""
-        return [(term.text, label) for term in self.terms for label in self._row_labels(term.pieces[0])]
+        return Labels(tuple((term.text, self._cells(term.pieces[0])) for term in self.terms))
 
     @property
     def rules(self) -> list[str]:
@@ -95,18 +94,16 @@ class Workload(Query):
             *(column_rule(name, self.domain.column(name)) for name in self.columns),
         ]
 
-    @cached_property
-    def steps(self) -> list[Fraction]:
-        """The worth of one unit of each released integer."""
-        parts = [[piece.step * step] * count for piece in self.pieces for step, count in runs(piece.cells.steps)]
-        return list(chain.from_iterable(parts))
+    @property
+    def step_runs(self) -> StepRuns:
+        """The worth of one unit of the integers of each piece."""
+        return [(piece.step * step, count) for piece in self.pieces for step, count in piece.cells.step_runs]
 
-    @cached_property
-    def reach(self) -> np.ndarray:
+    @property
+    def reach_runs(self) -> list[tuple[float, int]]:
         """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
-        pairs = [(piece, *run) for piece in self.pieces for run in runs(piece.cells.steps)]
-        scales = [float(1 / step if piece.counts else piece.reach) for piece, step, _ in pairs]
-        return np.repeat(scales, [count for *_, count in pairs])
+        pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
+        return [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
 
     @property
     def operator(self) -> WorkloadColumns:
@@ -175,7 +172,7 @@ class Workload(Query):
         totals = dict(zip(needed, table.totals(needed, row_key), strict=True))
         rows = [piece.cells.apply(_cells(piece, totals)) for piece in self.pieces]
         exact = object if any(part.dtype == object for part in rows) else np.int64
-        return np.concatenate([part.astype(exact) for part in rows])
+        return np.concatenate([part.astype(exact, copy=False) for part in rows])
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -189,13 +186,13 @@ class Workload(Query):
         state = hashlib.sha256("\n".join(facts).encode())
         for piece in self.pieces:
             if isinstance(piece.cells, MatrixMap):
-                steps = " ".join(map(str, piece.cells.steps))
+                steps = " ".join(str(step) for step, count in piece.cells.step_runs for _ in range(count))
                 state.update(f"{steps} {piece.cells.matrix.shape}".encode() + piece.cells.matrix.tobytes())
         return state.hexdigest()
 
-    def _row_labels(self, piece: Piece) -> list[str]:
+    def _cells(self, piece: Piece) -> Cells:
         columns = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in piece.attributes]
-        return piece.cells.row_labels(columns)
+        return Cells(piece.cells.labels(columns))
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
@@ -210,7 +207,8 @@ def _are_counts(term: Term) -> np.ndarray:
 
 def _rows_are_counts(piece: Piece) -> np.ndarray:
     if isinstance(piece.cells, MatrixMap) and piece.counts:
-        entries = piece.cells.matrix * np.array([float(step) for step in piece.cells.steps])[:, None]
+        steps, counts = zip(*piece.cells.step_runs, strict=True)
+        entries = piece.cells.matrix * np.repeat([float(step) for step in steps], counts)[:, None]
         return np.asarray(((entries == 0) | (entries == 1)).all(axis=1))
     return np.full(piece.cells.n_released, piece.counts)
 
@@ -233,10 +231,7 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     size = math.prod(domain.shape(attributes))
     if len(set(attributes)) < len(attributes):
         raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")
-    if size > MAX_ANSWERS:
-        raise InvalidRequest(
-            f"The marginal {'*'.join(attributes)} has {size:,} cells.", f"Ask for at most {MAX_ANSWERS:,} cells."
-        )
+    check_size(f"The marginal {'*'.join(attributes)} has {size:,} cells", size)
     return size
 
 

@@ -6,19 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import groupby
 
 import numpy as np
 
+from gaugedp._numbers import readable
 from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.errors import InvalidRequest
+from gaugedp.queries.labels import Listed, Numbered, Spans, Words
 
-MAX_ANSWERS = 10**7
+StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how many numbers in a row
+
+_COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one of Python's that may be longer
+_MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry
 _MATRIX_BITS = 30
 _MOST_PARTS = 10_000  # of denominators that are looked for
 _ALIKE = 16  # sizes of rows for which one power of two will do
 _UNLIKE = 2**20  # sizes of rows that hold whatever noise there is
 _FINEST = 2**44  # steps to the largest entry: noise has as many, over epsilon, and 2^54 at most
+
+
+def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
+    """Refuse more released numbers than memory and a ledger hold; `what` is a sentence that says how many."""
+    needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
+    if needed > _MOST_BYTES:
+        raise InvalidRequest(
+            f"{what}: these numbers alone take {readable(needed / 1e9)} GB of memory.",
+            f"Ask for at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
+        )
 
 
 class CellMap(ABC):
@@ -29,9 +44,9 @@ class CellMap(ABC):
     factors: "tuple[CellMap, ...]" = ()  # of a product
 
     @property
-    def steps(self) -> Sequence[Fraction]:
-        """What one unit of each row is worth."""
-        return [Fraction(1)] * self.n_released
+    def step_runs(self) -> StepRuns:
+        """What one unit of each row is worth, and for how many rows in a row."""
+        return [(Fraction(1), self.n_released)]
 
     @property
     @abstractmethod
@@ -59,13 +74,8 @@ class CellMap(ABC):
         """Return at least the largest Σ_row |entry − entry′|^p (largest |entry − entry′|) over two cells."""
 
     @abstractmethod
-    def row_label(self, row: int, cell_labels: "list[str]") -> str:
-        """Return the text of one answer."""
-
-    def row_labels(self, columns: "list[list[str]]") -> "list[str]":
-        """Return the texts of all answers, `columns` holding the labels of each attribute."""
-        cells = [", ".join(cell) or "all" for cell in product(*columns)]
-        return [self.row_label(row, cells) for row in range(self.n_released)]
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """Return the words of the answers along each axis, `columns` holding the labels of each attribute."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +106,9 @@ class Identity(CellMap):
         """Two entries differ by 1."""
         return 0.0 if self.n_cells == 1 else (1.0 if np.isinf(p) else 2.0)
 
-    def row_label(self, row: int, cell_labels: list[str]) -> str:
-        """The cell's label."""
-        return cell_labels[row]
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """The cells' labels."""
+        return tuple(map(Listed, columns)) or (Listed(["all"]),)
 
 
 @dataclass(frozen=True)
@@ -128,9 +138,9 @@ class Prefix(CellMap):
         """The first and the last cell differ in n − 1 answers."""
         return min(1.0, self.n_cells - 1.0) if np.isinf(p) else self.n_cells - 1.0
 
-    def row_label(self, row: int, cell_labels: list[str]) -> str:
-        """The last cell that is counted."""
-        return f"..{cell_labels[row]}"
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """The last cell that is counted, of the only attribute."""
+        return (Listed([f"..{label}" for label in columns[0]]),)
 
 
 @dataclass(frozen=True)
@@ -177,10 +187,9 @@ class Ranges(CellMap):
             float((held[i] + held[i:] - 2 * (i + 1) * (self.n_cells - place[i:])).max()) for i in range(self.n_cells)
         )
 
-    def row_label(self, row: int, cell_labels: list[str]) -> str:
-        """The first and the last cell."""
-        first, last = (int(end[row]) for end in self._ends)
-        return f"{cell_labels[first]}..{cell_labels[last]}"
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """The first and the last cell, of the only attribute."""
+        return (Spans(columns[0]),)
 
 
 class MatrixMap(CellMap):
@@ -217,9 +226,9 @@ class MatrixMap(CellMap):
         return hash((*self._steps, self.matrix.shape, self.matrix.tobytes()))
 
     @property
-    def steps(self) -> Sequence[Fraction]:
+    def step_runs(self) -> StepRuns:
         """One for all rows, where one is fine enough for all."""
-        return self._steps
+        return [(step, len(list(same))) for step, same in groupby(self._steps)]
 
     @property
     def n_released(self) -> int:
@@ -250,15 +259,10 @@ class MatrixMap(CellMap):
         norm = self._norms.largest_difference(p, None)
         return norm if np.isinf(p) else norm**p
 
-    def row_label(self, row: int, cell_labels: list[str]) -> str:
-        """The row's number."""
-        del cell_labels
-        return f"row {row}"
-
-    def row_labels(self, columns: list[list[str]]) -> list[str]:
-        """The rows' numbers: the cells may be too many to name."""
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """The rows' numbers."""
         del columns
-        return [self.row_label(row, []) for row in range(self.n_released)]
+        return (Numbered(self.n_released),)
 
 
 def _steps(matrix: np.ndarray) -> list[Fraction]:

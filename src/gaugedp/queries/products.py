@@ -1,12 +1,14 @@
 """Kronecker products of maps: for every pair of their answers, the count of the rows that are in both."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import product
+from itertools import chain
 from math import prod
 
 import numpy as np
 
+from gaugedp.queries.labels import Words
 from gaugedp.queries.maps import CellMap
 
 
@@ -56,12 +58,10 @@ class Product(CellMap):
             return 0.0
         return 1.0 if np.isinf(p) else 2 * float(self.powers(p).max())
 
-    def row_label(self, row: int, cell_labels: list[str]) -> str:
-        """The row's number: `row_labels` has the words."""
-        del cell_labels
-        return f"row {row}"
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """The words of the factors; each factor has one attribute."""
+        return tuple(chain.from_iterable(map(_words, self.factors, columns)))
 
-    def row_labels(self, columns: list[list[str]]) -> list[str]:
-        """Return the texts of the factors, joined; each factor has one attribute."""
-        parts = [factor.row_labels([column]) for factor, column in zip(self.factors, columns, strict=True)]
-        return [", ".join(labels) for labels in product(*parts)]
+
+def _words(factor: CellMap, column: Sequence[str]) -> tuple[Words, ...]:
+    return factor.labels([column])

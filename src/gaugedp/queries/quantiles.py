@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
@@ -22,8 +21,9 @@ from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.labels import Cells, Labels, Listed
 from gaugedp.queries.linear import cell_rules, column_rule, n_cells
-from gaugedp.queries.maps import Identity
+from gaugedp.queries.maps import Identity, StepRuns
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate, check_values
 
@@ -82,11 +82,11 @@ class Quantiles(Query):
         return self.domain.column(self.column).low_steps
 
     @cached_property
-    def labels(self) -> list[tuple[str, str]]:
+    def labels(self) -> Labels:
         """Pairs (question, cell), the quantile fastest."""
         cells = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in self.by]
         shares = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
-        return [(self.text, ", ".join(cell) or "all") for cell in product(*cells, *shares)]
+        return Labels(((self.text, Cells(tuple(map(Listed, [*cells, *shares] or [["all"]])))),))
 
     @property
     def rules(self) -> list[str]:
@@ -94,19 +94,18 @@ class Quantiles(Query):
         return [*cell_rules(self.domain, self.by), column_rule(self.column, self.domain.column(self.column))]
 
     @property
-    def steps(self) -> list[Fraction]:
+    def step_runs(self) -> StepRuns:
         """The column's step."""
-        return [self.domain.column(self.column).step] * self.n_released
+        return [(self.domain.column(self.column).step, self.n_released)]
 
     @property
-    def reach(self) -> np.ndarray:
+    def reach_runs(self) -> list[tuple[float, int]]:
         """1 for each: errors are ranks, and one row is one rank."""
-        return np.ones(self.n_released)
+        return [(1.0, self.n_released)]
 
-    @property
-    def width_steps(self) -> np.ndarray:
-        """1 for each answer: widths are ranks."""
-        return np.ones(self.n_answers)
+    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
+        """Return the widths as they are: ranks."""
+        return widths
 
     @property
     def unit_of_error(self) -> str:

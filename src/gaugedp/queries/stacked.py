@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import chain, product
 
 import numpy as np
@@ -17,7 +16,9 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import JOINED, Together
 from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
+from gaugedp.queries.maps import StepRuns
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
 
@@ -47,9 +48,9 @@ class Stacked(Query):
         return "; ".join(part.text for part in self.parts)
 
     @property
-    def labels(self) -> list[tuple[str, str]]:
+    def labels(self) -> Labels:
         """Those of the parts."""
-        return list(chain.from_iterable(part.labels for part in self.parts))
+        return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
 
     @property
     def rules(self) -> list[str]:
@@ -57,24 +58,24 @@ class Stacked(Query):
         return list(dict.fromkeys(chain.from_iterable(part.rules for part in self.parts)))
 
     @property
-    def steps(self) -> list[Fraction]:
+    def step_runs(self) -> StepRuns:
         """Those of the parts."""
-        return list(chain.from_iterable(part.steps for part in self.parts))
+        return list(chain.from_iterable(part.step_runs for part in self.parts))
 
     @property
-    def width_steps(self) -> np.ndarray:
+    def reach_runs(self) -> list[tuple[float, int]]:
         """Those of the parts."""
-        return np.concatenate([part.width_steps for part in self.parts])
+        return list(chain.from_iterable(part.reach_runs for part in self.parts))
 
-    @property
-    def reach(self) -> np.ndarray:
-        """Those of the parts."""
-        return np.concatenate([part.reach for part in self.parts])
+    def widths_in_units(self, widths: np.ndarray) -> np.ndarray:
+        """Return each part's widths in its units."""
+        pieces = np.split(widths, np.cumsum([part.n_widths for part in self.parts])[:-1])
+        return np.concatenate([part.widths_in_units(piece) for part, piece in zip(self.parts, pieces, strict=True)])
 
     @property
     def error_weights(self) -> np.ndarray:
         """The parts' reach: ranks are counted in rows, and so is all else."""
-        return np.concatenate([part.reach[: len(part.width_steps)] for part in self.parts])
+        return np.concatenate([part.reach[: part.n_widths] for part in self.parts])
 
     @property
     def bounded(self) -> Sequence[Bounded]:

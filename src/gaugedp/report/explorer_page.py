@@ -146,8 +146,9 @@ def _terms(explored: "Explored") -> Html:
     caption = "The widest 95\u00a0% interval of the chosen mechanism: the released number ± this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(name, "") for name in shown])
     more = f" {n_hidden:,} more are left out here; gaugedp plan prints them." if n_hidden > 0 else ""
-    cells = [cell for _, cell in explored.query.labels]
-    names = ", ".join(filter(None, cells[:_FIRST_CELLS])) + (", …" if len(cells) > _FIRST_CELLS else "")
+    cells = explored.query.labels
+    named = [cell for _, cell in cells[:_FIRST_CELLS]]
+    names = ", ".join(filter(None, named)) + (", …" if len(cells) > _FIRST_CELLS else "")
     end = "" if names.endswith("…") else "."
     count = f"{plain(len(cells))} answer{'s' * (len(cells) != 1)}{': ' * bool(names)}{names}{end}{more}"
     title = tag("h3", "How far an answer may be off")

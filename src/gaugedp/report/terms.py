@@ -1,7 +1,7 @@
 """A release cut into its terms, and each term's cells into attributes and levels."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ class Term:
     """
 
     text: str
-    cells: list[str]
+    cells: Sequence[str]
     estimate: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
@@ -84,25 +84,21 @@ class Term:
 def read_terms(release: "Release") -> list[Term]:
     """Return the terms in the order of the question."""
     columns = [release.values, *release.interval(LEVEL), *release.interval(LEVEL, simultaneous=True)]
-    ends = np.cumsum([estimate.n_answers for estimate in release.estimates])
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
-    terms = [
-        _term([cell for _, cell in release.labels[end - len(parts[0]) : end]], release.labels[end - 1][0], parts)
-        for end, parts in zip(ends.tolist(), pieces, strict=True)
-    ]
+    terms = [_term(text, cells, parts) for (text, cells), parts in zip(release.labels.terms, pieces, strict=True)]
     return [
         replace(term, processed=bool(release.processing), ends=estimate.ends)
         for term, estimate in zip(terms, release.estimates, strict=True)
     ]
 
 
-def _term(cells: list[str], text: str, parts: tuple[np.ndarray, ...]) -> Term:
+def _term(text: str, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
     names, levels = _factored(text, cells) if len(cells) <= MOST_DRAWN else ((), ())
     estimate, lower, upper, lowest, highest = parts
     return Term(text, cells, estimate, lower, upper, lowest, highest, names, levels)
 
 
-def _factored(text: str, cells: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _factored(text: str, cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the attributes and their levels, checked against the cells; a text may look like what it is not."""
     match = _TERM.fullmatch(text)
     if match and match["word"] in ("prefix", "ranges"):

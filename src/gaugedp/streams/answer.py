@@ -12,12 +12,13 @@ import numpy as np
 import scipy
 
 from gaugedp._files import check_ending
+from gaugedp._runs import fold, unfold
 from gaugedp._validate import between
-from gaugedp.answer import fold, unfold
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.mechanisms.noise_widths import rounded_quantiles
+from gaugedp.queries.labels import Labels
 
 FORMAT = "gaugedp-stream-answer-1"
 Ends = tuple[np.ndarray, np.ndarray]
@@ -33,7 +34,7 @@ class StreamAnswer:
 
     numbers: np.ndarray
     totals: np.ndarray
-    labels: list[tuple[str, str]]
+    labels: Labels
     guarantee: Guarantee
     facts: Mapping[str, Any] = field(repr=False)
 
@@ -106,7 +107,7 @@ class StreamAnswer:
                 "guarantee": self.guarantee.to_dict(),
                 "numbers": [int(number) for number in self.numbers],
                 "totals": [int(number) for number in self.totals],
-                "labels": self.labels,
+                "labels": self.labels.facts(),
             }
         )
 
@@ -118,7 +119,7 @@ class StreamAnswer:
             if facts["format"] != FORMAT:
                 raise KeyError("format")
             numbers, totals = (np.array(facts.pop(name), dtype=object) for name in ("numbers", "totals"))
-            labels = [(str(query), str(cell)) for query, cell in facts.pop("labels")]
+            labels = Labels.of(facts.pop("labels"))
             answer = cls(numbers, totals, labels, from_dict(facts.pop("guarantee")), facts)
             answer.columns()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):

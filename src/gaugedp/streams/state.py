@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp.answer import Runs, unfold
+from gaugedp._runs import Folded, unfold
 from gaugedp.errors import InvalidRequest
 from gaugedp.ledger.chain import canonical
 
@@ -39,7 +39,7 @@ class Draw:
     name: str
     question: tuple[float, ...] = field(repr=False)
     noise: tuple[int, ...] = field(repr=False)
-    variances: Runs = field(repr=False)
+    variances: Folded = field(repr=False)
     seed: int | None = None
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp._progress import silent
+from gaugedp._runs import fold
 from gaugedp._validate import whole
-from gaugedp.answer import fold
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest, LedgerRefused

@@ -23,7 +23,7 @@ LIBRARIES = {
 }
 
 
-def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+def make_frame(columns: Mapping[str, Any]) -> Any:
     """Return the columns as a pandas frame, or a polars frame where pandas is not installed."""
     for name in ("pandas", "polars"):
         if find_spec(name) is not None:

@@ -18,6 +18,7 @@ from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
+from gaugedp.tables.tallies import MANY_TABLES, Tallies
 
 HALF = 2**32
 JOINT_CELLS = 2**20  # up to this many joint cells, group by all attributes first and regroup the result
@@ -58,6 +59,16 @@ class Aggregation:
         """The sets of places to group by, each in increasing order."""
         place = {name: i for i, name in enumerate(self.places)}
         return list(dict.fromkeys(tuple(sorted(place[name] for name in self._places(total))) for total in self.totals))
+
+    @property
+    def tallies(self) -> Tallies | None:
+        """What counts the rows of `listed`, where many tables of counts are asked for, and nothing else."""
+        is_large = len(self.groupings) >= MANY_TABLES and math.prod(self.places.values()) > JOINT_CELLS
+        if not is_large or self.columns:
+            return None
+        place = {name: i for i, name in enumerate(self.attributes)}
+        tables = tuple(tuple(place[name] for name in total.attributes) for total in self.totals)
+        return Tallies(self.domain.shape(self.attributes), tables)
 
     def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""

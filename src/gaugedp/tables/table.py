@@ -117,9 +117,14 @@ class Table(Rows):
         if not totals:
             return []
         aggregation = Aggregation(self.domain, self.unit, self._engine.columns, tuple(totals))
-        return self._buckets.totals(
-            aggregation, lambda part, key: part.arrays(self._engine.run(part.statement(key))), row_key
-        )
+        return self._buckets.totals(aggregation, self._read, row_key)
+
+    def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
+        """Return the totals of a part, by the engine; where there are many tables of counts, from its rows."""
+        tallies = part.tallies
+        if tallies is None or not self._engine.in_process:
+            return part.arrays(self._engine.run(part.statement(row_key)))
+        return tallies.cut(self._engine.add_up(part.listed(row_key), tallies))
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the rows, once, and return (cells, steps) of those that are kept, int64, one line a row.

@@ -98,7 +98,7 @@ class MarginalNoise(Strategy, ABC):
         parts = [self._marginal(block, tables, len(unit)) for block in self.interactions.blocks]
         return np.concatenate(parts, axis=1)
 
-    @cached_property
+    @property
     def squares(self) -> np.ndarray:
         """noise_T·dim E_T·N/N_S², summed over T ⊆ S, for each cell of S."""
         parts = []

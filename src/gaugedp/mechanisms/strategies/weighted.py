@@ -50,10 +50,10 @@ class Weighted(MarginalNoise):
         """max_S c_S·Σ_{T ⊆ S ∩ S′} dim E_T·N/(N_S·N_S′·λ_T) on S′: a projection is largest on its diagonal."""
         sets, spread = self.interactions.sets, self.noise * self.interactions.share
         inside = np.array([[set(axes) <= set(wider) for axes in sets] for wider in sets])
-        parts = []
+        scales, parts = self._scales(), []
         for block in self.interactions.blocks:
             held = [set(axes) <= set(block) for axes in sets]
-            reach = self._scales() * ((inside & held) @ spread)
+            reach = scales * ((inside & held) @ spread)
             cells = self.interactions.cells(block)
             parts.append(np.full(cells, float(reach.max()) * _joint(self.interactions) / cells))
         return np.concatenate(parts)

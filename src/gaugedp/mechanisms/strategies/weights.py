@@ -24,5 +24,6 @@ def best_weights(parts: np.ndarray, demand: np.ndarray) -> np.ndarray:
     starts = [np.zeros(size), np.where(np.arange(size) == size - 1, 0.0, -4.0)]
     method = "BFGS" if size <= _FEW else "L-BFGS-B"
     minima = [scipy.optimize.minimize(log_cost, start, jac=True, method=method) for start in starts]
-    c = np.exp(np.maximum(min(minima, key=lambda minimum: float(minimum.fun)).x, -600.0))
+    logs = min(minima, key=lambda minimum: float(minimum.fun)).x  # of any length: the cost does not depend on it
+    c = np.exp(np.maximum(logs - logs.max(), -600.0))
     return c / c.sum()

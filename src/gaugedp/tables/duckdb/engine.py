@@ -88,19 +88,19 @@ class DuckDBEngine(_InProcess):
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of the result in the order of the source, some thousands at a time."""
         text, refusal = statement.sql(dialect="duckdb"), stopped()
-        with _connection() as connection:
+        with own_database() as connection:
             _or_refuse(lambda: self._attach(connection), refusal)
             result = _or_refuse(lambda: connection.execute(text), refusal)
             while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
                 yield rows
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        with _connection() as connection:
+        with own_database() as connection:
             self._attach(connection)
             return connection.execute(statement.sql(dialect="duckdb")).fetchnumpy()
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        with _connection() as connection:
+        with own_database() as connection:
             self._attach(connection)
             return added_up(_batches(connection.sql(statement.sql(dialect="duckdb"))), of)
 
@@ -213,7 +213,7 @@ def _described(description: str, needed: Sequence[str], attach: Attach) -> DuckD
 
 
 def _types(attach: Attach) -> dict[str, Any]:
-    with _connection() as connection:
+    with own_database() as connection:
         attach(connection)
         relation = connection.view(SOURCE)
         return dict(zip(relation.columns, relation.types, strict=True))
@@ -228,7 +228,7 @@ def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
 
 
 @contextmanager
-def _connection() -> "Iterator[duckdb.DuckDBPyConnection]":
+def own_database() -> "Iterator[duckdb.DuckDBPyConnection]":
     """A connection with an empty database of its own, which spills to a folder that is gone afterwards."""
     import duckdb
 

@@ -1,0 +1,90 @@
+"""Long arrays as JSON holds them: equal neighbours counted once, and very many numbers packed."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_WRITTEN_OUT = 100_000  # numbers up to which JSON lists each
+_WHOLE = ("<i1", "<i2", "<i4", "<i8")
+_TYPES = (*_WHOLE, "<f8")
+_SELDOM = 4  # times as many numbers as runs
+
+Folded = Any  # [[how many, value], …], or a long array that `packed` wrote
+
+
+def fold(values: np.ndarray | Sequence[Any], counts: Sequence[int] | None = None) -> Folded:
+    """Write equal neighbours as [how many, value]; `counts` says how often each value stands there, once where None.
+
+    Very many floats, of which neighbours are seldom equal, are packed one by one.
+    """
+    array = np.asarray(values)
+    starts = np.flatnonzero(np.concatenate([[True], array[1:] != array[:-1]])[: len(array)])
+    if counts is None and len(starts) > max(_WRITTEN_OUT, len(array) // _SELDOM):
+        return packed(array)
+    ends = np.append(starts, len(array)) if counts is None else np.cumsum([0, *counts])[np.append(starts, len(array))]
+    return [list(run) for run in zip(np.diff(ends).tolist(), array[starts].tolist(), strict=True)]
+
+
+def unfold(folded: Folded) -> np.ndarray:
+    """Return the values that `fold` wrote, as floats."""
+    sizes = folded_sizes(folded)
+    return np.repeat(sizes, [int(count) for count, _ in folded]) if isinstance(folded, list) else sizes
+
+
+def folded_sizes(folded: Folded) -> np.ndarray:
+    """Return the values that occur, as floats."""
+    if isinstance(folded, list):
+        return np.array([float(value) for _, value in folded])
+    return unpacked(folded).astype(float)
+
+
+def n_folded(folded: Folded) -> int:
+    """Return how many values there are. Refused: runs of fewer than none."""
+    counts = [count for count, _ in folded] if isinstance(folded, list) else [len(unpacked(folded))]
+    if min(counts, default=0) < 0:
+        raise ValueError
+    return sum(counts)
+
+
+def packed(values: np.ndarray) -> Any:
+    """Return whole numbers or floats as JSON can hold them: a list, or, of very many, {"type", "base64"}.
+
+    The type is the least that holds them all. Whole numbers beyond 64 bits are always a list.
+    """
+    if len(values) <= _WRITTEN_OUT or values.dtype == object:
+        return values.tolist()
+    kind, values = "<f8", whole_where_all_are(values)
+    if values.dtype.kind == "i":
+        ends = (int(values.min()), int(values.max()))
+        kind = next(kind for kind in _WHOLE if all(np.iinfo(kind).min <= end <= np.iinfo(kind).max for end in ends))
+    text = base64.b64encode(np.ascontiguousarray(values, dtype=kind)).decode()  # type: ignore[arg-type]
+    return {"type": kind, "base64": text}
+
+
+def unpacked(facts: Any) -> np.ndarray:
+    """Return what `packed` wrote: int64 or floats, or, of a list of anything else, objects. Refused: another type."""
+    if isinstance(facts, list):
+        return whole(facts)
+    if facts["type"] not in _TYPES:
+        raise ValueError
+    values = np.frombuffer(base64.b64decode(facts["base64"], validate=True), dtype=facts["type"])
+    return values.astype(float if facts["type"] == "<f8" else np.int64)
+
+
+def whole_where_all_are(values: np.ndarray) -> np.ndarray:
+    """Return numbers as int64 where all are whole and fit; else the array itself."""
+    is_whole = (np.abs(values) < 2.0**63) & (np.rint(values) == values)
+    return values.astype(np.int64) if is_whole.all() else values
+
+
+def whole(numbers: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """Return whole numbers as int64 where they all fit, floats as floats, and anything else as objects."""
+    if isinstance(numbers, np.ndarray) and numbers.dtype == np.int64:
+        return numbers
+    try:
+        array = np.array(list(numbers))
+    except (ValueError, OverflowError):
+        return np.array(numbers, dtype=object)
+    return array if array.dtype.kind in "if" else np.array(numbers, dtype=object)
