@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 
 import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
-from gaugedp.cli.hints import hints
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
@@ -136,9 +136,11 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
     show_table(rows[:_SHOWN], title + _simultaneous(answer), numbers=_NUMBERS)
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    for line in answer.remarks(question):
+        click.echo(line)
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
-    for line in (*answer.facts["rules"], *([undone] if undone else []), *hints(answer, question)):
+    for line in (*answer.facts["rules"], *([undone] if undone else [])):
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:
@@ -196,7 +198,10 @@ def _write(
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
 
-    writers = [(answer.save_csv, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
+    def report(path: Path) -> None:
+        answer.save_html(path, question)
+
+    writers = [(answer.save_csv, files["out"]), (report, files["report"]), (answer.save_json, files["save"])]
     hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)
