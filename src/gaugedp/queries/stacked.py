@@ -52,9 +52,14 @@ class Stacked(Query):
         return list(chain.from_iterable(part.labels for part in self.parts))
 
     @property
-    def rules(self) -> list[str]:
+    def attributes(self) -> tuple[str, ...]:
         """Those of the parts, each once."""
-        return list(dict.fromkeys(chain.from_iterable(part.rules for part in self.parts)))
+        return tuple(dict.fromkeys(chain.from_iterable(part.attributes for part in self.parts)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the parts, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
     def steps(self) -> list[Fraction]:
