@@ -21,6 +21,7 @@ from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
+from gaugedp.remarks import remarks
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
@@ -181,12 +182,23 @@ class Release:
             raise InvalidRequest("The text is not a release.", "Use what `to_json` wrote.") from None
         return release
 
-    def save_html(self, path: str | Path) -> None:
-        """Write the report: one page that needs no network."""
+    def remarks(self, query: Query) -> list[str]:
+        """Return a sentence for what says nothing or lies at a bound, and for categories that may have no rows.
+
+        They follow from the released numbers and the domain alone, so they cost nothing. Refused: a `query` that is not
+        the release's.
+        """
+        check_released(self, query)
+        shown = np.array([self.raw, *self.interval(0.95)])
+        return list(remarks(query, shown, np.array(self.interval(0.95, simultaneous=True))))
+
+    def save_html(self, path: str | Path, query: Query | None = None) -> None:
+        """Write the report: one page that needs no network. With the `query`, it has the `remarks` too."""
         from gaugedp.report.html import render
 
         check_ending(path, ".html")
-        Path(path).write_text(render(self), encoding="utf-8")
+        said = [] if query is None else self.remarks(query)
+        Path(path).write_text(render(self, remarks=said), encoding="utf-8")
 
     def save_json(self, path: str | Path) -> None:
         """Write `to_json` to a file."""
@@ -315,6 +327,12 @@ class Release:
         processed = f"; processed: {', '.join(self.processing)}; intervals {RAW}" if self.processing else ""
         guaranteed = f"{rounded_up(self.guarantee)}, {self.exactness}"
         return f"Release({self.facts['query']!r}, {len(self.labels)} answers, {guaranteed}{processed})"
+
+
+def check_released(release: Release, query: Query) -> None:
+    """Refuse a question that is not the release's."""
+    if not isinstance(query, Query) or release.facts["digest"] != query.digest():
+        raise InvalidRequest("The release answers another question.", "Give the question that was released.")
 
 
 def _stored(level: float) -> str:

@@ -26,6 +26,7 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.ratio_intervals import Quotients, quotients
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import curves_of, quotient_terms
+from gaugedp.queries.rules import left_out
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -192,13 +193,14 @@ class Plan:
         }
 
     def remarks(self) -> list[str]:
-        """Return what must be known to read the intervals of `terms`, in sentences."""
+        """Return what must be known to read `terms`, in sentences: their intervals, and which rows are left out."""
         about_means = (
             f"Means: for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the "
             "width."
         )
         has_means = any(estimate.ratio for estimate in self.query.estimates)
-        return [about_means] * has_means + self.query.remarks(self.mechanism)
+        rows = left_out(self.query.domain, self.query.attributes, self.query.columns, self.unit.column)
+        return [about_means] * has_means + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""

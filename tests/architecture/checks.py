@@ -14,7 +14,7 @@ ORDER = (
     "errors", "_files", "_late", "_names", "_numbers", "_progress", "_runs", "_validate", "_cells", "_postgres",
     "entropy", "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
-    "comparison", "processing", "answer", "releasing", "streams",
+    "comparison", "processing", "remarks", "answer", "releasing", "streams",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip

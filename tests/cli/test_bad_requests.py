@@ -43,11 +43,17 @@ def test_a_delta_of_0_is_a_pure_guarantee(desk: Desk, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen",
-    [{"epsilon": None}, {"rho": "1"}, {"rho": "1", "mu": "1"}, {"epsilon": None, "rho": "1", "delta": "1e-6"}],
+    ("chosen", "words"),
+    [
+        ({"epsilon": None}, ("No guarantee is given.", "Give epsilon, such as 0.5")),
+        ({"epsilon": None, "delta": "1e-6"}, ("delta alone is no guarantee.", "Give epsilon, such as 0.5")),
+        ({"rho": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
+        ({"rho": "1", "mu": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
+        ({"epsilon": None, "rho": "1", "delta": "1e-6"}, ("delta is given beside rho.", "Leave delta out")),
+    ],
 )
-def test_a_guarantee_that_is_not_clear(desk: Desk, chosen: dict[str, str | None]) -> None:
-    check_refused(desk, "The guarantee is not clear.", "Give epsilon", **chosen)
+def test_a_guarantee_that_is_not_clear(desk: Desk, chosen: dict[str, str | None], words: tuple[str, ...]) -> None:
+    check_refused(desk, *words, **chosen)
 
 
 @pytest.mark.parametrize(
@@ -335,6 +341,7 @@ def test_a_wrong_command_line(desk: Desk, words: list[str]) -> None:
         (["verify", "people.ledger"], "Write: gaugedp ledger verify PATH"),
         (["open", "people.ledger"], "Write: gaugedp ledger open PATH --budget B"),
         (["report", "people.csv"], "Write: gaugedp release … --report FILE"),
+        (["relase", "people.csv"], "No such command 'relase'. Did you mean 'release'?"),
         (["ledger", "people.ledger"], "Write: gaugedp ledger show people.ledger"),
         (["ledger", "postgresql://me:SECRET-7731@host/db"], "Write: gaugedp ledger show postgresql://host/db"),
     ],

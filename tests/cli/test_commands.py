@@ -107,8 +107,21 @@ def test_release_shows_the_answers_and_the_account(desk: Desk) -> None:
     lines = done.out.splitlines()
     for (query, cell), value in zip(answer.labels, answer.values, strict=True):
         assert any(line.split()[:3] == [query, cell, str(int(value))] for line in lines)
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
+    assert lines[-1].startswith(
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 paid, and a later entry stores it. "
+        "Tip after entry 5: "
+    )
     assert desk.gaugedp("ledger", "verify", "people.ledger", "--tip", lines[-1].split()[-1]).code == 0
+
+
+def test_release_and_its_report_begin_with_the_remarks(desk: Desk) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+    (desk.folder / "domain.toml").write_text(DOMAIN.replace('["1", "2"]', '["1", "two"]'), "utf-8")
+    done = desk.release(epsilon="1.4", report="report.html")
+    remark, protected = done.out.splitlines()[4:6]
+    assert remark.startswith("All counts of SEX = two may be 0, by simultaneous intervals.")
+    assert protected.startswith("Protected: ")
+    assert f'class="note"><p>{remark}</p>' in (desk.folder / "report.html").read_text("utf-8")
 
 
 def test_a_long_answer_is_cut_with_a_word_of_where_it_is_whole(desk: Desk) -> None:
@@ -360,7 +373,8 @@ def test_a_plan_begins_with_what_the_answers_are_worth_and_says_in_what_unit_err
         assert shown.index("Answers") < shown.index("Mechanisms by expected error") < shown.index("Chosen:")
         assert unit in shown
         assert ("interval_95" in shown) != mixed
-        assert "Left out" not in shown
+        assert ("Left out: rows whose SEX is missing or outside its cells" in shown) == ("SEX" in text)
+        assert "Not applicable" not in shown
 
 
 def test_details_of_a_plan(desk: Desk) -> None:

@@ -136,7 +136,10 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert lines[-4 - len(rules)].startswith("To predict for a row, add the intercept, the coefficients of its cells")
     assert lines[-3 - len(rules) : -3] == rules
     assert re.fullmatch(r"To get this answer again at no cost, add --key [0-9a-f]{32}\.", lines[-2])
-    assert lines[-1].startswith("Spent PureDP(1) of PureDP(2); PureDP(1) is left. Tip after entry 5: ")
+    assert lines[-1].startswith(
+        "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 paid, and a later entry stores it. "
+        "Tip after entry 5: "
+    )
 
 
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:

@@ -15,7 +15,8 @@ MIXED = "SEX; mean(PAY) by AGE; sum(PAY)"
 def screen(out: str) -> list[list[str]]:
     """The texts of estimate, lower and upper in each row of the answers."""
     table = out[out.index("estimate") : out.index("Protected")].splitlines()[1:]
-    return [line.split()[-3:] for line in table]
+    rows = [line.split()[-3:] for line in table]  # remarks may follow
+    return [row for row in rows if all(re.fullmatch(r"-?[0-9][0-9.,]*", text) for text in row)]
 
 
 def page(text: str) -> list[list[str]]:

@@ -171,9 +171,24 @@ def test_other_rows_of_the_same_people_are_told_how_to_be_counted(place: Place) 
     ledger = Ledger.open(place, PureDP(1), table="people", unit=PrivacyUnit("pid", max_rows=4))
     with pytest.raises(LedgerRefused, match=r"max_rows is fixed with the ledger, here at 4\. To count persons too"):
         ask(ledger, unit=PrivacyUnit("pid", max_rows=1))
-    for other in (PrivacyUnit(), PrivacyUnit("pid", "replace", 4)):
-        with pytest.raises(LedgerRefused, match=r"Ask with the ledger's own unit\. Nothing"):
-            ask(ledger, unit=other)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "lines"),
+    [
+        (PrivacyUnit("pid", max_rows=4), PrivacyUnit(), 'column = "pid" and max_rows = 4'),
+        (PrivacyUnit("pid", max_rows=4), PrivacyUnit("pid", "replace", 4), 'neighbours = "add_remove"'),
+        (PrivacyUnit(neighbours="replace"), PrivacyUnit(), 'neighbours = "replace"'),
+        (PrivacyUnit(), PrivacyUnit("pid", "replace", 4), 'neighbours = "add_remove" and no column'),
+    ],
+)
+def test_a_request_for_another_unit_is_told_how_the_domain_file_says_the_ledgers(
+    place: Place, own: PrivacyUnit, other: PrivacyUnit, lines: str
+) -> None:
+    ledger = Ledger.open(place, PureDP(1), table="people", unit=own)
+    with pytest.raises(LedgerRefused) as caught:
+        ask(ledger, unit=other)
+    assert f"Ask with the ledger's own unit: under [unit] in the domain file write {lines}. " in str(caught.value)
 
 
 def test_a_unit_is_a_unit(ledger: Ledger) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaugedp as gd
+from gaugedp._numbers import readable
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.choose import choose, left_out, registered
@@ -260,10 +261,10 @@ def test_a_tiny_wanted_error_is_reached_quietly() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({}, "The guarantee is not clear"),
-        ({"delta": 1e-6}, "The guarantee is not clear"),
-        ({"epsilon": 1, "rho": 1}, "The guarantee is not clear"),
-        ({"mu": 1, "delta": 1e-6}, "The guarantee is not clear"),
+        ({}, "No guarantee is given"),
+        ({"delta": 1e-6}, "delta alone is no guarantee"),
+        ({"epsilon": 1, "rho": 1}, "Two guarantees are given: epsilon and rho"),
+        ({"mu": 1, "delta": 1e-6}, "delta is given beside mu"),
         ({"error": 3, "epsilon": 1}, "Both an error and a guarantee"),
         ({"error": 3, "mu": 1}, "Both an error and a guarantee"),
         ({"error": 0}, "error is 0"),
@@ -371,7 +372,8 @@ def test_no_pure_candidate_is_below_the_bound(text: str, epsilon: float) -> None
     assert found.ratio >= 1
     if epsilon < 0.2:
         assert found.lower_bound > 0
-        assert f"{found.real_lower_bound:.4g}" in str(found)
+        holds = found.real_lower_bound if found.error >= found.real_lower_bound else found.lower_bound
+        assert f"{holds:.4g}" in str(found)
         assert found.to_dict()["lower_bound"]["value"] == found.lower_bound
 
 
@@ -402,7 +404,37 @@ def test_an_error_below_the_bound_for_real_numbers_has_no_ratio_to_it() -> None:
     found = planned("b", epsilon=6)
     assert found.error < found.real_lower_bound
     words = found.bound_in_words()
-    assert words.startswith("Data in whole numbers need less noise than data in real numbers")
+    assert (
+        words == "The bound for data in real numbers does not hold for noise on whole numbers; nothing near is proved."
+    )
+
+
+def test_an_error_just_below_the_bound_for_real_numbers_is_compared_with_that_for_whole_ones() -> None:
+    found = planned("b", epsilon=0.5)
+    assert 0.98 * found.real_lower_bound < found.error < found.real_lower_bound
+    assert found.bound_in_words() == (
+        "The bound for data in real numbers does not hold for noise on whole numbers. For whole numbers no 0.5-DP "
+        f"mechanism has an expected error below {readable(found.lower_bound)} (proved); this one is at "
+        f"{found.ratio:.3g} times that."
+    )
+
+
+def test_rows_that_are_left_out_are_told() -> None:
+    domain = gd.Domain.of(
+        a=["0", "1"],
+        b=gd.bins(0, 9, 3),
+        c=gd.integers(0, 1, "other"),
+        v=gd.bounded(0, 9),
+        w=gd.bounded(0, 9, missing=1),
+    )
+    words = (
+        "Left out: rows whose a or b is missing or outside its cells; rows whose pid is missing; from terms about v, "
+    )
+    asked = gd.query(domain, "a*b; c; sum(v); mean(w) by c; median(v)")
+    plan = gd.plan(asked, gd.PrivacyUnit("pid"), epsilon=1.0)
+    assert plan.remarks()[-1] == f"{words}rows where it is missing."
+    assert f"\n{plan.remarks()[-1]}\n" in str(plan)
+    assert gd.plan(gd.query(domain, "c; sum(w)"), gd.PrivacyUnit(), epsilon=1.0).remarks() == []
 
 
 def test_the_unit_of_an_error_is_said() -> None:

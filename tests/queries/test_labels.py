@@ -201,7 +201,11 @@ BAD_TEXT = [
     ("sum(PINCP) by AGE", UnknownName, "Did you mean 'AGEP'?"),
     ("sum(PINCP) by", UnknownName, "There is no attribute"),
     ("sum(PINCP) bySEX", UnknownName, "There is no attribute"),
-    ("sum(PINCP", UnknownName, "There is no attribute"),
+    ("sum(PINCP", InvalidRequest, "A ( has no ). Write sum(PINCP)."),
+    ("mean( PINCP  by SEX", InvalidRequest, "A ( has no ). Write mean( PINCP) by SEX."),
+    ("quantiles(PINCP, 0.1, 0.9 by SEX*EDU", InvalidRequest, "Write quantiles(PINCP, 0.1, 0.9) by SEX*EDU."),
+    ("prefix(AGEP)*ranges(EDU", InvalidRequest, "A ( has no ). Write ranges(EDU)."),
+    ("SEX*(", UnknownName, "There is no attribute '('"),
     ("sex", UnknownName, "There is no attribute 'sex'."),
     ("SEX\x00", UnknownName, "There is no attribute"),
 ]

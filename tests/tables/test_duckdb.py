@@ -151,6 +151,24 @@ def test_a_column_that_is_meant_is_named_and_no_value_of_a_first_row(header, hin
     assert hint in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("sex,region,age", "Did you mean 'region'? Nothing was read"),
+        ("sex,region,regions", "Did you mean 'region'? Nothing was read"),
+        ("sex, region,age", "Check the spelling"),
+        ("sex,county,age", "Check the spelling"),
+        ("1,region,5", "Check the spelling"),
+        (f"sex,{SECRET}regio,age", "Check the spelling"),
+    ],
+)
+def test_a_near_column_is_named_where_the_others_show_that_there_is_a_header(header, told, tmp_path):
+    with pytest.raises(UnknownName) as caught:
+        Table.scan(written(tmp_path, f"{header}\n1,5,5\n"), domain=Domain.of(regio=["5"], sex=["1"]))
+    assert f"There is no column 'regio', which the domain describes. {told}" in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
 NUMERIC = [integers(0, 1), bins(0, 1, 0.5), bins(edges=[0, 1]), bounded(0, 1)]
 NO_NUMBERS = [
     "DATE",

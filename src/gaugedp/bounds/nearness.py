@@ -13,7 +13,7 @@ from gaugedp.errors import InvalidRequest
 
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
 _TELLING = 10.0  # ratios to a bound beyond this say nothing
-_TRIALS = 0.98  # an error from trial draws may be so much below what is proved
+_ROUNDING = 1e-9  # by which an error may be below a bound that it equals
 _FEW_GENERATORS = 45  # up to these the bound looks at shadows too, whose facets take a second to list
 
 
@@ -51,10 +51,12 @@ def bound_in_words(error: float, epsilon: float, real: float, whole: float) -> s
     """
     known = "certified" if isinstance(real, VolumeBound) and real.confidence < 1 else "proved"
     none = f"no {digits_down(epsilon)}-DP mechanism has an expected error below"
-    if error < _TRIALS * real:
+    if error < real * (1 - _ROUNDING):
+        real_is_none = "The bound for data in real numbers does not hold for noise on whole numbers"
         if not _tells(error, whole):
-            return "Data in whole numbers need less noise than data in real numbers; nothing near this error is proved."
-        return f"For whole numbers {none} {readable(whole)} ({known}); this one is at {error / whole:.3g} times that."
+            return f"{real_is_none}; nothing near is proved."
+        near = f"For whole numbers {none} {readable(whole)} ({known})"
+        return f"{real_is_none}. {near}; this one is at {error / whole:.3g} times that."
     confidence = " (certified with confidence 1 − 10⁻⁹)" if known == "certified" else ""
     ratio = max(error / real, 1.0)
     near = f"For data in real numbers {none} {readable(real)}{confidence}; this one is at {ratio:.3g} times that."

@@ -3,6 +3,7 @@
 import importlib
 import re
 import shlex
+from difflib import get_close_matches
 
 import click
 
@@ -57,6 +58,9 @@ class Commands(click.Group):
         """Return the command of the first word, or say where one of that name is."""
         if args[0] in _SUGGESTIONS and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Write: {_SUGGESTIONS[args[0]]}")
+        near = get_close_matches(args[0], COMMANDS, n=1)
+        if near and args[0] not in COMMANDS and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
 

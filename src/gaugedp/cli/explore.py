@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaugedp._numbers import exact
-from gaugedp.answer import Release
+from gaugedp.answer import Release, check_released
 from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable, load, number, question_options
 from gaugedp.domain import PrivacyUnit
@@ -56,8 +56,6 @@ def explore(
 def _read(path: str | None, question: Query) -> Release | None:
     if path is None:
         return None
-    from gaugedp.report.explorer import check_released
-
     try:
         release = Release.from_json(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError):

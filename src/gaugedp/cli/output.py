@@ -56,15 +56,16 @@ def stored_before(what: str, account: Mapping[str, Any]) -> str:
 
 def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
     """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
-    now = account
+    now, entries = account, ""
     if stored is None:
+        entries = f"Entry {account['entry']} paid, and a later entry stores it. "
         click.echo(f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
     else:
         last = stored.entries()[-1]
         now = {**account, **stored.balance, "entry": last.number, "tip": last.tip}
     click.echo(
         f"Spent {rounded_up(now['spent'])} of {rounded_up(now['budget'])}; "
-        f"{rounded_left(now['remaining'], now['budget'])} is left. "
+        f"{rounded_left(now['remaining'], now['budget'])} is left. {entries}"
         f"Tip after entry {now['entry']}: {now['tip']}"
     )
 

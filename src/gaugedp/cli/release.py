@@ -8,7 +8,6 @@ import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
-from gaugedp.cli.hints import hints
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
@@ -141,9 +140,11 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
     show_table(rows, title + _simultaneous(answer), numbers=_NUMBERS)
     if n_answers > _SHOWN:
         click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
+    for line in answer.remarks(question):
+        click.echo(line)
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
     click.echo(f"Protected: {unit}." + _NO_UNIT * (question.domain.unit is None))
-    for line in (*answer.facts["rules"], *([undone] if undone else []), *hints(answer, question)):
+    for line in (*answer.facts["rules"], *([undone] if undone else [])):
         click.echo(line)
     account = answer.facts["account"]
     if stored is not None:
@@ -203,8 +204,11 @@ def _write(
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
 
+    def report(path: Path) -> None:
+        answer.save_html(path, question)
+
     save_columns = answer.save_parquet if _is_parquet(files["out"]) else answer.save_csv
-    writers = [(save_columns, files["out"]), (answer.save_html, files["report"]), (answer.save_json, files["save"])]
+    writers = [(save_columns, files["out"]), (report, files["report"]), (answer.save_json, files["save"])]
     hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)

@@ -20,10 +20,13 @@ def guarantee_asked(
     """Return PureDP for `epsilon` (`delta` 0 or none), ApproxDP for both, ZCDP for `rho`, GaussianDP for `mu`."""
     numbers = {"epsilon": epsilon, "rho": rho, "mu": mu}
     named = [name for name, value in numbers.items() if value is not None]
-    if len(named) != 1 or (delta is not None and epsilon is None):
-        raise InvalidRequest(
-            "The guarantee is not clear.", "Give epsilon, or epsilon and delta, or rho, or mu; one of them."
-        )
+    if not named:
+        what = "No guarantee is given." if delta is None else "delta alone is no guarantee."
+        raise InvalidRequest(what, "Give epsilon, such as 0.5 (a delta beside it is optional), or rho, or mu.")
+    if len(named) > 1:
+        raise InvalidRequest(f"Two guarantees are given: {named[0]} and {named[1]}.", "Give one of them.")
+    if delta is not None and epsilon is None:
+        raise InvalidRequest(f"delta is given beside {named[0]}.", "Leave delta out, or give epsilon in place of it.")
     positive(**{named[0]: numbers[named[0]]})
     if rho is not None:
         return ZCDP(rho)

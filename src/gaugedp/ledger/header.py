@@ -61,11 +61,22 @@ def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str
         or requested is None
         or (bound.column, bound.neighbours) != (requested.column, requested.neighbours)
     ):
-        return "Ask with the ledger's own unit."
+        return f"Ask with the ledger's own unit{_in_domain_file(bound, requested)}."
     return (
         f"Ask with the ledger's own unit: max_rows is fixed with the ledger, here at {bound.max_rows}. To count "
         "persons too, ask for a column that marks one row of each person, or open another ledger: two budgets add up."
     )
+
+
+def _in_domain_file(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
+    """Return the lines of a domain file that make the `requested` unit the bound one."""
+    if bound is None or requested is None:
+        return ""
+    old, new = requested.to_dict(), bound.to_dict()
+    no_column = bound.column is None and requested.column is not None  # nor max_rows, which needs one
+    names = [name for name in ("column", "neighbours", "max_rows") if new[name] not in (None, old[name])]
+    lines = [f"{name} = {json.dumps(new[name])}" for name in names if not (no_column and name == "max_rows")]
+    return f": under [unit] in the domain file write {' and '.join([*lines, *['no column'] * no_column])}"
 
 
 def opened_by(opening: str) -> LedgerHeader:

@@ -15,6 +15,7 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.maps import StepRuns
+from gaugedp.queries.rules import cell_rules, column_rule
 from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
@@ -66,8 +67,19 @@ class Query(ABC):
 
     @property
     @abstractmethod
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes in use."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The bounded columns in use."""
+
+    @property
     def rules(self) -> list[str]:
-        """What happens to values outside the domain, in sentences."""
+        """What happens to values outside the domain, in sentences: for the attributes, and one for each column."""
+        about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
+        return [*cell_rules(self.domain, self.attributes), *about_columns]
 
     @property
     @abstractmethod

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
@@ -23,12 +22,6 @@ from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
-
-_OUTSIDE_RULES = {
-    "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
-    "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
-}
-_SPELLING = "Categories must match the table exactly, including case and spaces; others count 0."
 
 
 @dataclass(frozen=True)
@@ -85,14 +78,6 @@ class Workload(Query):
     def labels(self) -> Labels:
         """Pairs (term, cell), one for each answer."""
         return Labels(tuple((term.text, self._cells(term.pieces[0])) for term in self.terms))
-
-    @property
-    def rules(self) -> list[str]:
-        """Sentences for the attributes, and one for each column in use."""
-        return [
-            *cell_rules(self.domain, self.attributes),
-            *(column_rule(name, self.domain.column(name)) for name in self.columns),
-        ]
 
     @property
     def step_runs(self) -> StepRuns:
@@ -233,23 +218,3 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
         raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")
     check_size(f"The marginal {'*'.join(attributes)} has {size:,} cells", size)
     return size
-
-
-def cell_rules(domain: Domain, attributes: Sequence[str]) -> list[str]:
-    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared."""
-    facts = {name: domain.attribute(name) for name in attributes}
-    outside = [_OUTSIDE_RULES[fact.outside].format(name=name) for name, fact in facts.items()]
-    return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
-
-
-def column_rule(name: str, facts: BoundedColumn) -> str:
-    """Return what happens to values of a bounded column that are outside its bounds or missing."""
-    bounds = f"[{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}"
-    rule = (
-        f"Rows where {name} is missing are left out of the terms about it."
-        if facts.missing is None
-        else f"Where {name} is missing it counts as {float(facts.missing):g}."
-    )
-    listed = " or ".join(f"{float(code):.12g}" for code in facts.unknown)
-    codes = f"{name} = {listed} counts as missing. " if listed else ""
-    return f"{name} is clipped to {bounds}; {NO_NUMBER}. {codes}{rule}"

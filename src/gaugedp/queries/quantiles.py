@@ -22,7 +22,7 @@ from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed
-from gaugedp.queries.linear import cell_rules, column_rule, n_cells
+from gaugedp.queries.linear import n_cells
 from gaugedp.queries.maps import Identity, StepRuns
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate, check_values
@@ -89,9 +89,14 @@ class Quantiles(Query):
         return Labels(((self.text, Cells(tuple(map(Listed, [*cells, *shares] or [["all"]])))),))
 
     @property
-    def rules(self) -> list[str]:
-        """Sentences for the attributes, and one for the column."""
-        return [*cell_rules(self.domain, self.by), column_rule(self.column, self.domain.column(self.column))]
+    def attributes(self) -> tuple[str, ...]:
+        """Those that cells are made of."""
+        return self.by
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
 
     @property
     def step_runs(self) -> StepRuns:

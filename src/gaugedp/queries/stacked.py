@@ -53,9 +53,14 @@ class Stacked(Query):
         return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
 
     @property
-    def rules(self) -> list[str]:
+    def attributes(self) -> tuple[str, ...]:
         """Those of the parts, each once."""
-        return list(dict.fromkeys(chain.from_iterable(part.rules for part in self.parts)))
+        return tuple(dict.fromkeys(chain.from_iterable(part.attributes for part in self.parts)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of the parts, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
 
     @property
     def step_runs(self) -> StepRuns:

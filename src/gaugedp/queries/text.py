@@ -14,6 +14,7 @@ from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
+_OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": prefix_sums, "ranges": ranges}
 _MEASURES: dict[str, Callable[..., Workload]] = {"sum": bounded_sums, "mean": bounded_means}
 
@@ -69,6 +70,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     if call is None:
         if text == "count" and "count" not in domain.attributes:
             return count(domain)
+        _check_closed(domain, text)
         _check_joined(domain, text)
         return marginals(domain, _product(text))
     word, name, by = call["word"], call["name"], call["by"]
@@ -115,6 +117,12 @@ def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
             f"Cross attributes by *: write by {'*'.join(parts(text, ','))}. Between questions write ;.",
         )
     return names
+
+
+def _check_closed(domain: Domain, text: str) -> None:
+    """Refuse a call without its closing mark, where no attribute has that name."""
+    if (opened := _OPENED.fullmatch(text)) and any(name not in domain.attributes for name in _product(text)):
+        raise InvalidRequest("A ( has no ).", f"Write {opened[1]}){opened[2] or ''}.")
 
 
 def _check_joined(domain: Domain, text: str) -> None:

@@ -1,6 +1,6 @@
 """The answers: a card for each term, with its chart and its table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -47,15 +47,15 @@ _PROCESSED = (
 )
 
 
-def answers(release: "Release") -> Html:
-    """Return the section with all answers."""
+def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
+    """Return the section with all answers, and `remarks` first in the note on them."""
     terms = read_terms(release)
     compact = len(terms) > _MOST_LARGE
     cards = list(_cards(terms, compact))
     n_hidden = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
     left_out = f"{n_hidden:,} more terms are in the CSV and JSON files: {names}{'; …' if n_hidden > 40 else ''}."
-    note = tag("div", *(tag("p", text) for text in _explained(release, terms)), class_="note")
+    note = tag("div", *(tag("p", text) for text in (*remarks, *_explained(release, terms))), class_="note")
     return tag(
         "section",
         tag("h2", "Answers"),

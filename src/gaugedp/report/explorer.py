@@ -6,18 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaugedp._validate import between, finite, positive
+from gaugedp.answer import Release, check_released
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.planning import Plan, plan
 from gaugedp.queries.base import Query
 from gaugedp.report import explorer_page, html
 from gaugedp.report.plots import check_installed
-
-if TYPE_CHECKING:
-    from gaugedp.answer import Release
 
 _TENTH = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)  # ten to a decade, rounded for people
 EPSILONS = tuple(
@@ -175,7 +173,7 @@ def save_explorer(
 
 
 def save_report(
-    release: "Release",
+    release: Release,
     query: Query,
     path: str | Path,
     seconds: float = SECONDS,
@@ -190,7 +188,8 @@ def save_report(
     explored = explore(query, PrivacyUnit.of(release.facts["unit"]), seconds=seconds, on_progress=on_progress)
     request = release.facts["asked"]
     start = nearest(explored, float(request.get("epsilon", 1.0)), float(request.get("delta", 0.0)))
-    Path(path).write_text(html.render(release, explorer_page.section(explored, start)), encoding="utf-8")
+    section = explorer_page.section(explored, start)
+    Path(path).write_text(html.render(release, section, release.remarks(query)), encoding="utf-8")
     return explored
 
 
@@ -201,12 +200,6 @@ def check_start(start: tuple[float, float]) -> None:
         raise InvalidRequest(f"epsilon is {start[0]!r}.", f"Start between {EPSILONS[0]:g} and {EPSILONS[-1]:g}.")
     if start[1] != 0 and not DELTAS[1] <= start[1] <= DELTAS[-1]:
         raise InvalidRequest(f"delta is {start[1]!r}.", f"Start at 0, or between {DELTAS[1]:g} and {DELTAS[-1]:g}.")
-
-
-def check_released(release: "Release", query: Query) -> None:
-    """Refuse a question that is not the release's."""
-    if release.facts["digest"] != query.digest():
-        raise InvalidRequest("The release answers another question.", "Give the question that was released.")
 
 
 def nearest(explored: Explored, epsilon: float, delta: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaugedp.guarantees import Guarantee, from_dict
@@ -32,8 +32,11 @@ _IN_ROWS = (
 _CANDIDATES = ("mechanism", "expected error", "widest 95\u00a0% bar", "simultaneous", "guarantee", "exactness", "noise")
 
 
-def render(release: "Release", explorer: Html | None = None) -> str:
-    """Return the page, with an `explorer_page.section` where one is given. The same parts give the same bytes."""
+def render(release: "Release", explorer: Html | None = None, remarks: Sequence[str] = ()) -> str:
+    """Return the page, with an `explorer_page.section` and `Release.remarks` where they are given.
+
+    The same parts give the same bytes.
+    """
     check_installed()
     facts = release.facts
     body = [
@@ -42,7 +45,7 @@ def render(release: "Release", explorer: Html | None = None) -> str:
         tag(
             "main",
             _three_facts(release),
-            answers(release),
+            answers(release, remarks),
             _protected(facts),
             _compared(facts),
             explorer or "",

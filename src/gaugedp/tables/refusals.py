@@ -1,6 +1,7 @@
 """Refusals that say nothing of the rows: every engine answers with one of these, whatever its own error was."""
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import TypeVar
 
 from gaugedp.errors import STAYS_SPENT, GaugedpError, UnknownName, UnreadableTable
@@ -30,7 +31,8 @@ def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
     """Refuse a missing column, a name that occurs twice, and names that the engine cannot tell apart."""
     for name in needed:
         if name not in names:
-            raise _no_column(name, names)
+            others = set(needed) - {name}
+            raise _no_column(name, names, has_header=bool(others) and others <= set(names))
         alike = sorted(
             {candidate for candidate in names if isinstance(candidate, str) and candidate.lower() == name.lower()}
         )
@@ -38,12 +40,16 @@ def check_names(names: Sequence[object], needed: Sequence[str]) -> None:
             raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
 
 
-def _no_column(name: str, names: Sequence[object]) -> UnknownName:
+def _no_column(name: str, names: Sequence[object], *, has_header: bool) -> UnknownName:
     """Return the refusal of a missing column.
 
     In a file that has no header, the first row stands in its place. So names are not listed, and the only one that is
-    told has the letters and digits of `name` itself.
+    told has the letters and digits of `name` itself. One that is near `name` is told where the first line `has_header`:
+    all other needed names are in it.
     """
+    near = get_close_matches(name, [str(candidate) for candidate in names], n=1) if has_header else []
+    if near and near[0] == near[0].strip():
+        return UnknownName.among("column", name, near)
     similar = next((str(candidate) for candidate in names if _letters(candidate) == _letters(name)), "")
     meant = f"Did you mean {similar!r}? " if similar else ""
     if similar != similar.strip():

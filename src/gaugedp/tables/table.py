@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Aggregate", "Table"]
 
+_NOT_THERE = "Where the table has no such column, take it out of the domain."
 RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` gives them, to int64 numbers
 
 
@@ -248,7 +249,7 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
         return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person's.", refusal.do)
     return UnknownName(
         f"{refusal.what[:-1]}, which the domain describes.",
-        f"{refusal.do} Where the table has no such column, take it out of the domain.",
+        refusal.do if refusal.do.endswith("?") else f"{refusal.do} {_NOT_THERE}",
     )
 
 

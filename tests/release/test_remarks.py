@@ -1,10 +1,12 @@
 """The remarks below a release: from released numbers, their intervals and the domain alone."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp.cli.hints import hints
+from gaugedp.errors import InvalidRequest
 from gaugedp.releasing import Release
 
 COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
@@ -25,7 +27,7 @@ def released(text: str, epsilon: float = 1, n: int = 4000, **columns: list[objec
     question = gd.query(DOMAIN, text)
     table, ledger = gd.Table.scan(rows, domain=DOMAIN), gd.Ledger.in_memory(gd.PureDP(1000))
     answer = gd.release(question, table, ledger=ledger, epsilon=epsilon, rng=gd.research_rng(2))
-    return answer, list(hints(answer, question))
+    return answer, answer.remarks(question)
 
 
 def test_where_some_means_say_nothing_their_number_is_told() -> None:
@@ -99,3 +101,31 @@ def test_categories_are_named_only_where_the_others_surely_have_rows() -> None:
 def test_neither_bins_nor_running_counts_name_a_category() -> None:
     assert released("AGE")[1] == []
     assert released("prefix(Region)", Region=["West"])[1] == []
+
+
+def test_a_category_is_named_where_quantiles_are_asked_too() -> None:
+    said = released("median(PAY); SEX", SEX=["m"])[1]
+    assert said == [f"All counts of SEX = f may be 0, by simultaneous intervals. {COMPARE}"]
+
+
+def test_processing_and_storing_leave_the_remarks_as_they_are() -> None:
+    answer, said = released("SEX", SEX=["m"])
+    question = gd.query(DOMAIN, "SEX")
+    assert said == [f"All counts of SEX = f may be 0, by simultaneous intervals. {COMPARE}"]
+    assert answer.processed("non_negative").remarks(question) == said
+    assert Release.from_json(answer.to_json()).remarks(question) == said
+
+
+@pytest.mark.parametrize("question", [gd.query(DOMAIN, "Region"), "SEX"])
+def test_another_question_is_refused(question: object) -> None:
+    with pytest.raises(InvalidRequest, match="another question"):
+        released("SEX")[0].remarks(question)  # type: ignore[arg-type]
+
+
+def test_the_report_begins_its_note_with_the_remarks(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+    answer, said = released("SEX", SEX=["m"])
+    answer.save_html(tmp_path / "with.html", gd.query(DOMAIN, "SEX"))
+    answer.save_html(tmp_path / "without.html")
+    assert f'class="note"><p>{said[0]}</p>' in (tmp_path / "with.html").read_text("utf-8")
+    assert said[0] not in (tmp_path / "without.html").read_text("utf-8")

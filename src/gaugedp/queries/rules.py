@@ -1,0 +1,44 @@
+"""What happens to values that fit no cell, lie outside their bounds or are missing, in sentences."""
+
+from collections.abc import Sequence
+
+from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
+from gaugedp.domain import Domain
+
+_OUTSIDE_RULES = {
+    "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
+    "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
+}
+_SPELLING = "Categories must match the table exactly, including case and spaces; others count 0."
+
+
+def cell_rules(domain: Domain, attributes: Sequence[str]) -> list[str]:
+    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared."""
+    facts = {name: domain.attribute(name) for name in attributes}
+    outside = [_OUTSIDE_RULES[fact.outside].format(name=name) for name, fact in facts.items()]
+    return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
+
+
+def column_rule(name: str, facts: BoundedColumn) -> str:
+    """Return what happens to values of a bounded column that are outside its bounds or missing."""
+    bounds = f"[{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}"
+    rule = (
+        f"Rows where {name} is missing are left out of the terms about it."
+        if facts.missing is None
+        else f"Where {name} is missing it counts as {float(facts.missing):g}."
+    )
+    listed = " or ".join(f"{float(code):.12g}" for code in facts.unknown)
+    codes = f"{name} = {listed} counts as missing. " if listed else ""
+    return f"{name} is clipped to {bounds}; {NO_NUMBER}. {codes}{rule}"
+
+
+def left_out(domain: Domain, attributes: Sequence[str], columns: Sequence[str], person: str | None) -> list[str]:
+    """Return which rows are left out, in a line; none where every row counts."""
+    cells = [name for name in attributes if domain.attribute(name).outside == "drop"]
+    dropping = [name for name in columns if domain.column(name).missing is None]
+    rows = [
+        *([f"rows whose {' or '.join(cells)} is missing or outside its cells"] if cells else []),
+        *([f"rows whose {person} is missing"] if person is not None else []),
+        *([f"from terms about {' or '.join(dropping)}, rows where it is missing"] if dropping else []),
+    ]
+    return [f"Left out: {'; '.join(rows)}."] if rows else []
