@@ -98,8 +98,8 @@ class Release:
         processed, and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that
         hold all at once use 0.6 of the misses it allows. A mean's interval is Fieller's: {m : |sum − m·count| ≤
         q(m)}, q(m) the level-quantile of |noise_sum − m·noise_count|; all at once, it follows from the intervals of
-        its sum and its count. Those of quantiles were released, to hold all at once, at a level of their own; a
-        higher one is refused. Rows that the rules leave out are not part of the true answer.
+        its sum and its count. Those of quantiles were released, to hold each alone and all at once, at a level
+        of their own; a higher one is refused. Rows that the rules leave out are not part of the true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
@@ -120,7 +120,7 @@ class Release:
             strict=True,
         )
         ends = [
-            estimate.intervals(values, wide if simultaneous or estimate.ratio is None else halved, curves)
+            estimate.intervals(values, wide if simultaneous or estimate.ratio is None else halved, curves, simultaneous)
             for estimate, values, wide, halved, curves in parts
         ]
         return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])

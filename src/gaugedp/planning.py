@@ -350,7 +350,7 @@ def _best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str]:
     errors = [_error(query, mechanism) for mechanism in different]
     if different[0].in_rows:
         error = readable(min(errors))
-        words = f"the only mechanism for quantiles; the expected error of their ranks is at most {error} rows"
+        words = f"its intervals are the shorter of two mechanisms'; the expected error of ranks is at most {error} rows"
         return different[0], words
     return choose(different, errors)
 

@@ -14,7 +14,7 @@ def test_a_plan_is_in_rows(desk: Desk) -> None:
         "plan", "--domain", "domain.toml", "--query", "quantiles(PAY, 0.1, 0.9) by SEX", "--epsilon", "1"
     )
     assert done.code == 0, done.err
-    assert "RankExponential" in done.out
+    assert "RankTree" in done.out
     assert "in rows" in done.out
     assert "centred sum" not in done.out
     assert "Means:" not in done.out

@@ -30,9 +30,14 @@ WORDS: dict[str, tuple[str, list[float]]] = {  # # stands for a number that is g
     "Peeling": ("# of #, Gumbel noise of scale #; values Laplace, std #", [2, 5, 8, 4 * math.sqrt(2)]),
     "Peeling, printed": ("# of #, Laplace noise of scale *; values Laplace, std *", [2, 5]),
     "RankExponential": (
-        "e^(-rate x rank distance) on # values, the largest over the quantiles; rate # a row for ends, "
-        "# times that for answers; ends aimed * rows off",
-        [6, 1 / 4, 2],
+        "e^(-rate x rank distance) on # values, largest over the quantiles; rate # a row, # times slower for ends, "
+        "aimed * rows off",
+        [6, 1 / 2, 2],
+    ),
+    "RankTree": (
+        "e^(-rate x rank distance) on # values, largest over the quantiles; rate * to # a row; ends from counts in a "
+        "tree of # levels, branching #, discrete Laplace, scale # rows on steps of 1/64",
+        [6, 2 / 3, 1, 6, 3],
     ),
     "RandomizedResponse": ("# categories, truth #", [3, E / (E + 2)]),
     "ExponentialDensity": ("a point of a body of rank #, scores within (#, #), by rejection", [1, -4, 0]),

@@ -48,7 +48,7 @@ def test_texts_and_labels(text, written, cells) -> None:
     assert query.text == written
     assert query.labels == [(written, cell) for cell in cells]
     assert gd.query(DOMAIN, query.text).digest() == query.digest()
-    assert (query.n_answers, query.n_released, len(query.steps)) == (len(cells), 3 * len(cells), 3 * len(cells))
+    assert (query.n_answers, query.n_released, len(query.steps)) == (len(cells), 5 * len(cells), 5 * len(cells))
 
 
 @given(st.sets(st.fractions(Fraction(1, 10**4), Fraction(9999, 10**4), max_denominator=10**4), min_size=1, max_size=9))

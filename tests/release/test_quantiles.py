@@ -115,7 +115,7 @@ BUDGETS = [
     (PureDP(4), {"epsilon": 0.5}, PureDP(0.5), 1e-9),
     (ApproxDP(1, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ApproxDP(0.5, 1e-6), 0),
     (ZCDP(0.5), {"rho": 0.1}, ZCDP(0.1), 1e-9),
-    (ZCDP(0.5), {"epsilon": 1.0}, ZCDP(1 / 16), 1e-9),  # ((4/6)² + 2·(1/6)²)/8
+    (ZCDP(0.5), {"epsilon": 1.0}, ZCDP(1 / 9), 1e-9),  # (4/6)²/8 + (2/6)²/2
     (GaussianDP(1), {"mu": 0.5}, GaussianDP(0.5), None),
 ]
 
@@ -212,7 +212,7 @@ def test_json_holds_everything(table: Table) -> None:
     again = Release.from_json(answer.to_json())
     assert again.to_json() == answer.to_json()
     assert again.columns() == answer.columns()
-    assert answer.estimates[0].to_dict() == {"answers": 6, "ratio": None, "ends": 0.95}
+    assert answer.estimates[0].to_dict() == {"answers": 6, "ratio": None, "ends": 0.95, "alone": True}
     facts = json.loads(answer.to_json())
     for broken in ({"numbers": facts["numbers"][:-1]}, {"estimates": [{"answers": 6, "ratio": None, "ends": 0.5}]}):
         with pytest.raises(InvalidRequest, match="not a release"):

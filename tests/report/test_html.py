@@ -343,23 +343,37 @@ def test_that_counts_need_not_add_up_stands_beside_counts_and_sums(question: str
     assert ("Counts below 0, and cells that do not add up" in page) is said
 
 
-def of_incomes(question: str) -> str:
-    """The text of the report of a question about made-up incomes."""
+def of_incomes(question: str, is_of_before: bool = False) -> str:
+    """The text of the report of a question about incomes, also of before each quantile had an interval of its own."""
     domain = gd.Domain.of(SEX=["1", "2"], PAY=gd.bounded(0, 100, step=0.5))
     table = gd.Table.scan(pa.table({"SEX": ["1", "2"] * 300, "PAY": [5.5, 7.25] * 300}), domain=domain)
     ledger = gd.Ledger.in_memory(gd.PureDP(2))
-    return text(render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1)))
+    answer = gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1)
+    facts = json.loads(answer.to_json())
+    if is_of_before:
+        n_numbers = 3 * len(answer.labels)
+        facts["numbers"] = facts["numbers"][:n_numbers]
+        facts["steps"] = [[n_numbers, step] for _, step in facts["steps"]]
+        del facts["estimates"][0]["alone"]
+    return text(render(gd.Release.from_json(json.dumps(facts))))
 
 
 @pytest.mark.parametrize(
     ("question", "level"), [("quantiles(PAY, 0.25, 0.5)", "95"), ("quantiles(PAY, 0.5, level=0.99) by SEX", "99")]
 )
-def test_bars_of_quantiles_are_said_to_hold_at_once(question: str, level: str) -> None:
-    shown = of_incomes(question)
+def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, level: str) -> None:
+    shown = of_incomes(question, is_of_before=True)
     assert "each dark bar" not in shown
     assert f"Simultaneous {level} % confidence intervals: all bars of this page contain their true quantiles" in shown
     assert f"estimates with {level} % intervals (simultaneous)" in shown
     assert f"estimates with {level} % error bars (simultaneous)" in shown
+
+
+def test_quantiles_have_bars_that_hold_alone_and_all_at_once() -> None:
+    shown = of_incomes("quantiles(PAY, 0.25, 0.5)")
+    assert "each dark bar contains its true answer" in shown
+    assert "all light bars of this page contain their true answers at once" in shown
+    assert "(simultaneous)" not in shown
 
 
 def test_a_single_bar_holds_alone() -> None:

@@ -161,8 +161,8 @@ def _intervals(answer: Release) -> str:
 
 
 def _simultaneous(answer: Release) -> str:
-    """Say where intervals hold all at once: those of quantiles were released so."""
-    released = [estimate.ends for estimate in answer.estimates if estimate.ends]
+    """Say where intervals hold all at once: those of quantiles were released so before each had one of its own."""
+    released = [estimate.ends for estimate in answer.estimates if estimate.ends and not estimate.alone]
     if len(released) == len(answer.estimates):
         return "; simultaneous intervals" * (len(answer.labels) > 1)
     return "; those of quantiles are simultaneous" * bool(released)

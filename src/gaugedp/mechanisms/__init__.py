@@ -17,6 +17,7 @@ from gaugedp.mechanisms.permute_and_flip import PermuteAndFlip
 from gaugedp.mechanisms.quality import Quality
 from gaugedp.mechanisms.randomized_response import RandomizedResponse
 from gaugedp.mechanisms.rank_exponential import RankExponential
+from gaugedp.mechanisms.rank_tree import RankTree
 from gaugedp.mechanisms.selection import Selection
 from gaugedp.mechanisms.staircase import Staircase
 
@@ -41,6 +42,7 @@ __all__ = [
     "Quality",
     "RandomizedResponse",
     "RankExponential",
+    "RankTree",
     "Selection",
     "Staircase",
 ]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,22 +15,14 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
-from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.mechanisms.rank_windows import Runs, Window
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
-_DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
-_NEAR = 1e-4  # how near the ε of a composition comes to the one asked for
-_ROUNDS = 8
 _LARGEST_DENOMINATOR = 10**6
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; the ranks of 4·10^12 rows fit beside it
 _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
@@ -81,8 +73,9 @@ class RankExponential(Mechanism):
         _shape(body)
         if any(quantile.denominator > _LARGEST_DENOMINATOR for quantile in shares):
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
-        epsilon = _epsilon(guarantee, len(shares))
-        mechanism = cls(body, _guarantee(epsilon, len(shares)), shares, level, first, epsilon)
+        budget = RankBudget(len(shares))
+        epsilon = budget.epsilon(guarantee)
+        mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
         if longest > _LARGEST_SHIFT or mechanism._limit(Fraction(1)) > _LARGEST_SHIFT:
             raise InvalidRequest(f"{guarantee!r} is too small a guarantee for quantiles.", "Give a larger one.")
@@ -119,7 +112,7 @@ class RankExponential(Mechanism):
     @property
     def answer_speed(self) -> int:
         """How many times the ε of the ends the answers have."""
-        return _answer_speed(len(self.quantiles))
+        return RankBudget(len(self.quantiles)).speed
 
     def rate(self, quantile: Fraction) -> Fraction:
         """Return ε/(2Δ), by which a row away from the target makes an end less likely."""
@@ -181,22 +174,31 @@ class RankExponential(Mechanism):
 
     def describe(self) -> str:
         """Return the weights, the shift and the number of values."""
-        rate = in_words([float(self.rate(quantile)) for quantile in self.quantiles])
         shift = in_words([math.ceil(self.shift(quantile)) for quantile in self.quantiles])
-        return (
-            f"e^(-rate x rank distance) on {self.n_values:,} values, the largest over the quantiles; rate {rate} "
-            f"a row for ends, {self.answer_speed} times that for answers; ends aimed {shift} rows off"
-        )
+        return f"{self.describe_answers()}, {self.answer_speed} times slower for ends, aimed {shift} rows off"
+
+    def describe_answers(self) -> str:
+        """Return the weights of the answers and the number of values."""
+        rate = in_words([self.answer_speed * float(self.rate(quantile)) for quantile in self.quantiles])
+        return f"e^(-rate x rank distance) on {self.n_values:,} values, largest over the quantiles; rate {rate} a row"
+
+    def draw_answers(self, table: np.ndarray, stream: Entropy) -> list[int]:
+        """Return the values of all quantiles of one histogram (n_values,), in rising order."""
+        return sorted(self._draw_jointly(Runs.of(table), 0, Fraction(self.answer_speed), stream))
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, the lower and the upper ends, in steps, of histograms (cells·values,)."""
+        """Return the answers, then twice the lower and the upper ends, in steps, of histograms (cells·values,).
+
+        The ends hold all at once, and serve for each alone.
+        """
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
         values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
-        return self.first + np.concatenate([values, np.minimum(lower, values), np.maximum(upper, values)])
+        ends = [np.minimum(lower, values), np.maximum(upper, values)]
+        return self.first + np.concatenate([values, *ends, *ends])
 
     def _drawn(self, runs: Runs, stream: Entropy) -> list[list[int]]:
         return [
@@ -276,59 +278,3 @@ def _shape(body: Polytope) -> tuple[int, int]:
         raise InvalidRequest("Quantiles need the body of a histogram.", "Take it from gd.quantiles(...).sensitivity.")
     *cells, values = body.generators.structure.shape
     return math.prod(cells), values
-
-
-def _guarantee(epsilon: float, count: int) -> Guarantee:
-    return ExponentialLoss(_answer_speed(count) * epsilon) + 2 * ExponentialLoss(epsilon)
-
-
-def _answer_speed(count: int) -> int:
-    """Return how many times the ε of the ends the answers of `count` quantiles have."""
-    return 2 if count == 1 else 4
-
-
-def _epsilon(guarantee: Guarantee, count: int) -> float:
-    """Return the ε of the ends, rounded down, so that with that of the answers it keeps what is asked."""
-    speed = _answer_speed(count)
-    match guarantee:
-        case ZCDP(rho=rho) if rho > 0:
-            return _rounded(Fraction(math.sqrt(8 * rho / (speed**2 + 2)) / _UP))  # ((speed·ε)² + 2ε²)/8 = ρ
-        case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
-            return _tight(epsilon, delta, count)
-        case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
-            return _rounded(decimal(pure_within(guarantee).epsilon_value) / (speed + 2))
-    raise InvalidRequest(
-        f"Quantiles cannot be drawn for {guarantee!r}.", "Give a guarantee with epsilon, rho or mu above 0."
-    )
-
-
-@cache
-def _tight(epsilon: float, delta: float, count: int) -> float:
-    """Return nearly the largest ε of an end that the accountant allows; at least what plain sums allow."""
-    best = _rounded(decimal(epsilon) / (_answer_speed(count) + 2))
-    root = epsilon / (math.sqrt(epsilon - math.log(delta)) + math.sqrt(-math.log(delta)))  # of a ρ that suffices
-    tried = max(best, _rounded(Fraction(root * math.sqrt(8 / (_answer_speed(count) ** 2 + 2)))))
-    points: list[tuple[float, float]] = []
-    for _ in range(_ROUNDS):
-        spent = float(_guarantee(tried, count).epsilon(delta))
-        if spent <= epsilon:
-            best = max(best, tried)
-        if epsilon * (1 - _NEAR) <= spent <= epsilon:
-            break
-        points.append((math.log(tried), math.log(max(spent, epsilon / 100))))
-        aim = (math.log(epsilon * (1 - _NEAR / 2)) - points[-1][1]) / _slope(points)
-        tried = _rounded(Fraction(math.exp(points[-1][0] + aim)))
-    return best
-
-
-def _slope(points: list[tuple[float, float]]) -> float:
-    """Return how fast the last two points rise, kept between 1/2 and 3: a composition's ε grows like ε to ε²."""
-    if len(points) < 2 or points[-1][0] == points[-2][0]:
-        return 1.5
-    return min(3.0, max(0.5, (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])))
-
-
-def _rounded(exact: Fraction) -> float:
-    """Return the largest number of 12 digits that is not above."""
-    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
-    return float(math.floor(exact / unit) * unit)

@@ -17,17 +17,19 @@ class Estimate:
     middle + sum/count, kept in [middle − half_range, middle + half_range]; the middle where the count is not positive.
 
     With `ends`, a level, the answers are followed by the n_answers lower and the n_answers upper ends of intervals,
-    which all hold at once with at least that probability: no width says how far these answers may be off.
+    which all hold at once with at least that probability: no width says how far these answers may be off. With `alone`
+    too, the lower and the upper ends of other intervals follow, each of which holds alone with that probability.
     """
 
     n_answers: int
     ratio: tuple[float, float] | None = None
     ends: float | None = None
+    alone: bool = False
 
     @property
     def n_released(self) -> int:
         """The number of released values."""
-        return self.n_answers * (3 if self.ends else 2 if self.ratio else 1)
+        return self.n_answers * (5 if self.alone else 3 if self.ends else 2 if self.ratio else 1)
 
     @property
     def n_widths(self) -> int:
@@ -44,7 +46,7 @@ class Estimate:
         return middle + np.clip(distance, -half_range, half_range)
 
     def intervals(
-        self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None
+        self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None, simultaneous: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest answers when each true value is within its width of the released one.
 
@@ -53,7 +55,9 @@ class Estimate:
         its k values, at equal distances from −half_range to half_range.
         """
         if self.ends:
-            return values[self.n_answers : 2 * self.n_answers], values[2 * self.n_answers :]
+            _, *ends = np.split(values, self.n_released // self.n_answers)
+            lower, upper = ends[:2] if simultaneous else ends[-2:]
+            return lower, upper
         if self.ratio is None:
             return values - widths, values + widths
         middle, half_range = self.ratio
@@ -92,7 +96,8 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON can hold it."""
         facts = {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
-        return {**facts, "ends": self.ends} if self.ends else facts
+        released = {"ends": self.ends} | ({"alone": True} if self.alone else {})
+        return {**facts, **released} if self.ends else facts
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "Estimate":
@@ -102,6 +107,7 @@ class Estimate:
             int(facts["answers"]),
             None if ratio is None else (float(ratio[0]), float(ratio[1])),
             None if ends is None else float(ends),
+            ends is not None and bool(facts.get("alone", False)),
         )
 
 

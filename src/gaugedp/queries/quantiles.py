@@ -18,6 +18,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.rank_exponential import RankExponential
+from gaugedp.mechanisms.rank_tree import RankTree
 from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
@@ -134,17 +135,21 @@ class Quantiles(Query):
         places = slice(self.quantiles.index(MEDIAN), None, len(self.quantiles)) if MEDIAN in self.quantiles else None
         return [Bounded(self.text, self.column, slice(None), name, places)]
 
-    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[RankExponential]:
-        """Yield the exponential mechanism on ranks."""
-        yield RankExponential.calibrate(self.sensitivity(unit), guarantee, self.quantiles, self.confidence, self.first)
+    def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
+        """Yield the mechanism whose intervals are the shorter, by public numbers."""
+        facts = (self.sensitivity(unit), guarantee, self.quantiles, self.confidence, self.first)
+        offers: list[Mechanism] = [RankExponential.calibrate(*facts), RankTree.calibrate(*facts, self.level)]
+        yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
         """Whether the mechanism is for these quantiles, at this level, of values from this one on."""
         settings = (self.quantiles, self.confidence, self.first)
-        return (
-            isinstance(mechanism, RankExponential)
-            and (mechanism.quantiles, mechanism.level, mechanism.first) == settings
-        )
+        match mechanism:
+            case RankExponential(quantiles=quantiles, level=level, first=first):
+                return (quantiles, level, first) == settings
+            case RankTree(ranks=ranks, alone=alone):
+                return self.is_answered_by(ranks) and alone == self.level
+        return False
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
         """Say with how few rows an interval may reach the end of the range."""
@@ -160,7 +165,7 @@ class Quantiles(Query):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """The values as they are released, with the ends of their intervals."""
-        return (Estimate(self.domain.n_cells(self.by) * len(self.quantiles), ends=self.level),)
+        return (Estimate(self.domain.n_cells(self.by) * len(self.quantiles), ends=self.level, alone=True),)
 
     def digest(self) -> str:
         """Return a hash of the text and the facts of the domain that decide the answer."""

@@ -66,7 +66,7 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 
 
 def _explained(release: "Release", terms: list[Term]) -> list[str]:
-    bars = dict.fromkeys((_ENDS if term.ends else _BARS).format(level=term.level) for term in terms)
+    bars = dict.fromkeys((_BARS if term.alone else _ENDS).format(level=term.level) for term in terms)
     meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
     if not release.processing:
         adds_up = any(estimate.ratio is None and estimate.ends is None for estimate in release.estimates)

@@ -239,7 +239,7 @@ def _marks(axes: "Axes", term: Term, places: np.ndarray, selection: tuple[np.nda
     at, n_cells = places[mask], len(places)
     thin = upright and n_cells > 60
     widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
-    if term.ends is None:
+    if term.alone:
         _bars(axes, at, (term.lowest[mask], term.highest[mask]), (_PALE[series], widths[0], upright))
     _bars(axes, at, (term.lower[mask], term.upper[mask]), (COLOURS[series], widths[1], upright))
     values = term.estimate[mask]

@@ -49,6 +49,7 @@ class Term:
     levels: tuple[tuple[str, ...], ...] = ()
     processed: bool = False
     ends: float | None = None
+    alone: bool = True
 
     @property
     def level(self) -> str:
@@ -59,7 +60,7 @@ class Term:
     def bars(self) -> str:
         """What the intervals speak of, to be put after "intervals": nothing more for raw answers, each alone."""
         raw = " of the raw answers" if self.processed else ""
-        return raw + (" (simultaneous)" if self.ends and len(self.cells) > 1 else "")
+        return raw + (" (simultaneous)" if not self.alone and len(self.cells) > 1 else "")
 
     @property
     def measure(self) -> str:
@@ -87,7 +88,12 @@ def read_terms(release: "Release") -> list[Term]:
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     terms = [_term(text, cells, parts) for (text, cells), parts in zip(release.labels.terms, pieces, strict=True)]
     return [
-        replace(term, processed=bool(release.processing), ends=estimate.ends)
+        replace(
+            term,
+            processed=bool(release.processing),
+            ends=estimate.ends,
+            alone=estimate.alone or estimate.ends is None,
+        )
         for term, estimate in zip(terms, release.estimates, strict=True)
     ]
 

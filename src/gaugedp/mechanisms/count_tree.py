@@ -1,0 +1,148 @@
+"""A tree of noisy counts over the values of a histogram, and the search for the ends of a quantile's interval in it."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from gaugedp._validate import decimal
+from gaugedp.entropy import Entropy
+from gaugedp.mechanisms.laplace_sums import upper_quantiles
+from gaugedp.samplers.discrete import discrete_laplace
+
+_STEPS = 64  # of noise to a row
+_MOST_BRANCHES = 64
+_LAST = 0.9  # of the misses, for the lowest level: higher ones have less noise, and need hardly more width
+_ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: how seldom the rounding of noise passes its bound
+
+
+@dataclass(frozen=True)
+class CountTree:
+    """Counts of the values below each node of a tree, with discrete Laplace noise of scale height·rows/ε rows.
+
+    `rows` is how many counts of a level one unit can change by one. All counts of all levels together are ε-DP: a unit
+    moves them by height·rows in ℓ₁ norm. Each boundary between two values has a rank, less q·n: the counts to its left
+    times 1 − q less those to its right times q.
+    """
+
+    n_values: int
+    rows: Fraction
+    epsilon: float
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(branching, height), for which the noise of a boundary's rank is about least."""
+        heights = {b: _height(self.n_values, b) for b in range(2, _MOST_BRANCHES + 1)}
+        return min(heights.items(), key=lambda tree: tree[1] ** 2 * (tree[1] * (tree[0] - 1) + 1))
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in steps of 1/64 row."""
+        return _STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
+
+    def widths(self, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
+        """Return widths (branching − 1,), in units of 1/(64·b) row for a quantile a/b, of the boundaries of a node.
+
+        The node has depth − 1 levels above it, and `n_left` nodes of those lie to its left. The noise of a boundary's
+        rank is below −width with a chance of at most the level's part of `miss`.
+        """
+        return _widths(self, quantile, depth, n_left, miss)
+
+    def reach(self, quantile: Fraction, miss: float) -> float:
+        """Return how many rows wide the widths are, at most, over all boundaries."""
+        depths = range(1, self.shape[1] + 1)
+        return max(self._widest(quantile, depth, self._part(depth, miss)) for depth in depths) + 1 / _STEPS
+
+    def spread(self, quantile: Fraction, miss: float) -> float:
+        """Return how many rows the noise of any boundary on one way down the tree is, to one side, but for `miss`."""
+        branching, height = self.shape
+        return self._widest(quantile, height, miss / (height * (branching - 1)))
+
+    def _widest(self, quantile: Fraction, depth: int, miss: float) -> float:
+        """Return a width in rows that is enough for all boundaries: with the larger weight on every node."""
+        return _widest(self, max(quantile, 1 - quantile), depth, miss)
+
+    def _part(self, depth: int, miss: float) -> float:
+        height = self.shape[1]
+        return miss * (1.0 if height == 1 else _LAST if depth == height else (1 - _LAST) / (height - 1))
+
+    def rows_wide(self, quantile: Fraction, n_left: np.ndarray, n_nodes: int, miss: float) -> np.ndarray:
+        """Return the widths, in rows, of boundaries with `n_left` (n,) of n_nodes nodes to the left."""
+        weights = float(1 - quantile), float(quantile)
+        laplace = upper_quantiles(miss * _SURE, (n_left, n_nodes - n_left), weights) * float(self.scale)
+        squares = n_left * weights[0] ** 2 + (n_nodes - n_left) * weights[1] ** 2
+        return np.asarray(laplace + np.sqrt(2 * _ROUNDED * squares)) / _STEPS
+
+
+@lru_cache(maxsize=1000)
+def _widest(tree: CountTree, heavy: Fraction, depth: int, miss: float) -> float:
+    n_nodes = depth * (tree.shape[0] - 1) + 1
+    return float(tree.rows_wide(1 - heavy, np.array([n_nodes]), n_nodes, miss)[0])
+
+
+@lru_cache(maxsize=10_000)
+def _widths(tree: CountTree, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
+    branching = tree.shape[0]
+    n_nodes, to_left = depth * (branching - 1) + 1, n_left + np.arange(1, branching)
+    sizes = tree.rows_wide(quantile, to_left, n_nodes, tree._part(depth, miss))
+    units = [math.ceil(Fraction(size) * _STEPS * quantile.denominator) for size in sizes.tolist()]
+    return np.array(units, dtype=object)
+
+
+def _height(n_values: int, branching: int) -> int:
+    height = 1
+    while branching**height < n_values:
+        height += 1
+    return height
+
+
+class NoisyCounts:
+    """The tree of one histogram (n_values,): the noise of a node is drawn when it is first asked for, and kept."""
+
+    def __init__(self, tree: CountTree, histogram: np.ndarray, rng: Entropy) -> None:
+        self._tree, self._rng = tree, rng
+        self._running = np.concatenate([[0], np.cumsum(histogram)])
+        self._nodes: dict[tuple[int, int], np.ndarray] = {}
+
+    def children(self, depth: int, place: int) -> np.ndarray:
+        """Return the noisy counts of the children of a node at depth − 1, in steps, shape (branching,), as objects."""
+        if (depth, place) not in self._nodes:
+            branching, height = self._tree.shape
+            ends = np.minimum(
+                (place * branching + np.arange(branching + 1)) * branching ** (height - depth), self._tree.n_values
+            )
+            noise = discrete_laplace(branching, self._tree.scale, self._rng)
+            self._nodes[depth, place] = (np.diff(self._running[ends]).astype(object) * _STEPS) + noise
+        return self._nodes[depth, place]
+
+    def end(self, quantile: Fraction, side: int, miss: float) -> int:
+        """Return an end that passes the quantile with a chance of at most `miss`: the lower one where side is −1.
+
+        At each node it takes the first child whose right boundary may have q·n rows to its left, or the last whose left
+        boundary may have no more. On the way to a quantile the boundary beyond its child is the only one that can lead
+        past it, at each level; docs/theory/rank_tree.md.
+        """
+        branching, height = self._tree.shape
+        place, n_left, left, right = 0, 0, 0, 0
+        for depth in range(1, height + 1):
+            counts = self.children(depth, place)
+            to_left = np.cumsum(counts)[:-1]
+            ranks = _ranks(quantile, left + to_left, right + counts.sum() - to_left)
+            widths = self._tree.widths(quantile, depth, n_left, miss)
+            child = _first(ranks + widths >= 0) if side < 0 else branching - 1 - _first((ranks - widths <= 0)[::-1])
+            left, right = left + counts[:child].sum(), right + counts[child + 1 :].sum()
+            place, n_left = place * branching + child, n_left + child
+        return min(place, self._tree.n_values - 1)
+
+
+def _ranks(quantile: Fraction, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return #left − q·n in units of 1/(64·b) row, exactly."""
+    return (quantile.denominator - quantile.numerator) * left - quantile.numerator * right
+
+
+def _first(holds: np.ndarray) -> int:
+    """Return the first place that holds, or the number of places."""
+    places = np.flatnonzero(holds)
+    return int(places[0]) if len(places) else len(holds)

@@ -1,0 +1,89 @@
+"""How quantiles share a guarantee: the answers have a multiple of the ε of the ends."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from gaugedp._validate import decimal
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.mechanisms.pure_within import pure_within
+
+_DIGITS = 12  # of an ε: then its double and its multiples are decimals that floats hold
+_NEAR = 1e-4  # how near the ε of a composition comes to the one asked for
+_ROUNDS = 8
+_UP = 1 + 1e-12  # for roots
+
+
+@dataclass(frozen=True)
+class RankBudget:
+    """ε-shares of `count` quantiles: answers at `speed`·ε, ends as two draws at ε, or as one tree of counts at 2·ε."""
+
+    count: int
+    has_tree: bool = False
+
+    @property
+    def speed(self) -> int:
+        """How many times the ε of an end the answers have: half of all for one quantile, two thirds for several."""
+        return 2 if self.count == 1 else 4
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        """Return the composition."""
+        ends = PureDP(2 * epsilon) if self.has_tree else 2 * ExponentialLoss(epsilon)
+        return ExponentialLoss(self.speed * epsilon) + ends
+
+    @property
+    def squares(self) -> float:
+        """ρ over ε²: a draw at ε costs ε²/8, noise at ε costs ε²/2."""
+        return self.speed**2 / 8 + (2.0 if self.has_tree else 0.25)
+
+    def epsilon(self, guarantee: Guarantee) -> float:
+        """Return the largest ε found, rounded down, whose composition keeps what is asked."""
+        match guarantee:
+            case ZCDP(rho=rho) if rho > 0:
+                return _rounded(Fraction(math.sqrt(rho / self.squares) / _UP))
+            case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
+                return _tight(epsilon, delta, self)
+            case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
+                return _rounded(decimal(pure_within(guarantee).epsilon_value) / (self.speed + 2))
+        raise InvalidRequest(
+            f"Quantiles cannot be drawn for {guarantee!r}.", "Give a guarantee with epsilon, rho or mu above 0."
+        )
+
+
+@cache
+def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
+    """Return nearly the largest ε of an end that the accountant allows; at least what plain sums allow."""
+    best = _rounded(decimal(epsilon) / (budget.speed + 2))
+    root = epsilon / (math.sqrt(epsilon - math.log(delta)) + math.sqrt(-math.log(delta)))  # of a ρ that suffices
+    tried = max(best, _rounded(Fraction(root * math.sqrt(1 / budget.squares))))
+    points: list[tuple[float, float]] = []
+    for _ in range(_ROUNDS):
+        spent = float(budget.guarantee(tried).epsilon(delta))
+        if spent <= epsilon:
+            best = max(best, tried)
+        if epsilon * (1 - _NEAR) <= spent <= epsilon:
+            break
+        points.append((math.log(tried), math.log(max(spent, epsilon / 100))))
+        aim = (math.log(epsilon * (1 - _NEAR / 2)) - points[-1][1]) / _slope(points)
+        tried = _rounded(Fraction(math.exp(points[-1][0] + aim)))
+    return best
+
+
+def _slope(points: list[tuple[float, float]]) -> float:
+    """Return how fast the last two points rise, kept between 1/2 and 3: a composition's ε grows like ε to ε²."""
+    if len(points) < 2 or points[-1][0] == points[-2][0]:
+        return 1.5
+    return min(3.0, max(0.5, (points[-1][1] - points[-2][1]) / (points[-1][0] - points[-2][0])))
+
+
+def _rounded(exact: Fraction) -> float:
+    """Return the largest number of 12 digits that is not above."""
+    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
+    return float(math.floor(exact / unit) * unit)

@@ -1,0 +1,144 @@
+"""Several quantiles at once, with the ends of their intervals read off a tree of noisy counts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._progress import Progress
+from gaugedp._validate import between
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import ApplyNoise, Mechanism
+from gaugedp.mechanisms.count_tree import CountTree, NoisyCounts
+from gaugedp.mechanisms.rank_budget import RankBudget
+from gaugedp.mechanisms.rank_exponential import RankExponential
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankTree(Mechanism):
+    """The answers of `ranks`, a joint draw of k quantiles, and ends from noisy counts of values.
+
+    Theorem (docs/theory/rank_tree.md). The draw is ExponentialLoss(speed·ε), and the counts in a tree, of all cells,
+    are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first pairs of
+    ends hold all their true quantiles at once with probability `ranks.level`, and each of the second pairs its own with
+    probability `alone`; where values are many and rows not few, hardly more often than that.
+    """
+
+    ranks: RankExponential
+    alone: float
+    guarantee: Guarantee
+
+    name: ClassVar[str] = "RankTree"
+    exactness: ClassVar[str] = "exact"
+    in_rows: ClassVar[bool] = True
+
+    @classmethod
+    def calibrate(
+        cls,
+        body: Body,
+        guarantee: Guarantee,
+        quantiles: Iterable[Fraction],
+        level: float = 0.95,
+        first: int = 0,
+        alone: float = 0.95,
+    ) -> "RankTree":
+        """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP; see `RankExponential.calibrate`.
+
+        The answers get half of ε (pure), or two thirds where there are several, and the counts the rest.
+        """
+        between(0, 1, alone=alone)
+        ranks = RankExponential.calibrate(body, guarantee, quantiles, level, first)
+        budget = RankBudget(len(ranks.quantiles), has_tree=True)
+        epsilon = budget.epsilon(guarantee)
+        composition = budget.guarantee(epsilon)
+        return cls(replace(ranks, epsilon=epsilon, guarantee=composition), alone, composition)
+
+    def recalibrated(self, guarantee: Guarantee) -> "RankTree":
+        """Return the mechanism for the same histogram and quantiles; itself for the composition that it keeps."""
+        if guarantee == self.guarantee:
+            return self
+        ranks = self.ranks
+        return RankTree.calibrate(ranks.body, guarantee, ranks.quantiles, ranks.level, ranks.first, self.alone)
+
+    @property
+    def body(self) -> Polytope:  # type: ignore[override]
+        """That of the histogram."""
+        return self.ranks.body
+
+    @cached_property
+    def tree(self) -> CountTree:
+        """The tree of the counts of each cell."""
+        return CountTree(self.ranks.n_values, Fraction(self.body.coefficient_radius), 2 * self.ranks.epsilon)
+
+    @property
+    def n_answers(self) -> int:
+        """The quantiles of all cells."""
+        return self.ranks.n_answers
+
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return a bound on the expected ℓ₁ or ℓ₂ norm of the answers' rank distances, in rows: that of `ranks`."""
+        return self.ranks.error(norm, weights)
+
+    def mean_square(self, weights: np.ndarray | None = None) -> float:
+        """Return the square of `error`, which bounds the root of the mean square."""
+        return self.ranks.mean_square(weights)
+
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return how many rows the intervals that are released reach to either side, at most, shape (answers,).
+
+        With probability at least `level`, each alone or all at once, the ends y of the intervals have rank distances of
+        at most that from q·n.
+        """
+        between(0, 1, level=level)
+        count = self.n_answers if simultaneous else 1
+        miss = self._misses[0 if simultaneous else 1]
+        spread = (1 - level) / (2 * count)
+        reach = [self.tree.reach(q, miss) + self.tree.spread(q, spread) for q in self.ranks.quantiles]
+        return np.tile(reach, self.ranks.n_cells)
+
+    def is_valid_for(self, body: Body) -> bool:
+        """Whether the body belongs to a histogram of the same form whose ranks and counts move no further."""
+        if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
+            return False
+        return body.coefficient_radius <= self.body.coefficient_radius
+
+    def describe(self) -> str:
+        """Return the weights of the draw, and the shape and scale of the tree."""
+        branching, height = self.tree.shape
+        rows = float(self.tree.scale) / 64
+        return (
+            f"{self.ranks.describe_answers()}; ends from counts in a tree of {height} levels, branching {branching}, "
+            f"discrete Laplace, scale {rows:.4g} rows on steps of 1/64"
+        )
+
+    @property
+    def _misses(self) -> tuple[float, float]:
+        """How often an end may pass its quantile: of all at once, and of each alone."""
+        return (1 - self.ranks.level) / (2 * self.n_answers), (1 - self.alone) / 2
+
+    def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
+        return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
+
+    def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
+        """Return the answers, the lower and the upper ends of all at once, and those of each alone, in steps."""
+        tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
+        places = np.array([self._drawn(table, stream) for table in tables])  # (cells, 5, quantiles)
+        values, *ends = places.transpose(1, 0, 2).reshape(5, -1)
+        bounded = [np.minimum(values, ends[0]), np.maximum(values, ends[1])]
+        alone = [np.minimum(values, ends[2]), np.maximum(values, ends[3])]
+        return self.ranks.first + np.concatenate([values, *bounded, *alone])
+
+    def _drawn(self, table: np.ndarray, stream: Entropy) -> list[list[int]]:
+        counts = NoisyCounts(self.tree, table, stream)
+        ends = [
+            [counts.end(quantile, side, miss) for quantile in self.ranks.quantiles]
+            for miss in self._misses
+            for side in (-1, 1)
+        ]
+        return [self.ranks.draw_answers(table, stream), *ends]
