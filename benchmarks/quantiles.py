@@ -116,7 +116,7 @@ def measured(values: np.ndarray, shares: list[float]) -> dict[str, tuple[float, 
 
 
 def held(values: np.ndarray, shares: list[float]) -> tuple[str, list[float]]:
-    """Return the mechanism, and of its 95 % intervals how many hold alone and all at once, and their lengths in rows."""
+    """Return the mechanism, and how many of its 95 % intervals hold, alone and all at once, and their lengths in rows."""
     domain = gd.Domain.of(income=gd.bounded(0, HIGH, STEP))
     query = gd.quantiles(domain, "income", *shares)
     mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=EPSILON).mechanism
@@ -184,8 +184,8 @@ its 0.2-quantile is not 0.
 
 How many of the 95 % intervals hold, over {DRAWS} draws on the same incomes, and the mean number of rows inside: of the
 intervals that hold alone, and of those that hold all at once. They hold
-[for every table](../theory/rank_tree.md), and so on these more often than they say; where a quarter is 0 those rows count
-for the intervals that end there.
+[for every table](../theory/rank_tree.md), and so on these more often than they say; rows that are 0 are inside no
+interval that begins there.
 
 {second}
 """
