@@ -116,7 +116,7 @@ def measured(values: np.ndarray, shares: list[float]) -> dict[str, tuple[float, 
 
 
 def held(values: np.ndarray, shares: list[float]) -> tuple[str, list[float]]:
-    """Return the mechanism, how many of its 95 % intervals hold, alone and all at once, and how many rows are inside."""
+    """Return the mechanism, how many of its 95 % intervals hold, alone and all at once, and how many rows they hold."""
     domain = gd.Domain.of(income=gd.bounded(0, HIGH, STEP))
     query = gd.quantiles(domain, "income", *shares)
     mechanism = gd.plan(query, gd.PrivacyUnit(), epsilon=EPSILON).mechanism
