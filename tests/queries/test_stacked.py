@@ -188,6 +188,14 @@ def test_a_mechanism_of_another_stack_is_refused_and_nothing_is_spent() -> None:
     assert account.spent == gd.PureDP(0)
 
 
+def test_a_mechanism_for_other_quantiles_is_refused_though_its_body_is_the_same() -> None:
+    other = gd.query(DOMAIN, TEXT.replace("0.25, 0.75", "0.2, 0.8"))
+    mechanism = gd.plan(other, UNITS[0], epsilon=1.0).mechanism
+    assert mechanism.is_valid_for(QUERY.sensitivity(UNITS[0]))
+    with pytest.raises(InvalidRequest, match="another question or unit"):
+        gd.release(QUERY, table(), ledger=Ledger.in_memory(gd.PureDP(2)), mechanism=mechanism)
+
+
 def test_what_a_stack_cannot_do_is_refused_in_words() -> None:
     account = Ledger.in_memory(gd.ApproxDP(2, 1e-5))
     with pytest.raises(InvalidRequest, match="consistent"):
