@@ -19,6 +19,7 @@ StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how man
 
 _COUNT_BYTES, _SUM_BYTES = 8, 64  # of a released number: a machine's, and one of Python's that may be longer
 _MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much, and fits the largest ledger entry
+_COUNTED = 10**18  # bytes; nobody asks how many more
 _MATRIX_BITS = 30
 _MOST_PARTS = 10_000  # of denominators that are looked for
 _ALIKE = 16  # sizes of rows for which one power of two will do
@@ -31,7 +32,7 @@ def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
     needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
     if needed > _MOST_BYTES:
         raise InvalidRequest(
-            f"{what}: these numbers alone take {readable(needed / 1e9)} GB of memory.",
+            f"{what}: these numbers alone take {readable(min(needed, _COUNTED) / 1e9)} GB of memory or more.",
             f"Ask for at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
         )
 
