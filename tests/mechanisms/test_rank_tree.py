@@ -3,10 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import gaugedp as gd
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
@@ -149,6 +151,15 @@ def test_a_plan_takes_the_shorter_intervals() -> None:
     assert (several.name, single.name) == ("RankTree", "RankExponential")
     other = RankExponential.calibrate(several.body, gd.PureDP(1.0), SHARES)
     assert several.half_widths(0.95).max() < 0.5 * other.half_widths(0.95).max()
+
+
+def test_counts_whose_noise_does_not_fit_are_refused_before_anything_is_paid() -> None:
+    with pytest.raises(InvalidRequest, match=r"wider than 2\^54"):
+        made(gd.PureDP(2e-15), shares=[Fraction(1, 2)])
+    query = gd.quantiles(DOMAIN, "v", 0.5)
+    table = gd.Table.scan(pd.DataFrame({"g": ["a"], "v": [3]}), domain=DOMAIN)
+    answer = gd.release(query, table, ledger=gd.Ledger.in_memory(gd.PureDP(1)), epsilon=2e-15)
+    assert answer.facts["mechanism"]["name"] == "RankExponential"
 
 
 def test_the_randomness_is_drawn_before_the_answer_is_seen() -> None:

@@ -18,6 +18,7 @@ from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.count_tree import CountTree, NoisyCounts
 from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.mechanisms.rank_exponential import RankExponential
+from gaugedp.samplers.discrete import check_scale
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,14 +51,17 @@ class RankTree(Mechanism):
     ) -> "RankTree":
         """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP; see `RankExponential.calibrate`.
 
-        The answers get half of ε (pure), or two thirds where there are several, and the counts the rest.
+        The answers get half of ε (pure), or two thirds where there are several, and the counts the rest. Refused is
+        also noise that would not fit 64-bit numbers.
         """
         between(0, 1, alone=alone)
         ranks = RankExponential.calibrate(body, guarantee, quantiles, level, first)
         budget = RankBudget(len(ranks.quantiles), has_tree=True)
         epsilon = budget.epsilon(guarantee)
         composition = budget.guarantee(epsilon)
-        return cls(replace(ranks, epsilon=epsilon, guarantee=composition), alone, composition)
+        mechanism = cls(replace(ranks, epsilon=epsilon, guarantee=composition), alone, composition)
+        check_scale(mechanism.tree.scale)
+        return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankTree":
         """Return the mechanism for the same histogram and quantiles; itself for the composition that it keeps."""

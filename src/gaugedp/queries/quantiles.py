@@ -1,5 +1,6 @@
 """Quantiles of a bounded column: the values below which given shares of the rows lie."""
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
@@ -138,7 +139,9 @@ class Quantiles(Query):
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
         """Yield the mechanism whose intervals are the shorter, by public numbers."""
         facts = (self.sensitivity(unit), guarantee, self.quantiles, self.confidence, self.first)
-        offers: list[Mechanism] = [RankExponential.calibrate(*facts), RankTree.calibrate(*facts, self.level)]
+        offers: list[Mechanism] = [RankExponential.calibrate(*facts)]
+        with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
+            offers.append(RankTree.calibrate(*facts, self.level))
         yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
