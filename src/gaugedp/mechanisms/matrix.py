@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from gaugedp.mechanisms.noise_widths import (
     safe_rank,
 )
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 from gaugedp.samplers.discrete import check_scale
@@ -89,8 +90,7 @@ class Matrix(AdditiveNoise):
         for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
             with contextlib.suppress(InvalidRequest):
                 mechanisms.append(cls.calibrate(body, noise_guarantee, weights))
-        if mechanisms:
-            yield min(mechanisms, key=lambda mechanism: mechanism.error(2, weights))
+        yield from mechanisms if len(mechanisms) < 2 else [min(mechanisms, key=lambda one: one.error(2, weights))]
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
@@ -130,6 +130,7 @@ class Matrix(AdditiveNoise):
         """
         return self.strategy.least / _sharpen(self.guarantee)[1] if self._is_normal else 0.0
 
+    @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return E‖noise/weights‖: by quadrature, or from trial draws of a public seed (standard error below 1 %)."""
         one_of(("1", "2"), norm=f"{norm:g}")
@@ -181,13 +182,9 @@ class Matrix(AdditiveNoise):
     def _is_normal(self) -> bool:
         return not isinstance(self.guarantee, PureDP)
 
-    def _unit(self, count: int, rng: Entropy) -> np.ndarray:
-        return normals(count, rng) if self._is_normal else signs(count, rng) * exponentials(count, rng)
-
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
         """Return the noise before it is rounded, in steps."""
-        k = self.strategy.n_noise
-        return self.strategy.apply(self._unit(size * k, rng).reshape(size, k)) * self.scale
+        return _drawn(self.strategy, size, self._is_normal, rng) * self.scale
 
     @cached_property
     def _deviations(self) -> np.ndarray:
@@ -207,7 +204,7 @@ class Matrix(AdditiveNoise):
         """Return the trials' mean norm, corrected by the ratio of the true mean square to theirs."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
-        rows = self.draw(size, research_rng(_PUBLIC_SEED)) * float(self.step) / scales
+        rows = np.rint(_units(self.strategy, size, self._is_normal) * self.scale) * float(self.step) / scales
         square = float((rows**2).sum(axis=1).mean())
         if square == 0:  # hardly ever anything but zero: a bound, by Jensen
             return math.sqrt(self._mean_square(weights))
@@ -230,18 +227,41 @@ class Matrix(AdditiveNoise):
     @cached_property
     def _trials(self) -> tuple[np.ndarray, np.ndarray]:
         """The largest noise relative to its deviation in each trial, in order; and, where kept, each one's sizes."""
-        size, rng = self._n_trials, research_rng(_PUBLIC_SEED)
-        keep = not self._is_normal
-        ratios, sizes = [np.zeros(0)], [np.zeros((0, self.body.ambient_dim))]
-        batch = max(1, _BATCH // (self.strategy.n_noise + self.body.ambient_dim))
-        for start in range(0, size, batch):
-            part = np.abs(self._real(min(batch, size - start), rng))
-            ratios.append(self._relative(part).max(axis=1))
-            sizes += [part] if keep else []
-        return np.sort(np.concatenate(ratios)), np.sort(np.concatenate(sizes), axis=0)
+        ratios, sizes = _in_order(self.strategy, self._n_trials, self._is_normal)
+        return ratios, sizes * self.scale
 
-    def _relative(self, part: np.ndarray) -> np.ndarray:
-        return np.divide(part, self._deviations, out=np.zeros_like(part), where=self._deviations > 0)
+
+def _drawn(strategy: Strategy, size: int, is_normal: bool, rng: Entropy) -> np.ndarray:
+    """Return L·g for `size` draws of g, shape (size, d)."""
+    count = size * strategy.n_noise
+    unit = normals(count, rng) if is_normal else signs(count, rng) * exponentials(count, rng)
+    return strategy.apply(unit.reshape(size, strategy.n_noise))
+
+
+def _in_batches(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
+    """Yield draws with a public seed, which do not depend on the guarantee, some millions of numbers at a time."""
+    rng, batch = research_rng(_PUBLIC_SEED), max(1, _BATCH // (strategy.n_noise + len(strategy.squares)))
+    return (_drawn(strategy, min(batch, size - start), is_normal, rng) for start in range(0, size, batch))
+
+
+@lru_cache(maxsize=2)
+def _units(strategy: Strategy, size: int, is_normal: bool) -> np.ndarray:
+    """Return them all; kept, as a plan for another guarantee asks for the same."""
+    return np.concatenate(list(_in_batches(strategy, size, is_normal)))
+
+
+@lru_cache(maxsize=2)
+def _in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return, in order, the largest noise relative to its deviation in each draw and, of Laplace noise, the sizes."""
+    kept = size * (strategy.n_noise + len(strategy.squares)) <= _ERROR_NUMBERS
+    draws = [_units(strategy, size, is_normal)] if kept else _in_batches(strategy, size, is_normal)
+    deviations = np.sqrt(strategy.squares * (1 if is_normal else 2))
+    ratios, sizes = [np.zeros(0)], [np.zeros((len(deviations), 0))]
+    for part in map(np.abs, draws):
+        relative = np.divide(part, deviations, out=np.zeros_like(part), where=deviations > 0)
+        ratios.append(relative.max(axis=1))
+        sizes += [] if is_normal else [part.T]
+    return np.sort(np.concatenate(ratios)), np.sort(np.concatenate(sizes, axis=1), axis=1).T
 
 
 def _equal(first: Generators, second: Generators) -> bool:

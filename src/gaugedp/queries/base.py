@@ -106,6 +106,14 @@ class Query(ABC):
         reach = self.reach
         return None if float(reach.min()) == float(reach.max()) else reach
 
+    def scales_of(self, mechanism: Mechanism) -> np.ndarray | None:
+        """Return the scales on which the errors of a mechanism's answers, or parts of it, are compared."""
+        return None if mechanism.in_rows else self.error_weights
+
+    def error_unit(self, mechanism: Mechanism) -> float:
+        """Return what one unit of an error on these scales is worth."""
+        return float(self.steps[0]) if self.error_weights is None and not mechanism.in_rows else 1.0
+
     @property
     def linear(self) -> "Workload | None":
         """The question itself where its released integers are linear in the joint table, and so can be consistent."""
