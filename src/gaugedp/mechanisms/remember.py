@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 
-
 def remembered(error: Callable[..., float]) -> Callable[..., float]:
     """Return a method error(norm, weights) that computes the same number once."""
 

@@ -16,6 +16,7 @@ def best_weights(parts: np.ndarray, demand: np.ndarray) -> np.ndarray:
     λ are the eigenvalues of AᵀA for a strategy A whose part m counts every row c_m times. A local minimum of
     (Σc)²·Σ demand/λ, in log c; from equal parts and from mostly the last one, the finest.
     """
+
     def log_cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
         c = np.exp(logs - logs.max())
         terms = demand / (parts @ c**2)
