@@ -208,6 +208,7 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
             "exactness": chosen_plan.mechanism.exactness,
             "noise": chosen_plan.mechanism.describe(),
             **({"in_rows": True} if chosen_plan.mechanism.in_rows else {}),
+            **({"has_ranks": True} if any(part.in_rows for part in chosen_plan.mechanism.parts) else {}),
         },
         "reason": chosen_plan.reason,
         "lower_bound": chosen_plan.bound_facts(),

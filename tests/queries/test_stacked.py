@@ -16,6 +16,7 @@ from gaugedp.ledger import Ledger
 from gaugedp.mechanisms.together import Together
 from gaugedp.queries.quantiles import Quantiles
 from gaugedp.queries.stacked import Stacked
+from gaugedp.report.explorer import save_explorer
 from gaugedp.tables.table import Table
 
 DOMAIN = gd.Domain.of(SEX=["f", "m"], PAY=gd.bounded(0, 1000, step=10), HOURS=gd.bounded(0, 80))
@@ -131,6 +132,7 @@ def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.Priva
     answer.save_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "each dark bar contains its true answer" in page
+    assert "the number of rows by which its rank is off" in page
     assert len(answer.to_frame()) == 9
     json.dumps(gd.plan(QUERY, unit, epsilon=1.0).to_dict())
 
@@ -225,3 +227,10 @@ def test_a_look_in_parts_gives_the_same(tmp_path: Path) -> None:
     for rows in (source, source.in_buckets(3), source.in_buckets(3, folder=tmp_path)):
         answer = gd.release(QUERY, rows, ledger=Ledger.in_memory(gd.PureDP(4000)), epsilon=3000.0, key="parts")
         np.testing.assert_allclose(answer.values, truth(), rtol=1e-3)
+
+
+def test_the_explorer_says_what_errors_of_a_stack_are(tmp_path: Path) -> None:
+    stack = gd.query(DOMAIN, "median(HOURS); SEX")
+    for question, said in ((stack, True), (gd.marginals(DOMAIN, "SEX"), False)):
+        save_explorer(question, UNITS[0], tmp_path / "page.html", seconds=0)
+        assert ("by which its rank is off" in (tmp_path / "page.html").read_text("utf-8")) is said

@@ -13,6 +13,7 @@ from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, join, table, tag
 from gaugedp.report.page import document
 from gaugedp.report.plots import COLOURS
+from gaugedp.report.words import BESIDE_RANKS
 
 if TYPE_CHECKING:
     from gaugedp.report.explorer import Explored, Point
@@ -106,6 +107,7 @@ _READINGS = (("error", "value"), ("taken", ""), ("bound", "small"), ("how", "sma
 def _chart(explored: "Explored") -> Html:
     bounded = any(max(point.lower_bounds) > 0 for point in explored.points)
     meaning = _MEANING_IN_ROWS if explored.in_rows else _MEANING
+    meaning += f"{BESIDE_RANKS.strip()} " if len(explored.query.parts) > 1 else ""
     rows = [(_named(i, name), "", kind) for i, (name, kind) in enumerate(explored.mechanisms.items())]
     heads = ("mechanism", "error", "exactness")
     return tag(

@@ -143,6 +143,8 @@ def _compared(facts: Mapping[str, Any]) -> Html:
         "l2 norm of the noise of all released numbers; one row of a sum counts like one row of a count. "
         "Bars are for the answer with the most noise, and ± is half their length."
     )
+    if mechanism.get("has_ranks"):
+        explained += words.BESIDE_RANKS
     if mechanism.get("in_rows"):
         explained = _IN_ROWS
     bound = (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this question and guarantee.")

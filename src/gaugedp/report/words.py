@@ -9,6 +9,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
 from gaugedp.report.markup import Html, escape, join, tag
 
+BESIDE_RANKS = " A quantile's error is the number of rows by which its rank is off, at most, and is counted in."
 _DELTA = 1e-6  # where a guarantee without ε is also told as one
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
 _KINDS: dict[str, Callable[..., Guarantee]] = {
