@@ -1,14 +1,13 @@
 """What an answer would cost and how wrong it would be: every candidate, before any row is read."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gaugedp._numbers import readable
+from gaugedp._numbers import digits_down, readable
 from gaugedp._validate import positive
 from gaugedp.bounds import VolumeBound
 from gaugedp.bounds.nearness import bound_in_words, floor_in_words, least_error
@@ -20,11 +19,11 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.mechanisms.choose import choose
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.ratio_intervals import Quotients, quotients
 from gaugedp.queries.base import Query
+from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.estimates import curves_of, quotient_terms
 from gaugedp.queries.rules import left_out
 
@@ -42,20 +41,6 @@ def bonferroni_level(level: float) -> float:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A mechanism that could answer, and how wrong it is expected to be.
-
-    `error` is the expected ℓ₂ norm of the noise over all released values, in rows for counts and in the column's unit
-    for sums. Where both are released, as for every mean, or sums with unlike bounds, it is in rows: the noise of a sum
-    is divided by the most that one row can add to it. For quantiles it bounds the ℓ₂ norm of the ranks by which the
-    answers are off, in rows. See `Plan.unit_of_error`.
-    """
-
-    mechanism: Mechanism
-    error: float
-
-
-@dataclass(frozen=True)
 class Plan:
     """How a question would be answered for a unit and a guarantee. Made of public facts alone."""
 
@@ -65,6 +50,7 @@ class Plan:
     candidates: tuple[Candidate, ...]
     mechanism: Mechanism
     reason: str
+    beaten: tuple[Candidate, ...] = ()  # whose errors need not be known, as what they are at least is too large
 
     @property
     def epsilon(self) -> float:
@@ -74,8 +60,8 @@ class Plan:
     @property
     def error(self) -> float:
         """The expected error of the chosen mechanism; see Candidate."""
-        listed = next((candidate.error for candidate in self.candidates if candidate.mechanism is self.mechanism), None)
-        return _error(self.query, self.mechanism) if listed is None else listed
+        listed = (candidate for candidate in self.candidates if candidate.mechanism is self.mechanism)
+        return next(listed, Candidate(self.mechanism, self.query)).error
 
     @cached_property
     def lower_bound(self) -> float:
@@ -93,9 +79,10 @@ class Plan:
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Why a mechanism is no candidate, in words, by the names of those that are none; empty for quantiles."""
+        """Why a mechanism is not weighed, in words, by name: no candidate, or beaten; empty for quantiles."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
-        return self.query.left_out(self.unit, self.asked, offered)
+        lost = {one.mechanism.name: f"cannot err less than {digits_down(one.least)}" for one in self.beaten}
+        return lost | self.query.left_out(self.unit, self.asked, offered)
 
     def left_out_in_words(self) -> str:
         """Return `left_out` in a line, empty where nothing was left out."""
@@ -126,9 +113,10 @@ class Plan:
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness.
+        """Return a row for each candidate that is not beaten.
 
-        For quantiles, error and intervals are in rows: how far ranks are off.
+        Its columns: mechanism, error, widest interval of a value, guarantee, exactness. For quantiles, error and
+        intervals are in rows: how far ranks are off.
         """
         return [
             {
@@ -142,6 +130,7 @@ class Plan:
                 "noise": candidate.mechanism.describe(),
             }
             for candidate in self.candidates
+            if candidate not in self.beaten
         ]
 
     def terms(self) -> list[dict[str, Any]]:
@@ -332,34 +321,18 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
 
 
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
-    offers = tuple(Candidate(mechanism, _error(query, mechanism)) for mechanism in query.candidates(unit, asked))
-    choices = [_best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
-    best = next(
+    offers = tuple(Candidate(mechanism, query) for mechanism in query.candidates(unit, asked))
+    choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
+    lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}
+    beaten = tuple(offer for offer in offers if any(id(part) in lost for part in offer.mechanism.parts))
+    chosen = next(
         offer.mechanism
         for offer in offers
-        if all(part is chosen for part, (chosen, _) in zip(offer.mechanism.parts, choices, strict=True))
+        if all(part is one for part, (one, *_) in zip(offer.mechanism.parts, choices, strict=True))
     )
-    reasons = zip(query.parts, (reason for _, reason in choices), strict=True)
+    reasons = zip(query.parts, (reason for _, reason, _ in choices), strict=True)
     reason = choices[0][1] if len(choices) == 1 else ". ".join(f"{part.text}: {why}" for part, why in reasons)
-    return Plan(query, unit, asked, offers, best, reason)
-
-
-def _best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str]:
-    """Return the mechanism that answers one part of the question, and why."""
-    different = list({id(mechanism): mechanism for mechanism in offered}.values())
-    errors = [_error(query, mechanism) for mechanism in different]
-    if different[0].in_rows:
-        error = readable(min(errors))
-        words = f"its intervals are the shorter of two mechanisms'; the expected error of ranks is at most {error} rows"
-        return different[0], words
-    return choose(different, errors)
-
-
-def _error(query: Query, mechanism: Mechanism) -> float:
-    """Return the expected error of a mechanism for this question, as `Candidate.error` counts it."""
-    weights = None if mechanism.in_rows else query.error_weights
-    unit = float(query.step_runs[0][0]) if weights is None and not mechanism.in_rows else 1.0
-    return mechanism.error(2, weights) * unit
+    return Plan(query, unit, asked, offers, chosen, reason, beaten)
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:

@@ -1,6 +1,7 @@
 """Generators made ready: distinct up to sign, in coordinates of the best basis among them."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from gaugedp.errors import InvalidRequest
 
 _GROWTH = 1 + 1e-6  # an exchange must enlarge the determinant by this factor
 _MOST_ROUNDS = 5
+_KEPT = 2**17  # numbers up to which what was made of a matrix is kept for the next that is equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,15 @@ def prepared(generators: np.ndarray) -> Prepared:
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InvalidRequest("The generators are not a matrix of finite numbers.", "Give finite numbers, shape (d, n).")
+    return _known(matrix.tobytes(), matrix.shape) if matrix.size <= _KEPT else _prepared(matrix)
+
+
+@lru_cache(maxsize=16)
+def _known(numbers: bytes, shape: tuple[int, int]) -> Prepared:
+    return _prepared(np.frombuffer(numbers).reshape(shape))
+
+
+def _prepared(matrix: np.ndarray) -> Prepared:
     indices = distinct(matrix)
     if not len(indices):
         raise InvalidRequest("Every generator is zero.", "Give at least one generator that is not zero.")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 import numpy as np
 
@@ -136,25 +136,32 @@ def _(body: Polytope) -> Volume:
 
 
 def _hull(generators: Prepared, log_scale: float) -> Volume:
-    """Return the volume in coordinates of the basis, of all generators or, where facets are many, of the outermost.
+    """Return the volume in coordinates of the basis, of all generators or, where facets are many, of the outermost."""
+    log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
+    log += log_scale
+    return Volume(log, "exact", log_error=_HULL_ROUNDING) if is_whole else Volume(log - _HULL_ROUNDING, "lower")
+
+
+@lru_cache(maxsize=64)
+def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
+    """Return the logarithm of the hull's volume, and whether it is that of all points; kept for other guarantees.
 
     Facets are at most of the order of points^⌊rank/2⌋ (McMullen 1970), so hulls of ever more points tell beforehand how
     many the next has.
     """
     import scipy.spatial
 
-    rank, count = generators.coordinates.shape
-    order = np.argsort(-np.abs(generators.coordinates).sum(axis=0), kind="stable")
-    columns = np.hstack([np.eye(rank), generators.coordinates[:, order]])
+    (rank, count), coordinates = shape, np.frombuffer(numbers).reshape(shape)
+    order = np.argsort(-np.abs(coordinates).sum(axis=0), kind="stable")
+    columns = np.hstack([np.eye(rank), coordinates[:, order]])
     size, following = 0, 2 * rank
     while size < count and following >= min(count, _SLOWEST * size):
         size = min(following, count)
-        part = generators.coordinates if size == count else columns[:, : rank + size]
+        part = coordinates if size == count else columns[:, : rank + size]
         hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")
         growth = (_MOST_FACETS / len(hull.simplices)) ** (1 / (rank // 2))
         following = min(int(size * min(growth, _FASTEST)), count, _MOST_HULL_POINTS[rank])
-    log = math.log(hull.volume) + log_scale
-    return Volume(log, "exact", log_error=_HULL_ROUNDING) if size == count else Volume(log - _HULL_ROUNDING, "lower")
+    return math.log(hull.volume), size == count
 
 
 def _stretched(unit: Volume, frame: Frame) -> Volume:

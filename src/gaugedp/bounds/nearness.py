@@ -26,7 +26,7 @@ def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) 
         return 0.0
     if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
         return _by_its_form(body, scales, epsilon) if body.has_closed_form and not whole else 0.0
-    scaled = image(body, np.diag(1 / scales))
+    scaled = image(body, np.diag(1 / scales)) if (scales != 1).any() else body
     if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
         return 0.0
     few = body.generators.n_generators <= _FEW_GENERATORS

@@ -93,6 +93,10 @@ class Mechanism(Calibrated):
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return the expected ‖error/weights‖, norm 1 or 2 (ones where None)."""
 
+    def least_error(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
+        """Return a number that `error(2, weights)` is proved not to be below, without a draw; 0 where none is known."""
+        return 0.0
+
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return at least the expected ‖error/weights‖₂²."""
         raise InvalidRequest(f"{self.name} does not know the mean square of its error.", "Release it alone.")

@@ -14,6 +14,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 
 M = TypeVar("M", bound=Mechanism)
+NEAR = 1.1  # times the least error, at which an exact mechanism is taken all the same
 
 
 def registered() -> list[type[Mechanism]]:
@@ -42,7 +43,7 @@ def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offer
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
     """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words."""
     least = min(errors)
-    near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= 1.1 * least]
+    near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= NEAR * least]
     best = min(near or range(len(errors)), key=errors.__getitem__)
     others: dict[str, float] = {}
     for i, (mechanism, error) in enumerate(zip(mechanisms, errors, strict=True)):

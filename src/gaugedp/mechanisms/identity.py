@@ -20,6 +20,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
@@ -28,8 +29,11 @@ _ERROR_CELLS = 2 * 10**6  # cells of noise drawn to estimate an expected error
 _WIDTH_CELLS = 2 * 10**7  # and the widths of the chosen mechanism
 _WIDE_TABLE = 10**4  # above, the draws would be too few for a quantile
 _MOST_NUMBERS = 10**7  # drawn numbers that are kept in memory
+_KEPT = 2 * 10**6  # of which so many may wait for the next question about them
 _MOST_SIZES = 48  # sizes of sums for which a quantile is computed
 _PUBLIC_SEED = 20240229
+_NARROW = 0.05  # scale in steps
+_DOWN = 1 - 2.0**-40  # covers the rounding of sums
 _FAINT = 0.1  # cells that have noise, on average
 
 
@@ -112,6 +116,7 @@ class Identity(AdditiveNoise):
         """The variance of a cell times the squared norm of each row of F."""
         return self.law.variance * self.body.generators.row_squares()
 
+    @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return the mean norm of trial draws with a public seed, to some 2 %.
 
@@ -122,7 +127,24 @@ class Identity(AdditiveNoise):
         if noisy < _FAINT:
             return noisy * self.body.generators.largest_norm(norm, weights)
         scales = np.ones(self.body.ambient_dim) if weights is None else weights
-        return float(np.linalg.norm(self._trials(max(40, _ERROR_CELLS // self._n_cells)) / scales, norm, axis=1).mean())
+        trials = self._trials(max(40, _ERROR_CELLS // self._n_cells))
+        return float(np.linalg.norm(trials / scales, norm, axis=1).mean())
+
+    def least_error(self, weights: np.ndarray | None = None) -> float:
+        """Return √(E S/(1 + v)), S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality.
+
+        With G = FᵀF, E S = σ²·tr G and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth
+        cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column. For
+        answers that add up cells and no weights; else, and for noise so narrow that cosh is beyond a float, it is 0.
+        """
+        if weights is not None or not self._adds.all() or float(self.law.scale) < _NARROW:
+            return 0.0
+        generators = self.body.generators
+        rows = generators.row_squares()  # sums of entries, too, where those are 0 and 1
+        largest = generators.largest_norm(1, None)  # sums of a column's entries, and of their squares
+        cumulant = 2 + math.cosh(1 / float(self.law.scale))
+        v = (2 * float(rows.max()) + cumulant) * largest / float(rows.sum())
+        return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * _DOWN
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return exact quantiles for answers that add up cells; else quantiles of trial draws or Chernoff bounds.
@@ -132,7 +154,7 @@ class Identity(AdditiveNoise):
         """
         if not simultaneous:
             return self._each(level)
-        ratios = self._sorted_trials[1]
+        ratios = self._sorted_ratios
         rank = safe_rank(len(ratios), level)
         if rank is None:
             return self._each(1 - (1 - level) / self.body.ambient_dim)
@@ -154,9 +176,14 @@ class Identity(AdditiveNoise):
     def _n_cells(self) -> int:
         return self.body.generators.n_generators
 
+    @property
+    def _adds(self) -> np.ndarray:
+        """Which answers add up cells: those whose row of F has entries 0 and 1 only."""
+        generators = self.body.generators
+        return np.asarray(generators.row_squares() == generators.apply(np.ones(self._n_cells)))
+
     def _each(self, level: float) -> np.ndarray:
-        counts = self.body.generators.row_squares()
-        adds = counts == self.body.generators.apply(np.ones(self._n_cells))  # entries 0 and 1 only
+        counts, adds = self.body.generators.row_squares(), self._adds
         widths = np.zeros(len(counts))
         widths[adds] = self._sum_widths(level, counts[adds])
         if not adds.all():
@@ -172,22 +199,41 @@ class Identity(AdditiveNoise):
         return np.array(widths, dtype=float)[np.searchsorted(tabulated, counts)]
 
     def _other_widths(self, level: float) -> np.ndarray:
-        sizes = self._sorted_trials[0]
+        sizes = self._sorted_sizes
         rank = safe_rank(len(sizes), level)
         return self._chernoff(level) if rank is None else sizes[rank]
 
     def _trials(self, size: int) -> np.ndarray:
+        """Return noise drawn with a public seed; a small one is kept, as errors and widths are of the same draws."""
         size = min(size, max(1, _MOST_NUMBERS // self.body.ambient_dim), 20_000)
+        drawn = self._drawn if size * self.body.ambient_dim <= _KEPT else {}
+        if size not in drawn:
+            drawn[size] = self._draw_publicly(size)
+        return drawn[size]
+
+    @cached_property
+    def _drawn(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _draw_publicly(self, size: int) -> np.ndarray:
         cells = self.law.draw(size * self._n_cells, research_rng(_PUBLIC_SEED))
         return self.body.generators.apply(cells.reshape(size, self._n_cells).astype(float))
 
+    @property
+    def _sizes(self) -> np.ndarray:
+        return np.abs(self._trials(_WIDTH_CELLS // self._n_cells if self._n_cells <= _WIDE_TABLE else 1))
+
     @cached_property
-    def _sorted_trials(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sizes of each answer's noise, and the largest relative to its deviation, in order."""
-        sizes = np.abs(self._trials(_WIDTH_CELLS // self._n_cells if self._n_cells <= _WIDE_TABLE else 1))
-        deviations = np.sqrt(self.variances)
+    def _sorted_sizes(self) -> np.ndarray:
+        """The sizes of each answer's noise in order."""
+        return np.sort(self._sizes, axis=0)
+
+    @cached_property
+    def _sorted_ratios(self) -> np.ndarray:
+        """The largest size relative to its deviation, in order."""
+        sizes, deviations = self._sizes, np.sqrt(self.variances)
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0)
-        return np.sort(sizes, axis=0), np.sort(ratios.max(axis=1))
+        return np.sort(ratios.max(axis=1))
 
     def _chernoff(self, level: float) -> np.ndarray:
         """Return widths by Chernoff's bound for S = Σ_j F_j·η_j.

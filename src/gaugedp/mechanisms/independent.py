@@ -16,6 +16,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.noise_widths import mean_root
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.laws import Law
 
 
@@ -49,6 +50,7 @@ class IndependentNoise(AdditiveNoise, ABC):
         """The variances of the coordinates."""
         return self._spread([law.variance for _, law in self.runs]) * float(self.step) ** 2
 
+    @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return the expected ℓ₁ or ℓ₂ norm of noise/weights, to 1e-4; weights are constant where the laws are."""
         one_of(("1", "2"), norm=f"{norm:g}")

@@ -14,7 +14,7 @@ from gaugedp._validate import between, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.generators import Generators, MatrixGenerators
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -32,16 +32,14 @@ from gaugedp.mechanisms.noise_widths import (
     safe_rank,
 )
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
-from gaugedp.samplers.continuous import exponentials, normals, signs
+from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws
 from gaugedp.samplers.discrete import check_scale
 
-_PUBLIC_SEED = 20240229
 _ERROR_NUMBERS = 4 * 10**6  # numbers drawn to estimate an expected error
 _WIDTH_NUMBERS = 10**7  # and the widths of the chosen mechanism
 _MOST_TRIALS = 20_000
-_BATCH = 2**22  # numbers in memory at a time
-_DRAWN = 2**20  # variables drawn at a time
 _LAPLACE_SPREAD = 5  # Var ‖L·g‖²/(E‖L·g‖²)² is at most 5·tr(M²)/(tr M)², M = LLᵀ: E g² = 2, E g⁴ = 24
 _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by Hölder
 _UP = 1 + 2.0**-40
@@ -92,8 +90,7 @@ class Matrix(AdditiveNoise):
         for noise_guarantee in dict.fromkeys((pure_within(guarantee), guarantee)):
             with contextlib.suppress(InvalidRequest):
                 mechanisms.append(cls.calibrate(body, noise_guarantee, weights))
-        if mechanisms:
-            yield min(mechanisms, key=lambda mechanism: mechanism.error(2, weights))
+        yield from mechanisms if len(mechanisms) < 2 else [min(mechanisms, key=lambda one: one.error(2, weights))]
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
@@ -116,7 +113,8 @@ class Matrix(AdditiveNoise):
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps."""
-        parts = [np.rint(self._real(count, rng)).astype(np.int64) for count in self._batches(size)]
+        counts = batches(self.strategy, size)
+        parts = [np.rint(self._real(count, rng)).astype(np.int64) for count in counts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @property
@@ -132,6 +130,7 @@ class Matrix(AdditiveNoise):
         """
         return self.strategy.least / _sharpen(self.guarantee)[1] if self._is_normal else 0.0
 
+    @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return E‖noise/weights‖: by quadrature, or from trial draws of a public seed (standard error below 1 %).
 
@@ -189,18 +188,9 @@ class Matrix(AdditiveNoise):
     def _is_normal(self) -> bool:
         return not isinstance(self.guarantee, PureDP)
 
-    def _unit(self, count: int, rng: Entropy) -> np.ndarray:
-        """Return independent variables, drawn some at a time: what a draw takes beside them stays small."""
-        unit = np.empty(count)
-        for start in range(0, count, _DRAWN):
-            size = min(_DRAWN, count - start)
-            unit[start : start + size] = normals(size, rng) if self._is_normal else _laplace(size, rng)
-        return unit
-
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
         """Return the noise before it is rounded, in steps."""
-        k = self.strategy.n_noise
-        return self.strategy.apply(self._unit(size * k, rng).reshape(size, k)) * self.scale
+        return drawn(self.strategy, size, self._is_normal, rng) * self.scale
 
     @cached_property
     def _runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -236,9 +226,9 @@ class Matrix(AdditiveNoise):
         """Return the trials' mean norm, corrected by the ratio of the true mean square to theirs."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         size = min(_MOST_TRIALS, max(12, _ERROR_NUMBERS // (self.strategy.n_noise + self.body.ambient_dim)))
-        rng, squares, norms = research_rng(_PUBLIC_SEED), [np.zeros(0)], [np.zeros(0)]
-        for count in self._batches(size):
-            rows = np.rint(self._real(count, rng)) * float(self.step) / scales
+        squares, norms = [np.zeros(0)], [np.zeros(0)]
+        for part in public_draws(self.strategy, size, self._is_normal):
+            rows = np.rint(part * self.scale) * float(self.step) / scales
             squares.append((rows**2).sum(axis=1))
             norms.append(np.linalg.norm(rows, norm, axis=1))
         square = float(np.concatenate(squares).mean())
@@ -246,11 +236,6 @@ class Matrix(AdditiveNoise):
             return math.sqrt(self._mean_square(weights))
         correction = math.sqrt(self._mean_square(weights) / square)
         return float(np.concatenate(norms).mean()) * correction
-
-    def _batches(self, size: int) -> list[int]:
-        """Return how many of `size` draws to make at a time."""
-        most = max(1, _BATCH // (self.strategy.n_noise + self.body.ambient_dim))
-        return [min(most, size - start) for start in range(0, size, most)]
 
     def _each(self, level: float) -> np.ndarray:
         if self._is_normal:
@@ -268,23 +253,9 @@ class Matrix(AdditiveNoise):
 
     @cached_property
     def _trials(self) -> tuple[np.ndarray, np.ndarray]:
-        """The largest noise relative to its deviation in each trial, in order; and, where kept, each one's sizes."""
-        size, rng = self._n_trials, research_rng(_PUBLIC_SEED)
-        keep = not self._is_normal
-        ratios, sizes = [np.zeros(0)], [np.zeros((0, self.body.ambient_dim))]
-        for count in self._batches(size):
-            part = np.abs(self._real(count, rng))
-            ratios.append(self._relative(part).max(axis=1))
-            sizes += [part] if keep else []
-        return np.sort(np.concatenate(ratios)), np.sort(np.concatenate(sizes), axis=0)
-
-    def _relative(self, part: np.ndarray) -> np.ndarray:
-        deviations = self._spread(self._deviations)
-        return np.divide(part, deviations, out=np.zeros_like(part), where=deviations > 0)
-
-
-def _laplace(size: int, rng: Entropy) -> np.ndarray:
-    return signs(size, rng) * exponentials(size, rng)
+        """The largest noise relative to its deviation in each trial, in order; of Laplace noise, the sizes of each."""
+        ratios, sizes = in_order(self.strategy, self._n_trials, self._is_normal)
+        return ratios, sizes * self.scale
 
 
 def _equal(first: Generators, second: Generators) -> bool:

@@ -24,6 +24,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 
@@ -110,6 +111,7 @@ class NormNoise(AdditiveNoise, ABC):
                 return (in_steps + 1 / 12) * float(self.step) ** 2
         return (self._trials**2).mean(axis=(0, 1)) * float(self.step) ** 2
 
+    @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return the mean norm of trial draws with a public seed; see `error_deviation`."""
         return float(self._norms(norm, weights).mean())

@@ -1,5 +1,6 @@
 """Mechanisms side by side: one release whose parts are drawn by a mechanism each."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -71,6 +72,11 @@ class Together(Mechanism):
             return float(np.sqrt(self.mean_square(weights)))
         pairs = zip(self.parts, self._split(weights), strict=True)
         return sum(part.error(norm, scales) for part, scales in pairs)
+
+    def least_error(self, weights: np.ndarray | None = None) -> float:
+        """Return the root of the sum of the squares of the parts'."""
+        pairs = zip(self.parts, self._split(weights), strict=True)
+        return math.hypot(*(part.least_error(scales) for part, scales in pairs))
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
         """Return the sum of the parts' mean squares."""

@@ -134,6 +134,14 @@ class Query(ABC):
     def _reach(self) -> np.ndarray:
         return self.reach
 
+    def scales_of(self, mechanism: Mechanism) -> np.ndarray | None:
+        """Return the scales on which the errors of a mechanism's answers, or parts of it, are compared."""
+        return None if mechanism.in_rows else self.error_weights
+
+    def error_unit(self, mechanism: Mechanism) -> float:
+        """Return what one unit of an error on these scales is worth."""
+        return float(self.step_runs[0][0]) if self.error_weights is None and not mechanism.in_rows else 1.0
+
     @property
     def linear(self) -> "Workload | None":
         """The question itself where its released integers are linear in the joint table, and so can be consistent."""

@@ -1,0 +1,71 @@
+"""Draws of L·g for a strategy L: of each kind of g, with a public seed for trials, and in order for quantiles."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.mechanisms.strategies import Strategy
+from gaugedp.samplers.continuous import exponentials, normals, signs
+
+_PUBLIC_SEED = 20240229
+_BATCH = 2**22  # numbers in memory at a time
+_DRAWN = 2**20  # variables drawn at a time
+_KEPT = 4 * 10**6  # numbers that wait for a plan for another guarantee
+
+
+def drawn(strategy: Strategy, size: int, is_normal: bool, rng: Entropy) -> np.ndarray:
+    """Return L·g for `size` draws of g, normal or Laplace, shape (size, d)."""
+    unit = np.empty(size * strategy.n_noise)
+    for start in range(0, len(unit), _DRAWN):
+        part = unit[start : start + _DRAWN]
+        part[:] = normals(len(part), rng) if is_normal else signs(len(part), rng) * exponentials(len(part), rng)
+    return strategy.apply(unit.reshape(size, strategy.n_noise))
+
+
+def batches(strategy: Strategy, size: int) -> list[int]:
+    """Return how many of `size` draws to make at a time."""
+    most = max(1, _BATCH // _numbers(strategy))
+    return [min(most, size - start) for start in range(0, size, most)]
+
+
+def public_draws(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
+    """Yield draws with a public seed, some at a time; they depend on no guarantee, so few enough of them are kept."""
+    is_small = size * _numbers(strategy) <= _KEPT
+    return iter(_kept(strategy, size, is_normal)) if is_small else _in_turn(strategy, size, is_normal)
+
+
+def in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return, in order, the largest noise relative to its deviation in each draw and, of Laplace noise, the sizes."""
+    is_small = size * _numbers(strategy) <= 4 * _KEPT
+    return _kept_in_order(strategy, size, is_normal) if is_small else _sorted(strategy, size, is_normal)
+
+
+def _numbers(strategy: Strategy) -> int:
+    return strategy.n_noise + len(strategy.squares)
+
+
+def _in_turn(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.ndarray]:
+    rng = research_rng(_PUBLIC_SEED)
+    return (drawn(strategy, count, is_normal, rng) for count in batches(strategy, size))
+
+
+@lru_cache(maxsize=2)
+def _kept(strategy: Strategy, size: int, is_normal: bool) -> list[np.ndarray]:
+    return list(_in_turn(strategy, size, is_normal))
+
+
+@lru_cache(maxsize=2)
+def _kept_in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
+    return _sorted(strategy, size, is_normal)
+
+
+def _sorted(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
+    deviations = np.sqrt(strategy.squares * (1 if is_normal else 2))
+    ratios, sizes = [np.zeros(0)], [np.zeros((0, len(deviations)))]
+    for part in map(np.abs, public_draws(strategy, size, is_normal)):
+        relative = np.divide(part, deviations, out=np.zeros_like(part), where=deviations > 0)
+        ratios.append(relative.max(axis=1))
+        sizes += [] if is_normal else [part]
+    return np.sort(np.concatenate(ratios)), np.sort(np.concatenate(sizes), axis=0)
