@@ -17,7 +17,7 @@ from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import MAX_RELEASED_BYTES, Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import Mechanism, Prepared
-from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan, quotients_of
+from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan
 from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import for_released
@@ -233,7 +233,7 @@ def _spread(chosen_plan: Plan) -> dict[str, Any]:
     single = {str(level): sizes(noise.half_widths(level)) for level in LEVELS}
     at_once = {str(level): sizes(noise.half_widths(bonferroni_level(level), True)) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
-    ratios = quotients_of(query, noise)
+    ratios = chosen_plan.quotients
     if ratios is not None:
         widths["quotients"] = {str(level): fold(ratios.widths(level).T.ravel()) for level in LEVELS[:-1]}
     return {"widths": widths, "deviations": deviations}

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-STEPS = 30  # then sums are within some thousandths of the least
-_SHRINKAGE = 0.7  # of the smoothing, from step to step
+STEPS = 8  # then sums are within some thousandths of the least
+_SHRINKAGE = 0.4  # of the smoothing, from step to step
 _ROUNDING = 2.0**-40  # of a sum: far more than its additions lose
 
 

@@ -15,9 +15,9 @@ from gaugedp.samplers.continuous import normals
 
 MISS = 1e-9  # the chance, over the public key, that a volume is above the truth
 _KEY = 24  # public and fixed, so that a plan says the same each time
-_PILOT = 160  # draws by which power and stake are chosen, and which are not used again
+_PILOT = 96  # draws by which power and stake are chosen, and which are not used again
 _FEWEST, _MOST = 48, 2048  # draws
-_WORK = 1.5e9  # multiplications: half a second
+_WORK = 4e8  # multiplications: a fifth of a second
 _BLOCK = 2**23  # numbers that a block of draws holds
 _POWERS = (1.0, 0.5, 0.25, 0.1)  # of the rank
 _STAKES = tuple(np.geomspace(0.003, 0.95, 24).tolist())
