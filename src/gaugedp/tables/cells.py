@@ -37,6 +37,7 @@ class ColumnExpression:
     inside: Sql
     code: Sql
     is_total: bool = True  # whether `code` can be evaluated for every value, inside or not
+    is_null_outside: bool = False  # whether `code` is NULL for every value that is not inside
 
     def kept(self) -> Sql:
         """The code, where every row that is not inside is left out."""
@@ -44,6 +45,8 @@ class ColumnExpression:
 
     def otherwise(self, code: int | None) -> Sql:
         """The code; for any value that is not inside, the given one."""
+        if self.is_null_outside:
+            return self.code if code is None else exp.func("COALESCE", self.code, exp.convert(code))
         return _choice(self.inside.copy(), self.code, None if code is None else exp.convert(code))
 
 
@@ -134,7 +137,8 @@ def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
     """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
     kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(text) for text in texts])
     place = exp.func("ENUM_CODE", exp.TryCast(this=_text(column), to=kind))
-    return ColumnExpression({alias: place}, exp.not_(exp.column(alias).is_(exp.null())), exp.column(alias))
+    inside = exp.not_(exp.column(alias).is_(exp.null()))
+    return ColumnExpression({alias: place}, inside, exp.column(alias), is_null_outside=True)
 
 
 def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]:
@@ -169,9 +173,10 @@ def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
 
 
 def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
-    """A division guesses the bin, at most one off; the edges, each the float nearest to its decimal, decide.
+    """A division guesses the bin, never too low and at most one too high; the edge below, a float, decides.
 
-    Whole edges are floats, and rounding is monotone: the guess is then never too low.
+    Whole edges are floats, and rounding is monotone. Else what the rounding of edges, difference and quotient may take
+    away is added first: see `_shift`.
     """
     value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), _number(column)
     scale, first, stride = _whole_edges(attribute)
@@ -179,10 +184,10 @@ def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
     def edge(number: Sql) -> Sql:
         return _divided(_minus(number * _float(stride), Fraction(-first)), scale)
 
-    below = exp.cast(value < edge(guess), "INT")
-    above = [] if _is_whole(attribute) else [exp.cast(value >= edge(guess + 1), "INT")]
-    code = exp.func("LEAST", sum(above, guess) - below, _float(attribute.n_inside - 1))
-    guessed = exp.func("FLOOR", _minus(read.copy(), attribute.low) / _float(attribute.width))
+    last = _float(attribute.n_inside - 1)
+    code = exp.Case().when(guess > last, last.copy()).when(value < edge(guess), guess - 1).else_(guess)
+    quotient = _minus(read.copy(), attribute.low) / _float(attribute.width)
+    guessed = exp.func("FLOOR", quotient if _is_whole(attribute) else quotient + _float(_shift(attribute)))
     inside = value.between(_float(attribute.low), _float(attribute.high))
     return ColumnExpression({alias: read, guess.name: guessed}, inside, _try_integer(code, attribute.n_inside))
 
@@ -209,7 +214,18 @@ def _is_whole(attribute: Bins) -> bool:
 def _is_exact(attribute: Bins) -> bool:
     """Whether the edges are quotients of whole numbers that floats hold, so that one division rounds them right."""
     scale, first, stride = _whole_edges(attribute)
-    return max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
+    is_fine = _is_whole(attribute) or _shift(attribute) < Fraction(1, 4)
+    return is_fine and max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
+
+
+def _shift(attribute: Bins) -> Fraction:
+    """At least what a quotient (x − low)/width may be below i for x on edge i or above: 16·u·(M/width + n), u = 2^−53.
+
+    M is the largest bound. The edge and the lower bound are off by u·M each; the difference, the width and the quotient
+    by u of themselves, and so is the sum with this.
+    """
+    largest = max(abs(attribute.low), abs(attribute.high))
+    return Fraction(16, 2**53) * (largest / attribute.width + attribute.n_inside)
 
 
 def _search_edges(value: Sql, edges: Sequence[Fraction], first: int, last: int) -> Sql:

@@ -72,7 +72,7 @@ class Aggregation:
 
     def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""
-        return self._grouped(self._kept(row_key))
+        return self._grouped(self._kept(row_key, self._drops_late))
 
     def listing(self, row_key: bytes) -> Sql:
         """Return the statement that lists the kept rows, sorted: cells `a<i>` and steps `s<j>`, −1 where missing."""
@@ -99,20 +99,35 @@ class Aggregation:
         bounded = self.domain.column(column)
         return bounded.high_steps - bounded.low_steps + 1
 
-    def _kept(self, row_key: bytes) -> Sql:
-        """The rows in question, at most max_rows of a person."""
-        rows = self._rows()
+    @property
+    def _drops_late(self) -> bool:
+        """Whether rows whose text is no category may be grouped, in a cell of their own that no total has.
+
+        That takes a third less time than leaving them out row by row. Not where some rows of a person are kept, of
+        those in question; nor where a grouping lacks a place, and such a row could not be told in it.
+        """
+        return self.unit.column is None and (len(self.groupings) == 1 or self._is_joint)
+
+    @property
+    def _is_joint(self) -> bool:
+        return len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS
+
+    def _kept(self, row_key: bytes, drops_late: bool = False) -> Sql:
+        """The rows in question, at most max_rows of a person; and others, where they are dropped later."""
+        rows = self._rows(drops_late)
         if self.unit.column is None:
             return rows
         kind = self.types[self.unit.column].kind
         rows = rows if self.bucket is None else in_bucket(rows, kind, self.bucket, row_key)
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
-    def _rows(self) -> Sql:
+    def _rows(self, drops_late: bool) -> Sql:
         """Every row in question: its cells `a<i>`, its steps `s<j>` (NULL where missing) and its person."""
         columns, readings, conditions = [], [], []
         for i, name in enumerate(self.attributes):
             reading, fallback = self._attribute(name, f"x{i}")
+            if drops_late and reading.is_null_outside and fallback is None:
+                fallback = self.domain.attribute(name).n_cells
             readings.append(reading)
             columns.append((reading.kept() if fallback is None else reading.otherwise(fallback)).as_(f"a{i}"))
             conditions += [reading.inside] if fallback is None else []
@@ -143,12 +158,17 @@ class Aggregation:
 
     def _grouped(self, rows: Sql) -> Sql:
         places, added, rows = list(self.places), self._added(), self._with_values(rows)
-        if len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS:
+        if self._is_joint:
             rows = over(rows, *places, *(add.as_(name) for name, add in added.items())).group_by(*places, copy=False)
-            added = {name: exp.Sum(this=exp.column(name)) for name in added}
+            added = {name: exp.Sum(this=self._if_in_cells(name)) for name in added}
         marks = [self._mark(place).as_(f"cell{i}") for i, place in enumerate(places)]
         numbers = [number for name, add in added.items() for number in _as_integers(name, add)]
         return self._group_by(over(rows, *marks, *numbers))
+
+    def _if_in_cells(self, name: str) -> Sql:
+        """A sum over a group, NULL for one outside the cells: as a condition, it would be asked of every row first."""
+        in_cells = [exp.column(place) < size for place, size in self.places.items() if place.startswith("a")]
+        return exp.Case().when(exp.and_(*in_cells), exp.column(name)) if in_cells else exp.column(name)
 
     def _with_values(self, rows: Sql) -> Sql:
         """The rows with the places `h<j>`: the steps of column j, or one cell more where there is no value."""
@@ -194,8 +214,9 @@ class Aggregation:
     def _chosen(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rows of the result that belong to the grouping of `total`."""
         in_group = np.ones(len(result["n"]), dtype=bool)
-        for i, name in enumerate(self.places):
+        for i, (name, size) in enumerate(self.places.items()):
             in_group &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
+            in_group &= result[f"cell{i}"] < size
         return in_group
 
     def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
