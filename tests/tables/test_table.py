@@ -11,6 +11,7 @@ from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.engine import Column, Kind
+from gaugedp.tables.frames import make_frame
 from gaugedp.tables.statement import Aggregation
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.reference import reference_totals
@@ -238,3 +239,20 @@ def test_a_statement_over_many_categories_is_made_in_proportion():
 
     calls(10)  # whatever is only made once
     assert calls(2000) < 5 * calls(500)
+
+
+def test_a_row_outside_one_attribute_is_in_no_grouping() -> None:
+    """A row whose A is no category is left out of the marginal of B too, whether cells are grouped jointly or not."""
+    domain = Domain.of(A=categories(["x", "y"]), B=categories(["u", "v"]))
+    frame = make_frame({"A": ["x", "y", "other", None, "x"], "B": ["u", "v", "u", "v", "w"]})
+    wanted = [Aggregate(("A",)), Aggregate(("B",))]
+    of_a, of_b = Table.scan(frame, domain=domain).totals(wanted, b"key")
+    assert (of_a.tolist(), of_b.tolist()) == ([1, 1], [1, 1])
+
+
+def test_rows_outside_the_categories_take_no_place_of_a_person() -> None:
+    """Of a person with many rows outside the categories and one in them, that one is always kept."""
+    domain, unit = Domain.of(A=categories(["x", "y"])), PrivacyUnit("p", max_rows=1)
+    frame = make_frame({"A": ["z"] * 30 + ["x"], "p": [1] * 31})
+    table = Table.scan(frame, domain=domain, unit=unit)
+    assert all(table.totals([Aggregate(("A",))], bytes([key]))[0].tolist() == [1, 0] for key in range(9))

@@ -36,7 +36,7 @@ def postgres():
 
 def test_a_misfit_is_null_in_spark_and_never_an_error_that_quotes_it(spark):
     assert re.search(r"TRY_CAST\(CASE WHEN CAST\(c2 AS STRING\) RLIKE .* END AS DOUBLE\) AS y0", spark)
-    assert re.search(r"TRY_CAST\(LEAST\(.*, 9\.0e0D\) AS INT\) AS a1", spark)
+    assert re.search(r"TRY_CAST\(CASE WHEN x1_guess .* END AS INT\) AS a1", spark)
 
 
 def test_a_float_beyond_64_bits_is_rounded_by_no_integer_of_spark(spark):
@@ -116,5 +116,5 @@ def test_a_name_in_postgres_is_only_a_name(name):
 def test_no_value_makes_a_cast_of_duckdb_fail():
     """Cells and steps are whole numbers by TRY_CAST: one beyond them is no error after the payment."""
     text = statement(columns()).sql(dialect="duckdb")
-    assert "TRY_CAST(LEAST(" in text
-    assert not re.search(r"(?<!TRY_)CAST\(LEAST\(", text)
+    assert "TRY_CAST(CASE WHEN x1_guess" in text
+    assert not re.search(r"(?<!TRY_)CAST\(CASE WHEN", text)

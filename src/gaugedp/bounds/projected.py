@@ -20,7 +20,8 @@ _SEGMENT = 1e-12  # of a support that is computed
 _FLAT = 1e-200
 _MORE = 1.01  # so much larger a certified bound is taken in place of a proved one
 _JOINED = 2.0**-40  # of a bound from several: more than their bases and sums lose by rounding
-_WORTH = 0.5  # of the best shadow's expected bound; the truth of a bound does not depend on it
+_WORTH, _WORTH_MORE = 0.4, 0.5  # of the best shadow's expected bound; the truth of a bound does not depend on it
+_QUICK = 6  # up to this rank a shadow takes milliseconds, and the smaller share is asked for
 _WORTH_BESIDE_DRAWS = 0.9  # of the body's own, where that comes from draws, which lose little
 _HIGH_RANKS = 8  # shadows above this rank are tried at so many ranks only
 _LISTED = 8  # up to this rank a polytope's volume is by its facets
@@ -126,7 +127,8 @@ def _ranks(values: np.ndarray, drawn: bool) -> list[int]:
     high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), _HIGH_RANKS).astype(int)
     every = np.arange(1, rank + 1)
     expected = every * np.exp(np.cumsum(np.log(np.maximum(values, _FLAT * values.max(initial=_FLAT)))) / (2 * every))
-    least = max(_WORTH * expected.max(initial=0), _WORTH_BESIDE_DRAWS * expected[-1] if drawn else 0.0)
+    share = np.where(every <= _QUICK, _WORTH, _WORTH_MORE)
+    least = np.maximum(share * expected.max(initial=0), _WORTH_BESIDE_DRAWS * expected[-1] if drawn else 0.0)
     worth = {1, *every[expected >= least].tolist()}  # the segment costs nothing
     return [k for k in [*range(1, _LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
 

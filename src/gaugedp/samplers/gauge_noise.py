@@ -49,6 +49,7 @@ class GaugeNoise(ABC):
     rank: int
     walks = False
     price = ""  # of a draw, in words, after a comma
+    _refusal: InvalidRequest | None = None
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
 
     @abstractmethod
@@ -69,8 +70,14 @@ class GaugeNoise(ABC):
 
     @cached_property
     def trials(self) -> np.ndarray:
-        """Draws with a public seed, shape (GROUPS, n, d)."""
-        return self._trials(research_rng(_PUBLIC_SEED))
+        """Draws with a public seed, shape (GROUPS, n, d); a walk that is too slow is refused again without a step."""
+        if self._refusal is not None:
+            raise self._refusal
+        try:
+            return self._trials(research_rng(_PUBLIC_SEED))
+        except InvalidRequest as refusal:
+            self._refusal = refusal
+            raise
 
     @property
     def second_moment(self) -> np.ndarray | None:

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -13,6 +14,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
 
 _NODES = 2**15  # where the scale is wide, the characteristic function has long vanished by then
+_VANISHED = 1e-14  # of a characteristic function: the rest of the sum is far below the 1e-9 that is taken off
 _TOGETHER = 128  # widths for which the sums are made at once, in some 30 MB
 _SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous law is exact to 1e-5
 
@@ -191,6 +193,17 @@ class LaplaceSum(SymmetricLaw):
         """
         if self.count == 1:
             return DiscreteLaplace(self.scale).coverage(width)
+        n_points, theta, weights, at_zero = self._series
+        places = np.ravel(np.asarray(width, dtype=float))
+        total = (2 * places + 1) * at_zero
+        for start in range(0, len(places), _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            total[part] += np.sin(np.multiply.outer(places[part] + 0.5, theta)) @ weights
+        return np.clip(total / n_points - 1e-9, 0, 1).reshape(np.shape(width))
+
+    @cached_property
+    def _series(self) -> tuple[int, np.ndarray, np.ndarray, float]:
+        """The number of trapezoids, the angles above 0, φ^count/sin(θ/2) there, and half of φ^count at 0."""
         steepness = math.sinh(min(1 / (2 * float(self.scale)), 350.0))
         step = min(2 * math.pi / (80 * max(1.0, math.sqrt(self.variance))), math.pi / 64)
         n_points = math.ceil(math.pi / step)
@@ -198,12 +211,8 @@ class LaplaceSum(SymmetricLaw):
         power = np.exp(-self.count * np.log1p((np.sin(theta / 2) / steepness) ** 2))
         power[0] /= 2
         power[n_points:] /= 2
-        weights, places = power[1:] / np.sin(theta[1:] / 2), np.ravel(np.asarray(width, dtype=float))
-        total = (2 * places + 1) * power[0]
-        for start in range(0, len(places), _TOGETHER):
-            part = slice(start, start + _TOGETHER)
-            total[part] += np.sin(np.multiply.outer(places[part] + 0.5, theta[1:])) @ weights
-        return np.clip(total / n_points - 1e-9, 0, 1).reshape(np.shape(width))
+        last = 1 + int(np.flatnonzero(power >= _VANISHED)[-1])  # power falls as θ grows
+        return n_points, theta[1:last], power[1:last] / np.sin(theta[1:last] / 2), float(power[0])
 
 
 def _moment(rate: np.ndarray, magnitude: np.ndarray, weight: np.ndarray) -> np.ndarray:

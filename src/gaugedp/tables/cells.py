@@ -38,6 +38,7 @@ class ColumnExpression:
     code: Sql
     is_total: bool = True  # whether `code` can be evaluated for every value, inside or not
     is_null_outside: bool = False  # whether `code` is NULL for every value that is not inside
+    is_dear: bool = False  # whether it takes long to read a value: a condition on it may have it read twice
 
     def kept(self) -> Sql:
         """The code, where every row that is not inside is left out."""
@@ -136,9 +137,10 @@ def _categories(attribute: Categories, column: Column, alias: str) -> ColumnExpr
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
     """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
     kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(text) for text in texts])
-    place = exp.func("ENUM_CODE", exp.TryCast(this=_text(column), to=kind))
+    is_plain = column.kind is Kind.TEXT and not column.type_name.endswith("(UUID)")  # text, or an enum of texts
+    place = exp.func("ENUM_CODE", exp.TryCast(this=_source(column) if is_plain else _text(column), to=kind))
     inside = exp.not_(exp.column(alias).is_(exp.null()))
-    return ColumnExpression({alias: place}, inside, exp.column(alias), is_null_outside=True)
+    return ColumnExpression({alias: place}, inside, exp.column(alias), is_null_outside=True, is_dear=True)
 
 
 def _category_numbers(values: Sequence[str], whole: bool) -> dict[Fraction, int]:
@@ -161,9 +163,8 @@ def _integers(attribute: Integers, column: Column, alias: str) -> ColumnExpressi
     inside = exp.and_(
         value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value))
     )
-    return ColumnExpression(
-        {alias: _number(column)}, inside, _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside)
-    )
+    code = _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside)
+    return ColumnExpression({alias: _number(column)}, inside, code, is_dear=_is_text(column))
 
 
 def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
@@ -189,13 +190,15 @@ def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
     quotient = _minus(read.copy(), attribute.low) / _float(attribute.width)
     guessed = exp.func("FLOOR", quotient if _is_whole(attribute) else quotient + _float(_shift(attribute)))
     inside = value.between(_float(attribute.low), _float(attribute.high))
-    return ColumnExpression({alias: read, guess.name: guessed}, inside, _try_integer(code, attribute.n_inside))
+    code = _try_integer(code, attribute.n_inside)
+    return ColumnExpression({alias: read, guess.name: guessed}, inside, code, is_dear=_is_text(column))
 
 
 def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     inside = value.between(_float(edges[0]), _float(edges[-1]))
-    return ColumnExpression({alias: _number(column)}, inside, _search_edges(value, edges, 0, len(edges) - 2))
+    code = _search_edges(value, edges, 0, len(edges) - 2)
+    return ColumnExpression({alias: _number(column)}, inside, code, is_dear=_is_text(column))
 
 
 def _whole_edges(attribute: Bins) -> tuple[int, int, int]:
@@ -269,11 +272,16 @@ def _number(column: Column) -> Sql:
     match column.kind:
         case Kind.TEXT:
             is_number = exp.func("REGEXP_FULL_MATCH", _text(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb")
-            text = exp.Case().when(is_number, exp.func("TRIM", _text(column), exp.Literal.string(" \t\n\r\f\v")))
+            text = exp.Case().when(is_number, _text(column))  # engines pass over the spaces around a number
             return exp.TryCast(this=text, to=exp.DataType.build("DOUBLE"))
         case Kind.SHORT_REAL:
             return exp.TryCast(this=_text(column), to=exp.DataType.build("DOUBLE"))
     return exp.cast(_source(column), "DOUBLE")
+
+
+def _is_text(column: Column) -> bool:
+    """Whether numbers are read from text."""
+    return column.kind in {Kind.TEXT, Kind.SHORT_REAL}
 
 
 def _float(number: Fraction | int) -> Sql:
@@ -299,7 +307,8 @@ def _divided(value: Sql, divisor: int) -> Sql:
 
 
 def _clip(value: Sql, low: Sql, high: Sql) -> Sql:
-    return exp.func("LEAST", exp.func("GREATEST", value, low), high)
+    """The nearest number of the range, for a value that is a number."""
+    return exp.Case().when(value.between(low, high), value).when(value < low, low.copy()).else_(high.copy())
 
 
 def _in_steps(value: Sql, step: Fraction) -> Sql:

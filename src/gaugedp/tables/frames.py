@@ -13,9 +13,12 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from gaugedp._cells import numbers
 from gaugedp.errors import MissingExtra
 
+_FEW = 2**15  # texts of a column up to which an engine is given each of them once
 LIBRARIES = {
     "pandas": ("DataFrame",),
     "polars": ("DataFrame", "LazyFrame"),
@@ -96,13 +99,25 @@ def _plain(series: Any) -> Any:
     """The series as numpy numbers, dates or text: a column of Python objects is text, whatever is in it."""
     pandas = sys.modules["pandas"]
     if isinstance(series.dtype, pandas.CategoricalDtype):
-        texts = [_text(value) for value in series.cat.categories]
-        return pandas.Series([texts[code] if code >= 0 else None for code in series.cat.codes], dtype=object)
+        return _texts(series.cat.codes.to_numpy(), series.cat.categories)
     if series.dtype == object or isinstance(series.dtype, pandas.StringDtype):
-        return pandas.Series([_text(value) for value in series], dtype=object)
+        if pandas.api.types.infer_dtype(series, skipna=True) != "string":  # 1 and True are equal, their texts are not
+            return pandas.Series([_text(value) for value in series], dtype=object)
+        return _texts(*pandas.factorize(series, sort=True))  # the same enum for the same texts in any order
     if series.dtype.kind == "c":  # one complex number makes all others complex
         return pandas.Series(numbers(series.to_numpy()))
     return series
+
+
+def _texts(codes: np.ndarray, values: Any) -> Any:
+    """The texts of values[codes], missing where a code is −1: each value is made a text once."""
+    pandas = sys.modules["pandas"]
+    texts = [_text(value) for value in values]
+    places = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
+    if not 0 < len(places) <= _FEW:
+        return pandas.Series(np.array([*texts, None], dtype=object)[codes], dtype=object)
+    codes = np.array([*(places.get(text, -1) for text in texts), -1])[codes]
+    return pandas.Series(pandas.Categorical.from_codes(codes, list(places)))
 
 
 def _text(value: object) -> str | None:

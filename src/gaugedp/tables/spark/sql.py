@@ -75,7 +75,8 @@ def _try_cast(node: Sql) -> Sql:
 
 
 def _sum(node: Sql) -> Sql:
-    return exp.Sum(this=exp.cast(node.this, "DECIMAL(38, 0)")) if isinstance(node.this, exp.Column) else node
+    is_cast = not isinstance(node.this, exp.Column | exp.Case)
+    return node if is_cast else exp.Sum(this=exp.cast(node.this, "DECIMAL(38, 0)"))
 
 
 def _full_match(node: Sql) -> Sql:
