@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Case:
     domain: Domain
     totals: tuple[Aggregate, ...]
     by_hand: str
-    unit: PrivacyUnit = PrivacyUnit()
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
 
 
 def columns(n_rows: int) -> dict[str, Any]:
@@ -159,9 +159,7 @@ CASES = [
         PERSONS,
         PrivacyUnit("pid", max_rows=5),
     ),
-    Case(
-        "texts and numbers, 10⁶ rows of CSV", csv(10**6, "a b x"), TEXTS, THREE, BY_HAND
-    ),
+    Case("texts and numbers, 10⁶ rows of CSV", csv(10**6, "a b x"), TEXTS, THREE, BY_HAND),
     Case("a pandas frame, 5·10⁶ rows", lambda _: made(5 * 10**6, "a b x").to_pandas(), TEXTS, THREE, BY_HAND),
     Case(
         "a pandas frame of categoricals, 5·10⁶ rows",

@@ -84,7 +84,7 @@ class Plan:
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Why a mechanism is not weighed, in words, by name: no candidate, or beaten; empty for quantiles."""
+        """Why a mechanism is not weighed, by name, in words: beaten, or not for the question. Empty for quantiles."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
         lost = {one.mechanism.name: f"cannot err less than {digits_down(one.least)}" for one in self.beaten}
         return lost | self.query.left_out(self.unit, self.asked, offered)
@@ -118,10 +118,10 @@ class Plan:
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each candidate that is not beaten.
+        """Return a row for each candidate: mechanism, error, widest interval of a value, guarantee, exactness.
 
-        Its columns: mechanism, error, widest interval of a value, guarantee, exactness. For quantiles, error and
-        intervals are in rows: how far ranks are off.
+        Those that are `beaten` have none: `left_out` says what they err at least. For quantiles, error and intervals
+        are in rows: how far ranks are off.
         """
         return [dict(row) for row in self._table]
 

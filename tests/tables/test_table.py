@@ -256,3 +256,13 @@ def test_rows_outside_the_categories_take_no_place_of_a_person() -> None:
     frame = make_frame({"A": ["z"] * 30 + ["x"], "p": [1] * 31})
     table = Table.scan(frame, domain=domain, unit=unit)
     assert all(table.totals([Aggregate(("A",))], bytes([key]))[0].tolist() == [1, 0] for key in range(9))
+
+
+def test_values_of_a_frame_that_are_no_text_are_in_no_cell() -> None:
+    """Of a categorical and of a column of texts: each value is made a text once, and what is none is missing."""
+    pandas = pytest.importorskip("pandas")
+    codes = pandas.Categorical(["x", None, ("t",), "y", "x"], categories=["x", ("t",), "y"])
+    frame = pandas.DataFrame({"A": codes, "B": ["u", None, "v", "u", "w"]})
+    domain = Domain.of(A=categories(["y", "x"]), B=categories(["v", "u"]))
+    for name, counts in (("A", [1, 2]), ("B", [1, 2])):
+        assert Table.scan(frame, domain=domain).totals([Aggregate((name,))], b"key")[0].tolist() == counts

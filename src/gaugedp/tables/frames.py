@@ -116,7 +116,7 @@ def _texts(codes: np.ndarray, values: Any) -> Any:
     places = {text: place for place, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
     if not 0 < len(places) <= _FEW:
         return pandas.Series(np.array([*texts, None], dtype=object)[codes], dtype=object)
-    codes = np.array([*(places.get(text, -1) for text in texts), -1])[codes]
+    codes = np.array([*(-1 if text is None else places[text] for text in texts), -1])[codes]
     return pandas.Series(pandas.Categorical.from_codes(codes, list(places)))
 
 
