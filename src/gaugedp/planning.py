@@ -1,7 +1,6 @@
 """What an answer would cost and how wrong it would be: every candidate, before any row is read."""
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,11 +29,7 @@ from gaugedp.queries.rules import left_out
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
-_SMALL = 100  # released values up to which a plan is kept, with the draws that its mechanisms made
 _MEAN_ROWS = 1000  # of the cell for which a plan says what a mean would be worth
-
-
-_recent: "deque[Plan]" = deque(maxlen=4)
 
 
 def bonferroni_level(level: float) -> float:
@@ -335,21 +330,6 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
 
 
 def _plan(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
-    """Return the plan; that of a small question is kept for the next request, as all in it is public."""
-    if query.n_released > _SMALL:
-        return _planned(query, unit, asked)
-    for known in list(_recent):
-        if (known.unit, known.asked) == (unit, asked) and _is_same(known.query, query):
-            return known
-    _recent.append(_planned(query, unit, asked))
-    return _recent[-1]
-
-
-def _is_same(one: Query, other: Query) -> bool:
-    return type(one) is type(other) and one.domain == other.domain and one.digest() == other.digest()
-
-
-def _planned(query: Query, unit: PrivacyUnit, asked: Guarantee) -> Plan:
     offers = tuple(Candidate(mechanism, query) for mechanism in query.candidates(unit, asked))
     choices = [best(part, [offer.mechanism.parts[i] for offer in offers]) for i, part in enumerate(query.parts)]
     lost = {id(mechanism) for *_, beaten in choices for mechanism in beaten}

