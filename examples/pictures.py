@@ -1,6 +1,6 @@
 """The pictures of the report and of the explorer that the README and the docs show.
 
-    python examples/pictures.py [--only report] [--out docs/images] [--seconds 40]
+    python examples/pictures.py [--only report] [--out docs/images] [--seconds 20]
 
 The report is the page that `make demo` writes: its command is read from the Makefile. The explorer is what
 `gaugedp explore` writes. The top of each is taken with chromium-headless-shell, in about a minute.
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=SIZES)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument("--seconds", type=float, default=40)
+    parser.add_argument("--seconds", type=float, default=20)
     options = parser.parse_args(arguments)
     if shutil.which(BROWSER) is None:
         sys.exit(f"There is no {BROWSER} on this machine.")

@@ -28,7 +28,7 @@ _COARSEST = "Computing every eighth point of the curves ..."
 @click.option("--out", required=True, metavar="FILE", help="Where to write the page: HTML that needs no network.")
 @click.option("--epsilon", default="1", metavar="NUMBER", help="Where the page opens; 1 where nothing is given.")
 @click.option("--delta", default="0", metavar="NUMBER", help="Where the page opens; 0 where nothing is given.")
-@click.option("--seconds", default="40", metavar="NUMBER", help="When to stop computing; 0: after every 8th ε.")
+@click.option("--seconds", default="10", metavar="NUMBER", help="When to stop computing; 0: after every 8th ε.")
 @click.option("--release", "released", metavar="FILE", help="A saved release: write its report with this page in it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was computed as JSON.")
 def explore(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -85,7 +86,7 @@ class WorkloadColumns:
         high = tuple(float(max(piece.high, 0) if piece.may_miss else piece.high) for piece in self.pieces)
         return Corners(low, high, whole_numbers=True)
 
-    @property
+    @cached_property
     def rank(self) -> int:
         """The dimension of the span.
 

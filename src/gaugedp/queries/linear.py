@@ -90,7 +90,7 @@ class Workload(Query):
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
         return [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
 
-    @property
+    @cached_property
     def operator(self) -> WorkloadColumns:
         """The linear map from joint tables to the released integers."""
         return WorkloadColumns(self.domain, self.attributes, self.columns, self.pieces)

@@ -8,6 +8,7 @@ import numpy as np
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.factorisation import Factorisation, factorise
+from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies.base import PrefixStrategy
 
 
@@ -44,6 +45,7 @@ class Dense(PrefixStrategy):
         """Return LLᵀ."""
         return self.matrix @ self.matrix.T
 
+    @remembered
     def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the squared singular values."""
         scaled = self.matrix if weights is None else self.matrix / np.asarray(weights, dtype=float)[:, None]
