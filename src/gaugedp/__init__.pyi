@@ -15,6 +15,7 @@ from gaugedp.attributes import categories as categories
 from gaugedp.attributes import integers as integers
 from gaugedp.bounds.geometry import BodyGeometry as BodyGeometry
 from gaugedp.bounds.geometry import geometry as geometry
+from gaugedp.calendars import dates as dates
 from gaugedp.comparison import Comparison as Comparison
 from gaugedp.comparison import compare as compare
 from gaugedp.domain import Domain as Domain

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, islice, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from gaugedp._files import check_ending
 from gaugedp._runs import Folded, folded_sizes, n_folded, packed, unfold, unpacked, whole, whole_where_all_are
 from gaugedp._validate import between
+from gaugedp.captions import Captions
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
@@ -21,7 +22,9 @@ from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
+from gaugedp.queries.outline import Outline
 from gaugedp.remarks import remarks
+from gaugedp.tidy import NUMBERS, blocks
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
@@ -31,7 +34,6 @@ _LARGEST = 1e250  # of what is released, of widths and their ends, and of one ov
 
 _MOST_PLACES = 16  # of a curve of widths, for each released number
 _EXACT = 2**53  # floats are exact up to here
-_LINES = 2**16  # of a file whose numbers are made at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,28 +127,58 @@ class Release:
         ]
         return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
 
-    def to_frame(self, level: float = 0.95) -> Any:
-        """Return a pandas (or else polars) frame with the columns of `columns`."""
+    @cached_property
+    def terms(self) -> tuple[Outline, ...]:
+        """What the answers of each term are, and along which axes they stand; one axis, "cell", in an old release."""
+        if "terms" in self.facts:
+            return tuple(map(Outline.of, self.facts["terms"]))
+        return tuple(Outline.unknown(text, cells) for text, cells in self.labels.terms)
+
+    @cached_property
+    def captions(self) -> Captions:
+        """What people read in place of names and codes."""
+        return Captions.of(self.facts.get("captions", {}))
+
+    def to_frame(self, level: float = 0.95, labels: bool = False) -> Any:
+        """Return the columns of `columns` in a frame of the kind that the rows came in, else of pandas or polars.
+
+        With `labels`, cells are called what the domain's captions call them.
+        """
         from gaugedp.tables.frames import make_frame
 
-        numbers = {name: whole_where_all_are(column) for name, column in self.number_columns(level).items()}
-        return make_frame({**self._texts(), **numbers})
+        return make_frame(self._joined(level, self.captions if labels else None), self.facts.get("frame"))
+
+    def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
+        """Return the answers for the cells of "A*B" as a frame: a line a cell of A, a column a cell of B, and margins.
+
+        Margins are released answers where `A`, `B` or `count` was asked too, and sums of the cells shown where they
+        were not; ends of intervals and means have none that were not asked. `value` is a column of `columns`.
+        Refused: attributes that were not asked for together.
+        """
+        from gaugedp.crosstab import crosstab
+        from gaugedp.tables.frames import make_frame
+
+        return make_frame(crosstab(self, names, value, labels), self.facts.get("frame"))
 
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the answers as columns: query, cell, estimate, lower, upper.
+        """Return the answers as columns: one for each attribute, then query, estimate, lower, upper and so on.
 
-        Where the estimates are processed, a column `raw` follows: the intervals are those of the raw answers.
+        `lower` and `upper` hold each alone; `lower_all` and `upper_all` all at once. Where the estimates are processed,
+        a column `raw` follows: the intervals are those of the raw answers. `cell` is last: all attributes in one text.
         """
-        numbers = self.number_columns(level)
-        return {**self._texts(), **{name: _plain(column) for name, column in numbers.items()}}
+        joined = self._joined(level, None)
+        return {name: _plain(column) if name in NUMBERS else list(column) for name, column in joined.items()}
 
-    def _texts(self) -> dict[str, list[str]]:
-        return {"query": list(self.labels.questions()), "cell": list(self.labels.cells())}
+    def _joined(self, level: float, captions: Captions | None) -> dict[str, np.ndarray]:
+        parts = list(self._blocks(level, captions))
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: whole_where_all_are(column) if name in NUMBERS else column for name, column in joined.items()}
 
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
         """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
-        low, high = self.interval(level)
-        columns = {"estimate": self.values, "lower": low, "upper": high}
+        (low, high), (lowest, highest) = self.interval(level), self.interval(level, simultaneous=True)
+        ends = {"lower": low, "upper": high, "lower_all": lowest, "upper_all": highest}
+        columns = {"estimate": self.values, **ends}
         return {**columns, "raw": self.raw} if self.processing else columns
 
     def to_json(self) -> str:
@@ -206,31 +238,36 @@ class Release:
         Path(path).write_text(self.to_json(), encoding="utf-8")
 
     def save_csv(self, path: str | Path) -> None:
-        """Write the answers with 95 % intervals: query, cell, estimate, lower, upper; see `columns`."""
+        """Write the answers with 95 % intervals; see `columns`."""
         import csv
 
         check_ending(path, ".csv")
-        numbers = self.number_columns(0.95)
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["query", "cell", *numbers])
-            columns = map(_in_turn, numbers.values())
-            writer.writerows(zip(self.labels.questions(), self.labels.cells(), *columns, strict=True))
+            for number, block in enumerate(self._blocks()):
+                if number == 0:
+                    writer.writerow(block)
+                columns = [_plain(column) if name in NUMBERS else column for name, column in block.items()]
+                writer.writerows(zip(*columns, strict=True))
 
     def save_parquet(self, path: str | Path) -> None:
-        """Write what `save_csv` writes to a Parquet file: two columns of texts, and numbers as 64-bit floats."""
+        """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
         from gaugedp.tables.duckdb.parquet import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, self._blocks())
 
-    def _blocks(self) -> Iterator[dict[str, np.ndarray]]:
+    def save_excel(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a sheet of Excel, with a sheet of notes. Needs openpyxl."""
+        from gaugedp.spreadsheet import write_sheet
+
+        check_ending(path, ".xlsx")
+        write_sheet(path, self.columns(), self.facts)
+
+    def _blocks(self, level: float = 0.95, captions: Captions | None = None) -> Iterator[dict[str, np.ndarray]]:
         """Yield the columns, some lines at a time."""
-        numbers, questions, cells = self.number_columns(), self.labels.questions(), self.labels.cells()
-        for start in range(0, len(self.labels), _LINES):
-            texts = [np.array(list(islice(column, _LINES)), dtype=object) for column in (questions, cells)]
-            parts = {name: column[start : start + _LINES] for name, column in numbers.items()}
-            yield {"query": texts[0], "cell": texts[1], **parts}
+        cells = [texts for _, texts in self.labels.terms]
+        return blocks(self.terms, cells, self.number_columns(level), captions)
 
     @cached_property
     def _released(self) -> np.ndarray:
@@ -267,8 +304,10 @@ class Release:
 
         Of plain answers, which are as far from both ends, the widths alone are looked at.
         """
-        if [len(cells) for _, cells in self.labels.terms] != [estimate.n_answers for estimate in self.estimates]:
+        sizes = [estimate.n_answers for estimate in self.estimates]
+        if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError
+        assert self.captions is not None  # read, so that one that cannot be is refused here
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
             if self._has_plain_answers:
@@ -355,11 +394,6 @@ def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
     if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
         return numbers * float(up) / float(down)
     return np.array([float(number * step) for number in numbers.tolist()])
-
-
-def _in_turn(values: np.ndarray) -> Iterator[float | int]:
-    """Yield numbers as `_plain` does, some at a time."""
-    return chain.from_iterable(_plain(values[start : start + _LINES]) for start in range(0, len(values), _LINES))
 
 
 def _plain(values: np.ndarray) -> list[float | int]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import ClassVar
 
 from gaugedp._validate import decimal, finite, is_finite, one_of, positive, whole
 from gaugedp.errors import InvalidRequest
@@ -22,6 +23,12 @@ class Attribute(ABC):
     """
 
     outside: str
+    values_are: ClassVar[str] = "numbers"
+
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """The ends of the n_inside cells on a line, one more than cells; empty where cells have no widths."""
+        return ()
 
     @property
     def n_cells(self) -> int:
@@ -53,6 +60,7 @@ class Categories(Attribute):
 
     values: tuple[str, ...]
     outside: str = "drop"
+    values_are: ClassVar[str] = "categories"
 
     def __post_init__(self) -> None:
         one_of(("drop", OTHER), outside=self.outside)
@@ -96,6 +104,11 @@ class Bins(Attribute):
         """The closed upper end."""
         return self.low + self.width * self.n_inside
 
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """The ends of the bins."""
+        return tuple(float(self.low + self.width * place) for place in range(self.n_inside + 1))
+
     def inside_label(self, code: int) -> str:
         """The interval, such as "[10,20)"."""
         return _interval(self.low + self.width * code, self.low + self.width * (code + 1), code + 1 == self.n_inside)
@@ -112,6 +125,11 @@ class EdgeBins(Attribute):
     def n_inside(self) -> int:
         """One fewer than the edges."""
         return len(self.edges) - 1
+
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """The edges."""
+        return tuple(map(float, self.edges))
 
     def inside_label(self, code: int) -> str:
         """The interval, such as "[18,65)"."""

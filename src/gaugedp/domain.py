@@ -1,21 +1,17 @@
 """Public facts: which values a table may hold, and who is protected. Never read off the data."""
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from gaugedp._names import written
 from gaugedp._validate import one_of, whole
-from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
+from gaugedp.attributes import Attribute, BoundedColumn, categories
+from gaugedp.captions import TEXTS, Captions
+from gaugedp.domain_file import named, only_keys, read_attributes, read_captions, read_columns, read_toml
 from gaugedp.errors import InvalidRequest, UnknownName
-
-T = TypeVar("T")
-_ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
 @dataclass(frozen=True)
@@ -46,12 +42,12 @@ class PrivacyUnit:
     @classmethod
     def load(cls, path: str | Path) -> "PrivacyUnit":
         """Return the unit that the [unit] section of a domain file describes (a row, add_remove, where absent)."""
-        return cls.of(_read_toml(path).get("unit", {}))
+        return cls.of(read_toml(path).get("unit", {}))
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
         """Return the unit described by a mapping with the keys column, neighbours and max_rows."""
-        _only_keys("[unit]", facts, ("column", "neighbours", "max_rows"))
+        only_keys("[unit]", facts, ("column", "neighbours", "max_rows"))
         return cls(**facts)
 
     @property
@@ -80,6 +76,7 @@ class Domain:
     """The attributes and bounded columns of a table: everything about its values that is public.
 
     `unit` is who the domain file says is protected, None where it does not say. `file` is that file's name.
+    `captions` are what people read in place of names and codes; two domains that differ in them alone are equal.
     """
 
     attributes: Mapping[str, Attribute]
@@ -87,6 +84,7 @@ class Domain:
     name: str = "table"
     unit: PrivacyUnit | None = field(default=None, compare=False)
     file: str | None = field(default=None, compare=False, repr=False)
+    captions: Captions = field(default=Captions(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for facts, kind in ((self.attributes, Attribute), (self.columns, BoundedColumn)):
@@ -108,18 +106,24 @@ class Domain:
     @classmethod
     def load(cls, path: str | Path) -> "Domain":
         """Return the domain that a TOML file describes (see the docs page on domain files)."""
-        facts = _read_toml(path)
-        _only_keys("the domain file", facts, ("name", "unit", "attributes", "columns"))
+        facts = read_toml(path)
+        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
+        attributes = read_attributes(facts)
         return cls(
-            {key: _attribute(key, value) for key, value in _section(facts, "attributes").items()},
-            {key: _column(key, value) for key, value in _section(facts, "columns").items()},
+            attributes,
+            read_columns(facts),
             name,
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
             Path(path).name,
+            read_captions(facts, attributes),
         )
+
+    def with_captions(self, captions: Captions) -> "Domain":
+        """Return the same domain with other words for people; questions and their answers stay what they are."""
+        return replace(self, captions=captions)
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
         """Return `unit`, or that of the domain file, or a row that is added or removed where there is neither.
@@ -184,98 +188,4 @@ def _as_fact(name: str, value: object) -> Attribute | BoundedColumn:
         raise InvalidRequest(
             f"{name} is described by {value!r}.", "Give a list of categories, gd.bins, gd.integers or gd.bounded."
         )
-    return _named(f"attribute {name}", lambda: categories(value))
-
-
-def _read_toml(path: str | Path) -> dict[str, Any]:
-    import tomllib
-
-    if not isinstance(path, str | Path):
-        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Give its path.")
-    try:
-        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
-    except OSError as error:
-        raise InvalidRequest(
-            f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
-        ) from None
-    except UnicodeDecodeError:
-        raise InvalidRequest(f"The domain file {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
-    except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
-        raise InvalidRequest(
-            f"The domain file {str(path)!r} is not TOML: {error}.",
-            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
-            "in place of each ….",
-        ) from None
-
-
-def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = facts.get(name, {})
-    if not isinstance(section, Mapping):
-        raise InvalidRequest(f"{name} in the domain file is {section!r}.", f"Write it as a [{name}] section.")
-    return section
-
-
-def _only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
-    if not isinstance(facts, Mapping):
-        raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
-    for key in facts:
-        if key not in keys and _ALIKE.get(key) in keys:
-            raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
-        if key not in keys:
-            refusal = UnknownName.among("key", key, keys)
-            raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
-
-
-def _attribute(name: str, value: object) -> Attribute:
-    place = f"attribute {name}"
-    if isinstance(value, list):
-        return _named(place, lambda: categories(value))
-    _only_keys(place, value, ("values", "low", "high", "width", "edges", "from", "to", "outside"))
-    facts = dict(value)  # type: ignore[call-overload]
-    outside = facts.pop("outside", "drop")
-    match sorted(facts):
-        case ["values"]:
-            return _named(place, lambda: categories(facts["values"], outside))
-        case ["high", "low", "width"] | ["edges"]:
-            _check_no_dates(place, facts)
-            return _named(place, lambda: bins(**facts, outside=outside))
-        case ["from", "to"]:
-            _check_no_dates(place, facts)
-            _named(place, lambda: whole(minimum=-(2**53), **facts))
-            return _named(place, lambda: integers(facts["from"], facts["to"], outside))
-    raise InvalidRequest(
-        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
-        "Give a list of categories, or low, high and width, or edges, or from and to.",
-    )
-
-
-def _column(name: str, value: object) -> BoundedColumn:
-    _only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"))
-    facts = dict(value)  # type: ignore[call-overload]
-    if "low" not in facts or "high" not in facts:
-        raise InvalidRequest(
-            f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
-        )
-    _check_no_dates(f"column {name}", facts)
-    return _named(f"column {name}", lambda: bounded(**facts))
-
-
-def _named(place: str, make: Callable[[], T]) -> T:
-    """Return what `make` gives; its refusal begins with the name of the attribute or column."""
-    try:
-        return make()
-    except InvalidRequest as refusal:
-        raise InvalidRequest(f"In {place}: {refusal.what}", refusal.do) from None
-
-
-def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
-    """Refuse bounds and edges that are dates."""
-    for key, value in facts.items():
-        for entry in value if isinstance(value, list) else [value]:
-            if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
-                raise InvalidRequest(
-                    f"In {place}: {key} is a date, and dates are not numbers here.",
-                    "First write a column into the table: the year as a number, or the month as text such as 2024-01.",
-                )
+    return named(f"attribute {name}", lambda: categories(value))

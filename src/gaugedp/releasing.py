@@ -216,8 +216,16 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "steps": fold(*zip(*((str(step), count) for step, count in chosen_plan.query.step_runs), strict=True)),
         **_spread(chosen_plan),
         "counts": fold(chosen_plan.query.are_counts),
+        "terms": [outline.to_dict() for outline in chosen_plan.query.outlines],
+        **_for_people(chosen_plan.query, table),
         "research_seed": seed,
     }
+
+
+def _for_people(query: Query, table: Rows) -> dict[str, Any]:
+    """Return what names and codes are called, and the kind of frame that the rows came in; nothing where none is."""
+    captions = table.domain.captions.about([*query.attributes, *query.columns]).to_dict()
+    return {name: fact for name, fact in (("captions", captions), ("frame", table.frame)) if fact}
 
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:

@@ -45,7 +45,7 @@ _NO_UNIT = (
     " The domain file has no [unit]: if a person may have several rows, name there the column that tells them apart."
 )
 _RAW_AGAIN = " It is unprocessed: add --consistent, --non-negative or --round again to process it, at no cost."
-_PARQUET = ".parquet"
+_SAVED = {".parquet": Release.save_parquet, ".xlsx": Release.save_excel}
 _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 
 
@@ -60,7 +60,7 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
 @processing_options
 @click.option(
-    "--out", metavar="FILE", help="Write the answers (.csv, .parquet): query, cell, estimate, lower, upper, raw."
+    "--out", metavar="FILE", help="Write the answers (.csv, .parquet, .xlsx), a column an attribute, with intervals."
 )
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--save", metavar="FILE", help="Write the release as JSON, to be read back.")
@@ -95,12 +95,16 @@ def release(
     total = budget(budget_text)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     files = {"out": out, "report": report, "save": save}
-    kinds = {**_KINDS, "out": _PARQUET} if _is_parquet(out) else _KINDS
+    kinds = {**_KINDS, "out": _ending(out)} if _ending(out) in _SAVED else _KINDS
     check_files({"table": table, "domain file": domain_path, "ledger": ledger_path}, files, kinds)
     if report:
         from gaugedp.report.plots import check_installed
 
         check_installed()
+    if _ending(out) == ".xlsx":
+        from gaugedp.spreadsheet import check_installed as check_sheets
+
+        check_sheets()
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
     planned = plan(question, unit, **guarantee)  # refuses before a ledger is made
@@ -170,7 +174,7 @@ def _simultaneous(answer: Release) -> str:
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:
     """Yield the answers as people read them, the report's too: those of a question all to one place."""
-    columns = answer.number_columns()
+    columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
     for label, row in zip(answer.labels, shown, strict=True):
@@ -194,8 +198,8 @@ def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | N
     return source.in_buckets(int(count) if count is not None and count.is_integer() else count, folder=folder)  # type: ignore[arg-type]
 
 
-def _is_parquet(path: str | None) -> bool:
-    return path is not None and Path(path).suffix.lower() == _PARQUET
+def _ending(path: str | None) -> str:
+    return Path(path or "").suffix.lower()
 
 
 def _write(
@@ -207,8 +211,10 @@ def _write(
     def report(path: Path) -> None:
         answer.save_html(path, question)
 
-    save_columns = answer.save_parquet if _is_parquet(files["out"]) else answer.save_csv
-    writers = [(save_columns, files["out"]), (report, files["report"]), (answer.save_json, files["save"])]
+    def columns(path: Path) -> None:
+        _SAVED.get(_ending(files["out"]), Release.save_csv)(answer, path)
+
+    writers = [(columns, files["out"]), (report, files["report"]), (answer.save_json, files["save"])]
     hand_over("answer", writers, printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)

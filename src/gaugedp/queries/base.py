@@ -15,6 +15,7 @@ from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.maps import StepRuns
+from gaugedp.queries.outline import Outline
 from gaugedp.queries.rules import cell_rules, column_rule
 from gaugedp.tables.aggregate import Rows
 
@@ -64,6 +65,11 @@ class Query(ABC):
     @abstractmethod
     def labels(self) -> Labels:
         """Pairs (question, cell), one for each answer, made when they are looked at."""
+
+    @property
+    @abstractmethod
+    def outlines(self) -> tuple[Outline, ...]:
+        """What the answers of each term are, and along which axes they stand."""
 
     @property
     @abstractmethod

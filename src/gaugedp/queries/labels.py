@@ -89,7 +89,7 @@ class Numbered(Words):
         return {"rows": self.count}
 
 
-def _words(facts: Any) -> Words:
+def words(facts: Any) -> Words:
     """Return the words that `facts` described."""
     match facts:
         case {"ranges": [*texts]}:
@@ -150,7 +150,7 @@ class Labels(Sequence[Pair]):
     def of(cls, facts: Any) -> "Labels":
         """Return the labels that `facts` described, or those of a list of pairs."""
         if facts and isinstance(facts[0], Mapping):
-            return cls(tuple((str(term["query"]), Cells(tuple(map(_words, term["cells"])))) for term in facts))
+            return cls(tuple((str(term["query"]), Cells(tuple(map(words, term["cells"])))) for term in facts))
         pairs = [(str(query), str(cell)) for query, cell in facts]
         grouped = [(query, [cell for _, cell in same]) for query, same in groupby(pairs, key=lambda pair: pair[0])]
         return cls(tuple((query, Cells((Listed(cells),))) for query, cells in grouped))

@@ -20,6 +20,7 @@ from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
+from gaugedp.queries.outline import COUNT, MATRIX, MEAN, ROWS, SUM, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
 
@@ -175,6 +176,20 @@ class Workload(Query):
                 state.update(f"{steps} {piece.cells.matrix.shape}".encode() + piece.cells.matrix.tobytes())
         return state.hexdigest()
 
+    @cached_property
+    def outlines(self) -> tuple[Outline, ...]:
+        """One a term."""
+        return tuple(Outline(term.text, _measure(term), term.pieces[0].column, self._axes(term)) for term in self.terms)
+
+    def _axes(self, term: Term) -> tuple[Axis, ...]:
+        piece = term.pieces[0]
+        facts = [self.domain.attribute(name) for name in piece.attributes]
+        words = piece.cells.labels([fact.labels for fact in facts]) if facts else ()
+        forms = [factor.form for factor in piece.cells.factors] or [piece.cells.form] * len(words)
+        if forms == [ROWS]:
+            return (Axis("row", words[0], ROWS),)
+        return tuple(attribute_axis(*parts) for parts in zip(piece.attributes, facts, words, forms, strict=True))
+
     def _cells(self, piece: Piece) -> Cells:
         columns = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in piece.attributes]
         return Cells(piece.cells.labels(columns))
@@ -182,6 +197,14 @@ class Workload(Query):
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
         return f"Workload({text!r}, {self.n_answers} answers)"
+
+
+def _measure(term: Term) -> str:
+    if term.estimate.ratio is not None:
+        return MEAN
+    if term.pieces[0].cells.form == ROWS:
+        return MATRIX
+    return COUNT if term.pieces[0].counts else SUM
 
 
 def _are_counts(term: Term) -> np.ndarray:

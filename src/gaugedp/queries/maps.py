@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from gaugedp._numbers import readable
 from gaugedp.bodies.generators import MatrixGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Listed, Numbered, Spans, Words
+from gaugedp.queries.outline import CELLS, PREFIX, RANGES, ROWS
 
 StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how many numbers in a row
 
@@ -42,6 +44,7 @@ class CellMap(ABC):
 
     n_cells: int
     injective = True
+    form: ClassVar[str] = CELLS  # how answers are made of cells
     factors: "tuple[CellMap, ...]" = ()  # of a product
 
     @property
@@ -116,6 +119,7 @@ class Identity(CellMap):
 class Prefix(CellMap):
     """Answer k counts the cells 0 … k."""
 
+    form: ClassVar[str] = PREFIX
     n_cells: int
 
     @property
@@ -148,6 +152,7 @@ class Prefix(CellMap):
 class Ranges(CellMap):
     """Every range of cells i … j, i ≤ j, in lexicographic order."""
 
+    form: ClassVar[str] = RANGES
     n_cells: int
 
     @property
@@ -202,6 +207,7 @@ class MatrixMap(CellMap):
     """
 
     injective = False
+    form: ClassVar[str] = ROWS
 
     def __init__(self, matrix: np.ndarray) -> None:
         columns = MatrixGenerators(matrix).matrix  # checks shape and finiteness

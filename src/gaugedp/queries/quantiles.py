@@ -26,6 +26,7 @@ from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed
 from gaugedp.queries.linear import n_cells
 from gaugedp.queries.maps import Identity, StepRuns
+from gaugedp.queries.outline import QUANTILE, SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate, check_values
 
@@ -89,6 +90,14 @@ class Quantiles(Query):
         cells = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in self.by]
         shares = [] if self.is_median else [[f"quantile={_plain(quantile)}" for quantile in self.quantiles]]
         return Labels(((self.text, Cells(tuple(map(Listed, [*cells, *shares] or [["all"]])))),))
+
+    @property
+    def outlines(self) -> tuple[Outline, ...]:
+        """One: the cells, and the shares of rows unless it is the median alone."""
+        facts = [(name, self.domain.attribute(name)) for name in self.by]
+        axes = [attribute_axis(name, fact, Listed(fact.labels)) for name, fact in facts]
+        shares = [] if self.is_median else [Axis("quantile", Listed([*map(_plain, self.quantiles)]), SHARES)]
+        return (Outline(self.text, QUANTILE, self.column, (*axes, *shares)),)
 
     @property
     def attributes(self) -> tuple[str, ...]:

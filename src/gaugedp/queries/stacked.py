@@ -19,6 +19,7 @@ from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import StepRuns
+from gaugedp.queries.outline import Outline
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
 
@@ -51,6 +52,11 @@ class Stacked(Query):
     def labels(self) -> Labels:
         """Those of the parts."""
         return Labels(tuple(chain.from_iterable(part.labels.terms for part in self.parts)))
+
+    @property
+    def outlines(self) -> tuple[Outline, ...]:
+        """Those of the parts."""
+        return tuple(chain.from_iterable(part.outlines for part in self.parts))
 
     @property
     def attributes(self) -> tuple[str, ...]:

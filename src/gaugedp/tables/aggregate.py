@@ -32,6 +32,7 @@ class Rows(ABC):
     name: str
     domain: Domain
     unit: PrivacyUnit
+    frame: str | None = None  # the library of the frame that they came in
 
     @property
     def rules(self) -> tuple[str, ...]:

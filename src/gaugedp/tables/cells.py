@@ -10,13 +10,15 @@ a value written with at most 15 digits is on the same side of the edge as its de
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sqlglot import exp
 
 from gaugedp._validate import decimal
 from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
+from gaugedp.calendars import Dates
+from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import Column, Kind, Sql
 
 # read alike by every engine's regular expressions, in linear time by those that go back
@@ -38,6 +40,7 @@ class ColumnExpression:
     code: Sql
     is_total: bool = True  # whether `code` can be evaluated for every value, inside or not
     is_null_outside: bool = False  # whether `code` is NULL for every value that is not inside
+    steps: "Steps" = field(default_factory=list)  # more aliases, each of those before it
     is_dear: bool = False  # whether it takes long to read a value: a condition on it may have it read twice
 
     def kept(self) -> Sql:
@@ -62,12 +65,10 @@ def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnEx
             return _whole_bins(attribute, column, alias)
         case Bins() if _is_exact(attribute):
             return _equal_bins(attribute, column, alias)
-        case Bins():
-            return _edge_bins(
-                [attribute.low + attribute.width * i for i in range(attribute.n_inside + 1)], column, alias
-            )
-        case EdgeBins():
-            return _edge_bins(attribute.edges, column, alias)
+        case Bins() | EdgeBins():
+            return _edge_bins(_edges(attribute), column, alias)
+        case Dates():
+            return _dates(attribute, column, alias)
     raise TypeError(f"no reading of {type(attribute).__name__}")
 
 
@@ -199,6 +200,18 @@ def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnE
     inside = value.between(_float(edges[0]), _float(edges[-1]))
     code = _search_edges(value, edges, 0, len(edges) - 2)
     return ColumnExpression({alias: _number(column)}, inside, code, is_dear=_is_text(column))
+
+
+def _dates(attribute: Dates, column: Column, alias: str) -> ColumnExpression:
+    reads, steps = date_steps(attribute, _text(column), alias)
+    cell = exp.column(alias)
+    return ColumnExpression(reads, cell.between(0, attribute.n_inside - 1), cell, steps=steps)
+
+
+def _edges(attribute: Bins | EdgeBins) -> Sequence[Fraction]:
+    if isinstance(attribute, EdgeBins):
+        return attribute.edges
+    return [attribute.low + attribute.width * place for place in range(attribute.n_inside + 1)]
 
 
 def _whole_edges(attribute: Bins) -> tuple[int, int, int]:

@@ -23,6 +23,7 @@ class Kind(Enum):
     SHORT_REAL = "short numbers"  # 32-bit floats: 0.7 is the number that prints as 0.7
     TEXT = "text"
     LABEL = "labels"  # dates, times and booleans: compared by their text, never used as numbers
+    INSTANT = "points in time with a time zone"  # read as dates, by a text that ends in their offset
     UNUSABLE = "values"
 
 

@@ -26,11 +26,12 @@ LIBRARIES = {
 }
 
 
-def make_frame(columns: Mapping[str, Any]) -> Any:
-    """Return the columns as a pandas frame, or a polars frame where pandas is not installed."""
-    for name in ("pandas", "polars"):
+def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
+    """Return the columns as a frame of the library `kind`, of pandas where it is not said, else of polars."""
+    for name in filter(None, (kind, "pandas", "polars")):
         if find_spec(name) is not None:
-            return import_module(name).DataFrame(dict(columns))
+            library = import_module(name)
+            return library.table(dict(columns)) if name == "pyarrow" else library.DataFrame(dict(columns))
     raise MissingExtra("A frame needs a part that is not installed.", "Install pandas or polars.")
 
 

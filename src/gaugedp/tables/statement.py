@@ -9,6 +9,7 @@ have a value in column j, and the sum of its steps as `sum<j>_high` · 2^32 + `s
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from sqlglot import exp
@@ -232,7 +233,11 @@ class Aggregation:
 
 def _source(readings: Sequence[ColumnExpression]) -> Sql:
     reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
-    return exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
+    rows = exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
+    for step in zip_longest(*(reading.steps for reading in readings), fillvalue={}):
+        added = [expression.as_(alias) for columns in step for alias, expression in columns.items()]
+        rows = over(rows, exp.Star(), *added)
+    return rows
 
 
 def _as_integers(name: str, add: Sql) -> Sequence[Sql]:

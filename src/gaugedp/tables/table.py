@@ -9,11 +9,13 @@ import numpy as np
 
 from gaugedp._progress import Progress
 from gaugedp.attributes import Attribute, BoundedColumn, Categories
+from gaugedp.calendars import Dates
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.aggregate import Aggregate, Rows, check_values
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
+from gaugedp.tables.frames import library
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments
@@ -23,6 +25,8 @@ __all__ = ["Aggregate", "Table"]
 
 _NOT_THERE = "Where the table has no such column, take it out of the domain."
 RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` gives them, to int64 numbers
+
+_OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Table(Rows):
     unit: PrivacyUnit
     _engine: Engine = field(repr=False, compare=False)
     _buckets: Buckets = field(default=Buckets(), repr=False, compare=False)
+    frame: str | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def scan(
@@ -72,9 +77,13 @@ class Table(Rows):
         for fact_name, fact in facts.items():
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
-            _refuse_unless(engine.columns[unit.column], set(Kind) - {Kind.UNUSABLE}, "used to tell people apart")
+            _refuse_unless(
+                engine.columns[unit.column], set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}, "used to tell people apart"
+            )
         buckets = Buckets.of(source)
-        return cls(domain.name if name is None else name, domain, unit, buckets.limited(engine), buckets)
+        return cls(
+            domain.name if name is None else name, domain, unit, buckets.limited(engine), buckets, library(source)
+        )
 
     def in_buckets(
         self,
@@ -257,6 +266,8 @@ def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
     accepted = {Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL, Kind.TEXT}
     if isinstance(fact, Categories):
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
+    elif isinstance(fact, Dates):
+        _refuse_unless(column, {Kind.TEXT, Kind.LABEL, Kind.INSTANT}, "read as dates")
     else:
         _refuse_unless(column, accepted, "read as numbers")
 

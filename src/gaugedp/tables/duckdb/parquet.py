@@ -18,10 +18,17 @@ def write_parquet(path: str | Path, blocks: Iterable[Block]) -> None:
     with own_database() as database:
         for number, block in enumerate(blocks):
             database.register("block", dict(block))
-            database.execute("INSERT INTO lines SELECT * FROM block" if number else "CREATE TABLE lines AS FROM block")
+            lines = f"SELECT {', '.join(map(_typed, block, block.values()))} FROM block"
+            database.execute(f"INSERT INTO lines {lines}" if number else f"CREATE TABLE lines AS {lines}")
         try:
             database.table("lines").write_parquet(str(path))
         except duckdb.IOException:
             raise OSError(None, "the file cannot be written") from None
         except duckdb.Error:
             raise GaugedpError("The file could not be made.", "Write a .csv file.", "The answer stays.") from None
+
+
+def _typed(name: str, column: np.ndarray) -> str:
+    """Return a column for SQL; one of texts, of which a block may have none."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    return f"CAST({quoted} AS VARCHAR) AS {quoted}" if column.dtype == object else quoted

@@ -3,6 +3,7 @@
 from gaugedp.tables.engine import Kind, Types
 
 KINDS = {
+    "timestamp with time zone": Kind.INSTANT,
     **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
     **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal"), Kind.WIDE),
     **dict.fromkeys(("varchar", "enum", "uuid", "sqlnull", "null", '"null"'), Kind.TEXT),

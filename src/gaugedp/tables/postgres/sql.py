@@ -174,6 +174,10 @@ def _quotient(node: Sql) -> Sql:
     return exp.paren(exp.Div(this=exp.paren(node.this), expression=exp.paren(node.expression), typed=True))
 
 
+def _full_match(node: Sql) -> Sql:
+    return exp.RegexpLike(this=node.this, expression=exp.Literal.string(f"^(?:{node.expression.this})$"))
+
+
 def _together(node: Sql) -> Sql:
     inner = node.this
     if isinstance(inner, exp.Select) and inner.args.get("offset") is None:
@@ -192,4 +196,5 @@ _RULES: dict[type, Callable[[Any], Sql]] = {
     exp.IsNan: lambda node: exp.EQ(this=node.this, expression=_double("NaN")),
     exp.Encode: lambda node: node.this,
     exp.Subquery: _together,
+    exp.RegexpFullMatch: _full_match,
 }

@@ -3,6 +3,7 @@
 from gaugedp.tables.engine import Kind, Types
 
 KINDS = {
+    "timestamptz": Kind.INSTANT,
     **dict.fromkeys(("int2", "int4", "int8"), Kind.INTEGER),
     **dict.fromkeys(("text", "varchar", "bpchar", "name", "citext", "uuid"), Kind.TEXT),
     **dict.fromkeys(("bool", "date", "time", "timestamp"), Kind.LABEL),

@@ -113,6 +113,8 @@ def _read(column: Column, name: str) -> str:
             return f"CAST({name} AS BIGINT)"
         case Kind.TEXT:
             return f"CAST({name} AS STRING)"
+        case Kind.INSTANT:
+            return f"DATE_FORMAT({name}, \"yyyy-MM-dd'T'HH:mm:ssXXX\")"
         case Kind.SHORT_REAL:
             return _shortest(name)
     return name

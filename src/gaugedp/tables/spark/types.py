@@ -3,6 +3,7 @@
 from gaugedp.tables.engine import Kind, Types
 
 KINDS = {
+    "timestamp": Kind.INSTANT,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Kind.INTEGER),
     **dict.fromkeys(("string", "char", "varchar", "void"), Kind.TEXT),
     **dict.fromkeys(("boolean", "date", "time", "timestamp_ntz"), Kind.LABEL),

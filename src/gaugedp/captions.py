@@ -1,0 +1,93 @@
+"""What people read in place of names and codes: titles, labels, units. They change no question and no answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gaugedp.errors import InvalidRequest, UnknownName
+
+TEXTS = ("title", "source", "footnote")  # of a domain
+OWN = ("label", "labels", "unit")  # of an attribute or a column
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What people read in place of a column's name and of its cells' texts, and the unit of its numbers."""
+
+    label: str = ""
+    unit: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, place: str, facts: Mapping[str, Any], cells: Sequence[str] | None = None) -> "Caption":
+        """Return the caption that the keys `OWN` of a mapping describe; `cells` are those that may have labels."""
+        label, unit = (_text(f"{key} in {place}", facts.get(key, "")) for key in ("label", "unit"))
+        labels = facts.get("labels", {})
+        if not isinstance(labels, Mapping):
+            raise InvalidRequest(f"labels in {place} is {labels!r}.", 'Write them as { "1" = "men", "2" = "women" }.')
+        for cell in labels:
+            if cell not in (cells or ()):
+                raise UnknownName.among(f"cell of {place}", str(cell), cells or ["(none)"])
+        return cls(label, unit, {cell: _text(f"a label in {place}", text) for cell, text in labels.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is not empty, as JSON can hold it."""
+        facts = {"label": self.label, "unit": self.unit, "labels": dict(self.labels)}
+        return {key: fact for key, fact in facts.items() if fact}
+
+
+@dataclass(frozen=True)
+class Captions:
+    """The title, source and footnote of what is published from a table, and the captions of its columns by name."""
+
+    title: str = ""
+    source: str = ""
+    footnote: str = ""
+    columns: Mapping[str, Caption] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "Captions":
+        """Return what `to_dict` described; also that of a domain file, whose columns are read one by one."""
+        texts = {key: _text(key, facts.get(key, "")) for key in TEXTS}
+        columns = {str(name): Caption(**caption) for name, caption in facts.get("columns", {}).items()}
+        return cls(**texts, columns=columns)
+
+    def with_columns(self, columns: Mapping[str, Caption]) -> "Captions":
+        """Return them with the captions of these columns."""
+        return replace(self, columns=columns)
+
+    def name(self, column: str) -> str:
+        """Return what people read in place of a column's name: the name, where nothing was said."""
+        return self._of(column).label or column
+
+    def unit(self, column: str) -> str:
+        """Return the unit of a column's numbers, or nothing."""
+        return self._of(column).unit
+
+    def cell(self, column: str, text: str) -> str:
+        """Return what people read in place of a cell's text; both ends of a run of cells are read so."""
+        labels = self._of(column).labels
+        return "..".join(labels.get(end, end) for end in text.split("..")) if labels else text
+
+    def about(self, names: Sequence[str]) -> "Captions":
+        """Return the captions without those of columns that have none of the names."""
+        kept = {name: caption for name, caption in self.columns.items() if name in names}
+        return self.with_columns(kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is not empty, as JSON can hold it."""
+        texts = {key: getattr(self, key) for key in TEXTS if getattr(self, key)}
+        columns = {name: caption.to_dict() for name, caption in self.columns.items() if caption.to_dict()}
+        return {**texts, "columns": columns} if columns else texts
+
+    def _of(self, column: str) -> Caption:
+        return self.columns.get(column, _NOTHING)
+
+
+_NOTHING = Caption()
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{what[0].upper()}{what[1:]} is {value!r}.", "Write it as text.")
+    return value

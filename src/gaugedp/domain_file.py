@@ -1,0 +1,145 @@
+"""Domain files: TOML that says what anybody may know about a table, read key by key and refused in words."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, time
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gaugedp._validate import whole
+from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
+from gaugedp.calendars import dates
+from gaugedp.captions import OWN, TEXTS, Caption, Captions
+from gaugedp.errors import InvalidRequest, UnknownName
+
+T = TypeVar("T")
+_ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+def read_attributes(facts: Mapping[str, Any]) -> dict[str, Attribute]:
+    """Return the attributes of a domain file."""
+    return {name: _attribute(name, _plain(value)) for name, value in _section(facts, "attributes").items()}
+
+
+def read_columns(facts: Mapping[str, Any]) -> dict[str, BoundedColumn]:
+    """Return the bounded columns of a domain file."""
+    return {name: _column(name, _plain(value)) for name, value in _section(facts, "columns").items()}
+
+
+def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Captions:
+    """Return the title, source and footnote of a domain file, and what stands for its names and cells."""
+    own = {name: _own(value) for name, value in _section(facts, "columns").items()}
+    columns = {name: Caption.of(f"column {name}", words) for name, words in own.items() if words}
+    for name, value in _section(facts, "attributes").items():
+        if words := {**own.get(name, {}), **_own(value)}:
+            columns[name] = Caption.of(f"attribute {name}", words, attributes[name].labels)
+    return Captions.of({key: facts[key] for key in TEXTS if key in facts}).with_columns(columns)
+
+
+def _own(value: object) -> dict[str, Any]:
+    return {key: fact for key, fact in value.items() if key in OWN} if isinstance(value, Mapping) else {}
+
+
+def _plain(value: Any) -> Any:
+    """Return a description without what people read in place of names."""
+    return {key: fact for key, fact in value.items() if key not in OWN} if isinstance(value, Mapping) else value
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return the tables of a TOML file; refused in words where it cannot be read."""
+    import tomllib
+
+    if not isinstance(path, str | Path):
+        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Give its path.")
+    try:
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
+    except OSError as error:
+        raise InvalidRequest(
+            f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"The domain file {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:  # not TOML, numbers or nesting beyond all measure
+        raise InvalidRequest(
+            f"The domain file {str(path)!r} is not TOML: {error}.",
+            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
+            "in place of each ….",
+        ) from None
+
+
+def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = facts.get(name, {})
+    if not isinstance(section, Mapping):
+        raise InvalidRequest(f"{name} in the domain file is {section!r}.", f"Write it as a [{name}] section.")
+    return section
+
+
+def only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
+    """Refuse what is no mapping, and keys that are not among `keys`."""
+    if not isinstance(facts, Mapping):
+        raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
+    for key in facts:
+        if key not in keys and _ALIKE.get(key) in keys:
+            raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
+        if key not in keys:
+            refusal = UnknownName.among("key", key, keys)
+            raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
+
+
+def _attribute(name: str, value: object) -> Attribute:
+    place = f"attribute {name}"
+    if isinstance(value, list):
+        return named(place, lambda: categories(value))
+    only_keys(place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside"))
+    facts = dict(value)  # type: ignore[call-overload]
+    outside = facts.pop("outside", "drop")
+    match sorted(facts):
+        case ["values"]:
+            return named(place, lambda: categories(facts["values"], outside))
+        case ["high", "low", "width"] | ["edges"]:
+            _check_no_dates(place, facts)
+            return named(place, lambda: bins(**facts, outside=outside))
+        case ["date", "from", "to"] | ["date", "from", "timezone", "to"]:
+            first, last, by = facts.pop("from"), facts.pop("to"), facts.pop("date")
+            return named(place, lambda: dates(first, last, by=by, **facts, outside=outside))
+        case ["from", "to"]:
+            _check_no_dates(place, facts)
+            named(place, lambda: whole(minimum=-(2**53), **facts))
+            return named(place, lambda: integers(facts["from"], facts["to"], outside))
+    raise InvalidRequest(
+        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
+        "Give a list of categories, or low, high and width, or edges, or from and to, with date where they are dates.",
+    )
+
+
+def _column(name: str, value: object) -> BoundedColumn:
+    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"))
+    facts = dict(value)  # type: ignore[call-overload]
+    if "low" not in facts or "high" not in facts:
+        raise InvalidRequest(
+            f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
+        )
+    _check_no_dates(f"column {name}", facts)
+    return named(f"column {name}", lambda: bounded(**facts))
+
+
+def named(place: str, make: Callable[[], T]) -> T:
+    """Return what `make` gives; its refusal begins with the name of the attribute or column."""
+    try:
+        return make()
+    except InvalidRequest as refusal:
+        raise InvalidRequest(f"In {place}: {refusal.what}", refusal.do) from None
+
+
+def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
+    """Refuse bounds and edges that are dates."""
+    for key, value in facts.items():
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
+                raise InvalidRequest(
+                    f"In {place}: {key} is a date, and dates are not numbers here.",
+                    'For dates write { date = "month", from = "2024-01", to = "2024-12" }, under [attributes].',
+                )

@@ -1,0 +1,49 @@
+"""Answers in a sheet of Excel, with a sheet that says what they are."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from gaugedp.errors import InvalidRequest, MissingExtra
+
+_MOST_ROWS = 2**20 - 1  # of a sheet, below its heads
+_NOTES = {"query": "Question", "table": "Table", "protects": "Protected", "digest": "Digest of the question"}
+
+
+def write_sheet(path: str | Path, columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Any]) -> None:
+    """Write columns of texts and numbers. Refused: more lines than a sheet has."""
+    check_installed()
+    import openpyxl
+
+    rows = zip(*columns.values(), strict=True)
+    if len(next(iter(columns.values()))) > _MOST_ROWS:
+        raise InvalidRequest("A sheet of Excel has too few rows for these answers.", "Write a .parquet file.")
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("answers")
+    for row in chain([list(columns)], map(list, rows)):
+        sheet.append([_plain_text(sheet, value) for value in row])
+    notes = book.create_sheet("notes")
+    for key, words in _NOTES.items():
+        notes.append([words, _plain_text(notes, str(facts.get(key, "")))])
+    for rule in facts.get("rules", ()):
+        notes.append(["Rule", _plain_text(notes, str(rule))])
+    book.save(path)
+
+
+def check_installed() -> None:
+    """Refuse, before anything is read or spent, where no sheet can be written."""
+    if find_spec("openpyxl") is None:
+        raise MissingExtra.needed_for("An Excel file", "excel")
+
+
+def _plain_text(sheet: Any, value: Any) -> Any:
+    """Return a cell whose text is no formula, whatever it begins with."""
+    if not isinstance(value, str):
+        return value
+    from openpyxl.cell import WriteOnlyCell
+
+    cell = WriteOnlyCell(sheet, value="".join(letter for letter in value if letter >= " " or letter in "\t\n"))
+    cell.data_type = "s"
+    return cell
