@@ -216,6 +216,7 @@ def main() -> None:
     packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pandas", "sqlglot", "pyarrow"))
     method = " ".join((__doc__ or "").split("\n\n")[1].split())
     about = f"Medians of {ROUNDS} rounds. Python {platform.python_version()}, {packages}."
+    about = f"Written by `benchmarks/by_hand.py`. {about}"
     text = "\n\n".join(["# A look at a table, against a statement by hand", method, about, "\n".join(lines)])
     print(lines[-1])
     if len(chosen) == len(CASES):

@@ -14,7 +14,7 @@ import scipy.special
 import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms import matrix
+from gaugedp.mechanisms import unit_draws
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.noise_widths import (
     expected_root,
@@ -91,9 +91,8 @@ def test_the_noise_has_the_covariance_of_its_strategy(name: str, guarantee) -> N
 
 @pytest.mark.parametrize("guarantee", [PURE, NORMAL], ids=str)
 def test_variables_drawn_some_at_a_time_are_as_many_and_as_wide(guarantee, monkeypatch) -> None:
-    monkeypatch.setattr(matrix, "_DRAWN", 64)
-    mechanism = Matrix.calibrate(QUERIES["prefix"].sensitivity(ROW), guarantee)
-    unit = mechanism._unit(64 * 1000 + 9, gd.research_rng(4))
+    monkeypatch.setattr(unit_draws, "_DRAWN", 64)
+    unit = unit_draws.units(64 * 1000 + 9, not isinstance(guarantee, gd.PureDP), gd.research_rng(4))
     variance = 2 if isinstance(guarantee, gd.PureDP) else 1
     for part in (unit[:64_000].reshape(1000, 64), unit[-9_000:].reshape(90, 100)):
         spread = 4.5 * math.sqrt(5 / len(part)) * variance

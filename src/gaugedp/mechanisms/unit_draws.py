@@ -17,11 +17,17 @@ _KEPT = 4 * 10**6  # numbers that wait for a plan for another guarantee
 
 def drawn(strategy: Strategy, size: int, is_normal: bool, rng: Entropy) -> np.ndarray:
     """Return L·g for `size` draws of g, normal or Laplace, shape (size, d)."""
-    unit = np.empty(size * strategy.n_noise)
-    for start in range(0, len(unit), _DRAWN):
-        part = unit[start : start + _DRAWN]
-        part[:] = normals(len(part), rng) if is_normal else signs(len(part), rng) * exponentials(len(part), rng)
-    return strategy.apply(unit.reshape(size, strategy.n_noise))
+    return strategy.apply(units(size * strategy.n_noise, is_normal, rng).reshape(size, strategy.n_noise))
+
+
+def units(count: int, is_normal: bool, rng: Entropy) -> np.ndarray:
+    """Return independent variables, drawn some at a time: what a draw takes beside them stays small."""
+    unit = np.empty(count)
+    for start in range(0, count, _DRAWN):
+        size = min(_DRAWN, count - start)
+        part = normals(size, rng) if is_normal else signs(size, rng) * exponentials(size, rng)
+        unit[start : start + size] = part
+    return unit
 
 
 def batches(strategy: Strategy, size: int) -> list[int]:
