@@ -68,6 +68,9 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         for line, entry in zip(_lines(entries), entries, strict=True)
         if line.pop("kind") == "reserve" and entry.guarantee is not None
     ]
+    for name in ("by", "purpose"):  # a column of nothing is not shown
+        if not any(line[name] for line in lines):
+            lines = [{title: value for title, value in line.items() if title != name} for line in lines]
     show_table(lines, "Releases" if lines else "Releases: none")
     if any(line["state"].startswith(_UNANSWERED) for line in lines):
         click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")
@@ -151,6 +154,8 @@ def _line(entry: Entry, state: str) -> dict[str, Any]:
         "guarantee": "" if entry.guarantee is None else repr(entry.guarantee),
         "query": _asked(entry.request or {}),
         "key": entry.key or "",
+        "by": entry.by or "",
+        "purpose": entry.purpose or "",
         "time": entry.time,
     }
 

@@ -22,6 +22,7 @@ from gaugedp.cli.shared import (
     open_ledger,
     question_options,
     show_table,
+    signature_options,
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
@@ -50,6 +51,7 @@ def stream() -> None:
 @guarantee_options
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of these tables.")
 @budget_option
+@signature_options
 @click.option("--periods", required=True, metavar="N", help="How many periods there will be: 60 months, 365 days.")
 @click.option("--periods-per-person", default="1", metavar="K", help="In how many periods a person is at most; 1.")
 def open_stream(
@@ -58,6 +60,8 @@ def open_stream(
     text: str,
     ledger_path: str,
     budget_text: str | None,
+    by: str | None,
+    purpose: str | None,
     periods: str,
     periods_per_person: str,
     **asked: str | None,
@@ -75,7 +79,7 @@ def open_stream(
     factor = factor_for(StateFile.at(state).load(), horizon, per_person)
     noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is made
     check_chargeable(total, chargeable(noise.guarantee, requested))
-    account = open_ledger(ledger_path, total, domain.name, unit)
+    account = open_ledger(ledger_path, total, domain.name, unit, by=by, purpose=purpose)
     stage.show("pay")
     opened = Stream.open(
         state,
@@ -96,6 +100,7 @@ def open_stream(
 @click.option("--period", metavar="N", help="Which period TABLE is: repeated, it returns the stored answer.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="The ledger, where it is no longer where it was.")
 @click.option("--domain", "domain_path", metavar="FILE", help="The domain file, where it is no longer where it was.")
+@signature_options
 @click.option("--out", metavar="FILE", help="Write CSV: this period and the running total, each with its interval.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def next_period(
@@ -104,6 +109,8 @@ def next_period(
     period: str | None,
     ledger_path: str | None,
     domain_path: str | None,
+    by: str | None,
+    purpose: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -114,7 +121,8 @@ def next_period(
     read = {"table": table, "domain file": domain_path, "ledger": ledger_path, "state": state}
     check_files(read, {"out": out}, {"out": ".csv"})
     which = None if period is None else _whole("period", period)
-    opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=Ledger.open(ledger_path))
+    account = Ledger.open(ledger_path).signed(by=by, purpose=purpose)
+    opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=account)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("period")
     answer = opened.next(source, period=which, on_progress=stage.draw)

@@ -7,6 +7,7 @@ from typing import Any
 
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.chain import Row, Units, units
+from gaugedp.ledger.signature import Signature, unsigned
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Stored:
 class Entry:
     """One line of the ledger. `charge` is in the budget's whole units, `time` is ISO 8601 in UTC.
 
-    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None.
+    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `by` and `purpose`
+    are who paid and what for, where the ledger was `signed`.
     """
 
     number: int
@@ -42,11 +44,15 @@ class Entry:
     request: Mapping[str, Any] | None
     time: str
     tip: str
+    by: str | None = None
+    purpose: str | None = None
 
 
 def entry(row: Row) -> Entry:
     """Return the line of a stored `row`, without its release."""
     event = row.event
     guarantee = None if event.guarantee is None else from_dict(json.loads(event.guarantee))
-    request = None if event.request is None else json.loads(event.request)
-    return Entry(row.number, event.kind, event.key, guarantee, units(event.charge), request, row.time, row.tip)
+    stored = None if event.request is None else json.loads(event.request)
+    request, signature = None if stored is None else unsigned(stored), Signature.of(stored)
+    said = (event.kind, event.key, guarantee, units(event.charge), request)
+    return Entry(row.number, *said, row.time, row.tip, signature.by, signature.purpose)
