@@ -30,6 +30,7 @@ LAZY = {
     ("answer", "report"),
     ("bounds", "report"),
     ("comparison", "report"),
+    ("ledger", "report"),
 }  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),

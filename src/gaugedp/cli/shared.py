@@ -91,6 +91,14 @@ def number(name: str, text: str) -> float:
     raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.")
 
 
+def whole_number(name: str, text: str) -> int:
+    """Return the whole number in a text."""
+    value = number(name, text)
+    if not value.is_integer():
+        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a whole number.")
+    return int(value)
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)

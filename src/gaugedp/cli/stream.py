@@ -17,12 +17,12 @@ from gaugedp.cli.shared import (
     check_files,
     guarantee_options,
     load,
-    number,
     numbers,
     open_ledger,
     question_options,
     show_table,
     signature_options,
+    whole_number,
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
@@ -72,7 +72,7 @@ def open_stream(
     """
     domain, unit = load(domain_path)
     question, guarantee = query(domain, text), numbers(**asked)
-    horizon, per_person = _whole("periods", periods), _whole("periods-per-person", periods_per_person)
+    horizon, per_person = whole_number("periods", periods), whole_number("periods-per-person", periods_per_person)
     total = budget(budget_text)
     check_files({"domain file": domain_path, "ledger": ledger_path}, {"state": state}, {"state": ".stream"})
     requested = guarantee_asked(**guarantee)
@@ -120,7 +120,7 @@ def next_period(
     domain, unit = load(domain_path)
     read = {"table": table, "domain file": domain_path, "ledger": ledger_path, "state": state}
     check_files(read, {"out": out}, {"out": ".csv"})
-    which = None if period is None else _whole("period", period)
+    which = None if period is None else whole_number("period", period)
     account = Ledger.open(ledger_path).signed(by=by, purpose=purpose)
     opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=account)
     source = Table.scan(table, domain=domain, unit=unit)
@@ -130,13 +130,6 @@ def next_period(
         if out is not None:
             write_beside(Path(out), answer.save_csv)
         click.echo(answer.to_json()) if as_json else _show(answer, domain, unit)
-
-
-def _whole(name: str, text: str) -> int:
-    value = number(name, text)
-    if not value.is_integer():
-        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a whole number.")
-    return int(value)
 
 
 def _place(path: str) -> str:

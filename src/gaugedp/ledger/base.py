@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath, urandom
+from pathlib import Path
 from typing import Any, TypeVar
 
+from gaugedp._files import check_ending
 from gaugedp._postgres import is_address
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
@@ -202,6 +204,16 @@ class Ledger:
         was rewritten to its end are found with one.
         """
         return self._read(lambda ledger: verify(ledger.transaction, tip))
+
+    def save_html(self, path: str | PathLike[str], year: int | None = None) -> None:
+        """Write the page of a `year`, by default that of the last entry: what was spent, by whom, and what is left.
+
+        Needs the extra `report`.
+        """
+        from gaugedp.report.ledger_page import ledger_page
+
+        check_ending(fspath(path), ".html")
+        Path(path).write_text(ledger_page(self, year), encoding="utf-8")
 
     def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> LedgerEvent:
         check_text("The key", key)
