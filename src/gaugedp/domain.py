@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gaugedp._names import written
+from gaugedp._notebook import drawn_by
 from gaugedp._validate import one_of, whole
 from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
 from gaugedp.errors import InvalidRequest, UnknownName
@@ -87,6 +88,8 @@ class Domain:
     name: str = "table"
     unit: PrivacyUnit | None = field(default=None, compare=False)
     file: str | None = field(default=None, compare=False, repr=False)
+
+    _repr_html_ = drawn_by("domain")
 
     def __post_init__(self) -> None:
         for facts, kind in ((self.attributes, Attribute), (self.columns, BoundedColumn)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._notebook import drawn_by
 from gaugedp._numbers import readable
 from gaugedp._validate import positive
 from gaugedp.bounds import VolumeBound
@@ -65,6 +66,8 @@ class Plan:
     candidates: tuple[Candidate, ...]
     mechanism: Mechanism
     reason: str
+
+    _repr_html_ = drawn_by("plan")
 
     @property
     def epsilon(self) -> float:

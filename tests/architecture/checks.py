@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_files", "_late", "_names", "_numbers", "_progress", "_runs", "_validate", "_cells", "_postgres",
-    "entropy", "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
+    "errors", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate", "_cells",
+    "_postgres", "entropy", "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
     "comparison", "processing", "remarks", "answer", "releasing", "streams",
     "estimators", "audit", "report",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gaugedp._files import check_ending
+from gaugedp._notebook import drawn_by
 from gaugedp._postgres import is_address
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
@@ -38,6 +39,7 @@ class Ledger:
     """
 
     is_new = False
+    _repr_html_ = drawn_by("ledger")
 
     def __init__(self, store: Store, signature: Signature = NOBODY) -> None:
         self._store, self._signature = store, signature
