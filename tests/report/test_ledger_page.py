@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 import gaugedp as gd
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, RenyiBudget
 from gaugedp.ledger.chain import add
 from gaugedp.report.ledger_page import ledger_page
 from gaugedp.report.spending import Spending, bar_of_a_count, grouped, median, months
 from gaugedp.report.spending import _numbers as numbers_left
 from tests.ledger.kit import SECRET
+from tests.report.test_browser import page, remote
 from tests.report.test_html import Reader, text
+
+__all__ = ["page"]
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
@@ -87,10 +90,10 @@ def test_months_purposes_and_persons_add_up_to_what_is_spent(clock: Any, kind: s
     assert any(total.values())
     assert spending.sum(spending.payments) == total
     assert {name: total[name] + spending.left[name] for name in total} == spending.total
-    year = spending.in_year(2026)
-    assert (len(spending.before(2026)), len(year)) == (1, COUNT - 1)
+    year = spending.in_year("2026")
+    assert (len(spending.before("2026")), len(year)) == (1, COUNT - 1)
     parts = (
-        [payments for _, payments in months(2026, year)],
+        [payments for _, payments in months("2026", year)],
         grouped(year, lambda payment: payment.entry.purpose or "").values(),
         grouped(year, lambda payment: payment.entry.by or "").values(),
     )
@@ -211,6 +214,41 @@ def test_an_altered_ledger_says_so(clock: Any, tmp_path: Path) -> None:
     assert "This ledger was altered by other hands." in shown
     assert "Entry 5 was altered, or does not follow the entry before it." in shown
     assert "are in order" not in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("time = 'never' WHERE number = 29", "Privacy budget, neve"),
+        ("time = '' WHERE number = 29", "Entry 29 was altered"),
+        ("charge = '1' WHERE number = 7", "Entry 7 does not add up"),
+        ("guarantee", None),
+        ("charge = '1 2' WHERE number = 7", None),
+        ("charge = 'all of it' WHERE number = 7", None),
+    ],
+)
+def test_a_forged_ledger_has_a_page_or_a_refusal(clock: Any, tmp_path: Path, change: str, said: str | None) -> None:
+    path = tmp_path / "people.ledger"
+    ledger = filled(clock, "pure", path)
+    with closing(connect(path)) as connection:
+        connection.execute("DROP TRIGGER entry_stays")
+        connection.execute(f"UPDATE entry SET {'promise = 7' if change == 'guarantee' else change}")
+        connection.commit()
+    if said is None:
+        with pytest.raises(LedgerRefused, match="altered"):
+            ledger_page(ledger)
+    else:
+        assert said in text(ledger_page(ledger))
+
+
+@pytest.mark.parametrize("width", [320, 1100])
+def test_it_opens_offline_and_fits(page: Any, clock: Any, tmp_path: Path, width: int) -> None:
+    filled(clock, "approx").save_html(tmp_path / "year.html")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto((tmp_path / "year.html").as_uri())
+    assert page.errors == []
+    assert remote(page.addresses) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_it_is_saved_as_html(clock: Any, tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from gaugedp.report.spending import (
     grouped,
     median,
     months,
-    year_of,
 )
 
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -50,9 +49,9 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Year:
-    """What the page tells: one reading of the ledger, and the payments of the `year` and before."""
+    """What the page tells: one reading of the ledger, and the payments of the year with the `number` and before."""
 
-    number: int
+    number: str
     spending: Spending
     payments: Sequence[Payment]
     before: Sequence[Payment]
@@ -71,7 +70,7 @@ class _Year:
     @classmethod
     def of(cls, ledger: Ledger, year: int | None) -> "_Year":
         entries = ledger.entries()
-        number = year_of(entries[-1]) if year is None else year
+        number = entries[-1].time[:4] if year is None else f"{year:04}"
         spending = Spending.of(ledger.budget, entries)
         table_name = ledger.table or "no table yet"
         payments, before = spending.in_year(number), spending.before(number)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, PureDP, RenyiDP
 from gaugedp.ledger import Entry
 from gaugedp.ledger.chain import Units, add
@@ -43,8 +44,11 @@ class Spending:
 
     @classmethod
     def of(cls, total: Guarantee, entries: Sequence[Entry]) -> "Spending":
-        """Return the spending that the entries tell, from their charges alone."""
+        """Return the spending that the entries tell, from their charges alone; refuse charges of another kind."""
         budget = Budget(total)
+        if any(entry.charge and len(entry.charge) != len(budget.nothing) for entry in entries):
+            what = "A charge in the ledger is of another kind than its budget: other hands altered it."
+            raise LedgerRefused(what, "Run its verify() to see where.")
         payments, spent = [], budget.nothing
         for entry, state in zip(entries, states(entries), strict=True):
             before, spent = spent, add(spent, entry.charge) if entry.charge else spent
@@ -72,22 +76,17 @@ class Spending:
         zero = Fraction(0)
         return {name: sum((payment.amounts[name] for payment in payments), zero) for name in self.total}
 
-    def in_year(self, year: int) -> list[Payment]:
-        """Return the payments whose time, in UTC, is in the year."""
-        return [payment for payment in self.payments if year_of(payment.entry) == year]
+    def in_year(self, year: str) -> list[Payment]:
+        """Return the payments whose time, in UTC, is in the year, such as "2026"."""
+        return [payment for payment in self.payments if payment.entry.time[:4] == year]
 
-    def before(self, year: int) -> list[Payment]:
+    def before(self, year: str) -> list[Payment]:
         """Return the payments of earlier years."""
-        return [payment for payment in self.payments if year_of(payment.entry) < year]
+        return [payment for payment in self.payments if payment.entry.time[:4] < year]
 
     def times(self, payment: Payment) -> int:
         """Return how often what a payment cost would fit into what is left."""
         return self.budget.times(self.spent, payment.entry.charge)
-
-
-def year_of(entry: Entry) -> int:
-    """Return the year of an entry, in UTC."""
-    return int(entry.time[:4])
 
 
 def grouped(payments: Sequence[Payment], name: Callable[[Payment], str]) -> dict[str, list[Payment]]:
@@ -98,11 +97,11 @@ def grouped(payments: Sequence[Payment], name: Callable[[Payment], str]) -> dict
     return groups
 
 
-def months(year: int, payments: Sequence[Payment]) -> Iterator[tuple[str, list[Payment]]]:
+def months(year: str, payments: Sequence[Payment]) -> Iterator[tuple[str, list[Payment]]]:
     """Yield the twelve months of the year, such as "2026-01", each with its payments."""
     groups = grouped(payments, lambda payment: payment.entry.time[:7])
     for month in range(1, 13):
-        name = f"{year:04}-{month:02}"
+        name = f"{year}-{month:02}"
         yield name, groups.get(name, [])
 
 
