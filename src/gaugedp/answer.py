@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._files import check_ending
+from gaugedp._notebook import drawn_by
 from gaugedp._runs import Folded, folded_sizes, n_folded, packed, unfold, unpacked, whole, whole_where_all_are
 from gaugedp._validate import between
 from gaugedp.captions import Captions
@@ -50,6 +51,8 @@ class Release:
     estimates: tuple[Estimate, ...]
     guarantee: Guarantee
     facts: Mapping[str, Any] = field(repr=False)
+
+    _repr_html_ = drawn_by("release")
 
     @property
     def exactness(self) -> str:

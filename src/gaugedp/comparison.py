@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gaugedp._notebook import drawn_by
 from gaugedp._numbers import readable
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
@@ -19,6 +20,8 @@ class Comparison:
     """The plans of one question at several ε, in rising order."""
 
     plans: tuple[Plan, ...]
+
+    _repr_html_ = drawn_by("comparison")
 
     def curves(self) -> dict[str, list[tuple[float, float]]]:
         """Return the points (ε, expected error) of every mechanism that was a candidate, by its name."""

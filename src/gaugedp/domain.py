@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gaugedp._names import written
+from gaugedp._notebook import drawn_by
 from gaugedp._validate import one_of, whole
 from gaugedp.attributes import Attribute, BoundedColumn, categories
 from gaugedp.captions import TEXTS, Captions
@@ -85,6 +86,8 @@ class Domain:
     unit: PrivacyUnit | None = field(default=None, compare=False)
     file: str | None = field(default=None, compare=False, repr=False)
     captions: Captions = field(default=Captions(), compare=False, repr=False)
+
+    _repr_html_ = drawn_by("domain")
 
     def __post_init__(self) -> None:
         for facts, kind in ((self.attributes, Attribute), (self.columns, BoundedColumn)):

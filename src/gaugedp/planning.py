@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._notebook import drawn_by
 from gaugedp._numbers import digits_down, readable
 from gaugedp._validate import positive
 from gaugedp.bounds import VolumeBound
@@ -51,6 +52,8 @@ class Plan:
     mechanism: Mechanism
     reason: str
     beaten: tuple[Candidate, ...] = ()  # whose errors need not be known, as what they are at least is too large
+
+    _repr_html_ = drawn_by("plan")
 
     @property
     def epsilon(self) -> float:

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from statistics import median
 
 ORDER = (
-    "errors", "_files", "_late", "_names", "_numbers", "_progress", "_runs", "_validate", "_cells", "_postgres",
-    "entropy", "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
+    "errors", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate", "_cells",
+    "_postgres", "entropy", "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
     "comparison", "processing", "remarks", "answer", "releasing", "streams",
     "estimators", "audit", "report",
@@ -30,6 +30,7 @@ LAZY = {
     ("answer", "report"),
     ("bounds", "report"),
     ("comparison", "report"),
+    ("ledger", "report"),
 }  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),

@@ -340,7 +340,7 @@ def test_a_wrong_command_line(desk: Desk, words: list[str]) -> None:
         (["show", "people.ledger"], "Write: gaugedp ledger show PATH"),
         (["verify", "people.ledger"], "Write: gaugedp ledger verify PATH"),
         (["open", "people.ledger"], "Write: gaugedp ledger open PATH --budget B"),
-        (["report", "people.csv"], "Write: gaugedp release … --report FILE"),
+        (["report", "people.csv"], "Write: gaugedp release … --report FILE, or gaugedp ledger report"),
         (["relase", "people.csv"], "No such command 'relase'. Did you mean 'release'?"),
         (["ledger", "people.ledger"], "Write: gaugedp ledger show people.ledger"),
         (["ledger", "postgresql://me:SECRET-7731@host/db"], "Write: gaugedp ledger show postgresql://host/db"),

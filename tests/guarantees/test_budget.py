@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gaugedp._validate import decimal
 from gaugedp.errors import InvalidRequest, LedgerRefused
-from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP, RenyiBudget
+from gaugedp.guarantees import ZCDP, ApproxDP, Budget, GaussianDP, Guarantee, PureDP, RenyiBudget, RenyiDP
 from gaugedp.guarantees.budget import UNITS
 from tests.guarantees.zoo import COMPONENTS
 from tests.steady import given
@@ -203,3 +203,61 @@ def test_the_room_of_a_best_order_is_at_orders_that_have_any() -> None:
     spent = tuple(max(0, units) for units in budget.capacity)
     assert budget.room(spent) == budget.left(spent), "nothing anywhere"
     assert Budget(PureDP(2)).room((0,)) == PureDP(2)
+
+
+EVERY_KIND = [*TOTALS, RenyiBudget(2.0, 1e-6), RenyiDP([2.0, 8.0], [0.5, 3.0])]
+
+
+@given(st.sampled_from(EVERY_KIND), st.lists(st.sampled_from([0.0, 0.01, 0.1, 0.25]), max_size=6), st.floats(0.01, 0.3))
+def test_a_charge_fits_as_often_as_is_said(total: Guarantee, earlier: list[float], epsilon: float) -> None:
+    """The oracle charges again and again."""
+    budget = Budget(total)
+    spent = budget.nothing
+    for part in earlier:
+        charge = budget.charge(PureDP(part))
+        spent = tuple(a + b for a, b in zip(spent, charge, strict=True)) if budget.admits(spent, charge) else spent
+    charge = budget.charge(PureDP(epsilon))
+    n_fitting = budget.times(spent, charge)
+    while budget.admits(spent, charge):
+        spent = tuple(a + b for a, b in zip(spent, charge, strict=True))
+        n_fitting -= 1
+    assert n_fitting == 0
+
+
+@given(st.sampled_from(EVERY_KIND), st.lists(st.floats(0.001, 0.2), max_size=5))
+def test_amounts_grow_and_stay_within_those_of_the_budget(total: Guarantee, parts: list[float]) -> None:
+    budget = Budget(total)
+    spent, last = budget.nothing, budget.amounts(budget.nothing)
+    assert not any(last.values())
+    for part in parts:
+        charge = budget.charge(PureDP(part))
+        if not budget.admits(spent, charge):
+            break
+        spent = tuple(a + b for a, b in zip(spent, charge, strict=True))
+        now = budget.amounts(spent)
+        assert all(last[name] <= now[name] <= budget.amounts(budget.capacity)[name] for name in now)
+        last = now
+
+
+@pytest.mark.parametrize(
+    ("total", "part", "amounts"),
+    [
+        (PureDP(1.0), PureDP(0.1), {"ε": Fraction(1, 10)}),
+        (ApproxDP(1.0, 1e-6), ApproxDP(0.1, 1e-7), {"ε": Fraction(1, 10), "δ": Fraction(1, 10**7)}),
+        (ZCDP(0.5), ZCDP(0.1), {"ρ": Fraction(1, 10)}),
+        (GaussianDP(1.0), GaussianDP(0.1), {"μ²": Fraction(1, 100)}),
+        (RenyiDP([2.0, 8.0], [0.5, 2.0]), RenyiDP([2.0, 8.0], [0.05, 0.1]), {"share": Fraction(1, 10)}),
+    ],
+)
+def test_what_charges_amount_to(total: Guarantee, part: Guarantee, amounts: dict[str, Fraction]) -> None:
+    budget = Budget(total)
+    assert budget.amounts(budget.charge(part)) == amounts
+
+
+def test_a_best_order_amounts_to_the_epsilon_that_it_shows() -> None:
+    budget = Budget(RenyiBudget(2.0, 1e-6))
+    spent = budget.charge(ZCDP(0.05))
+    amount = budget.amounts(spent)["ε"]
+    shown = float(budget.in_words(spent)[0].removeprefix("epsilon "))
+    assert amount <= shown <= amount * Fraction(1001, 1000)
+    assert budget.amounts(budget.capacity) == {"ε": Fraction(2)}

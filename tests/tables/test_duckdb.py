@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
+from gaugedp.tables.duckdb.engine import own_database
 from gaugedp.tables.table import Aggregate, Table
 
 SECRET = "s3cr3t-4711"
@@ -376,3 +377,34 @@ def test_a_moved_working_folder_does_not_matter(tmp_path, monkeypatch):
     table = Table.scan("rows.csv", domain=SEX)
     monkeypatch.chdir("/")
     assert table.totals([Aggregate(("sex",))], b"")[0].tolist() == [1, 0]
+
+
+class _Notebook:
+    """A connection as it is in a notebook: with ipywidgets a progress bar is on, without them none can be set."""
+
+    def __init__(self, connection, has_widgets):
+        self._connection, self.has_widgets = connection, has_widgets
+        connection.execute(f"SET enable_progress_bar = {str(has_widgets).lower()}")
+
+    def execute(self, text, *values):
+        if "SET" in text and "progress_bar" in text and not self.has_widgets:
+            raise duckdb.InvalidInputException("Could not change the progress bar setting")
+        return self._connection.execute(text, *values)
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
+
+@pytest.mark.parametrize("has_widgets", [False, True])
+def test_a_notebook_reads_with_and_without_widgets(tmp_path, monkeypatch, has_widgets):
+    path, connect = written(tmp_path, "sex\n1\n2\n2\n"), duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda: _Notebook(connect(), has_widgets))
+    assert counts(path) == [1, 2]
+    with own_database() as connection:
+        assert connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (False,)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from gaugedp._notebook import drawn_by
 from gaugedp._numbers import digits_down
 from gaugedp._validate import between, whole
 from gaugedp.audit.clopper_pearson import most_right
@@ -65,6 +66,8 @@ class OneRun:
     correct: int
     confidence: float
     delta: float
+
+    _repr_html_ = drawn_by("one_run")
 
     @property
     def epsilon_lower(self) -> float:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from gaugedp._notebook import drawn_by
 from gaugedp._numbers import digits_down, digits_up, readable
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -79,6 +80,8 @@ class Audit:
     seconds: float
     tests: tuple[Test, ...]
     reach: float = 1.0
+
+    _repr_html_ = drawn_by("audit")
 
     def table(self) -> list[dict[str, Any]]:
         """Return the tests as rows: those that count first, then by p-value."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from gaugedp._notebook import drawn_by
 from gaugedp._validate import between, non_negative, one_of, whole
 from gaugedp.audit.claim import ceiling
 from gaugedp.errors import InvalidRequest
@@ -33,6 +34,8 @@ class Tracing:
     n_members: int
     n_non_members: int
     guarantee: Guarantee | None = None
+
+    _repr_html_ = drawn_by("tracing")
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""

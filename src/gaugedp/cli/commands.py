@@ -11,7 +11,7 @@ _SUGGESTIONS = {
     "show": "gaugedp ledger show PATH",
     "verify": "gaugedp ledger verify PATH",
     "open": "gaugedp ledger open PATH --budget B",
-    "report": "gaugedp release … --report FILE",
+    "report": "gaugedp release … --report FILE, or gaugedp ledger report PATH --out FILE",
 }
 
 
@@ -24,7 +24,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
     "stream": "Answer a question for each period of a year or more, at one price.",
     "fit": "Fit a model to a table and pay for it.",
     "predict": "Predict for each line of a table with a fitted model.",
-    "ledger": "Open, show or verify a ledger.",
+    "ledger": "Open, show or verify a ledger, or report its year.",
     "audit": "Test a mechanism on two neighbouring answers.",
     "doctor": "Check the installation, and a folder for ledgers.",
     "completion": "Print a script that completes commands in a shell.",

@@ -18,6 +18,7 @@ from gaugedp.cli.shared import (
     open_ledger,
     remark_on_delta,
     show_table,
+    signature_options,
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
@@ -51,6 +52,7 @@ _SHOWN = 60
 )
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
+@signature_options
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
@@ -66,6 +68,8 @@ def fit(
     score: str | None,
     ledger_path: str,
     budget_text: str | None,
+    by: str | None,
+    purpose: str | None,
     key: str | None,
     out: str | None,
     as_json: bool,
@@ -83,7 +87,7 @@ def fit(
     look = planned.prepare(system_rng())  # refuses before a ledger is made
     check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
     remark_on_delta(planned.guarantee, total)
-    account = open_ledger(ledger_path, total, source.name, unit)
+    account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
     result = _fitted(planned, look, source, account)
     stored = account if stage.was_stored else None
     stage.show("write")

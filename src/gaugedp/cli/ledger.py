@@ -1,24 +1,25 @@
-"""`gaugedp ledger`: open, show, verify."""
+"""`gaugedp ledger`: open, show, verify, report."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
-from gaugedp._names import written_in_list
 from gaugedp._numbers import digits_up
 from gaugedp.cli.commands import LedgerCommands, without_password
-from gaugedp.cli.shared import budget, load, number, show_table
+from gaugedp.cli.output import write_beside
+from gaugedp.cli.shared import budget, check_files, load, number, show_table, whole_number
 from gaugedp.guarantees import ApproxDP
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger import Entry, Ledger, Report
+from gaugedp.ledger.entries import SEEDED, UNANSWERED, states
 from gaugedp.report.words import plain
 
 _REFUSED = 3
 _DELTA = 1e-6
 _SMALLER = 0.999  # than what was spent: a total that is worth a sentence
-_ANSWERED, _UNANSWERED, _SEEDED = "answered", "paid, never answered", "seeded: not private"
 
 
 @click.group(cls=LedgerCommands)
@@ -68,10 +69,13 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         for line, entry in zip(_lines(entries), entries, strict=True)
         if line.pop("kind") == "reserve" and entry.guarantee is not None
     ]
+    for name in ("by", "purpose"):  # a column of nothing is not shown
+        if not any(line[name] for line in lines):
+            lines = [{title: value for title, value in line.items() if title != name} for line in lines]
     show_table(lines, "Releases" if lines else "Releases: none")
-    if any(line["state"].startswith(_UNANSWERED) for line in lines):
+    if any(line["state"].startswith(UNANSWERED) for line in lines):
         click.echo("Never answered: the run was killed, or is still going. What it cost stays spent.")
-    if any(line["state"].endswith(_SEEDED) for line in lines):
+    if any(line["state"].endswith(SEEDED) for line in lines):
         click.echo("Seeded: made for research, with noise that can be computed again. Such an answer protects nobody.")
     click.echo(f"Tip after entry {entries[-1].number}: {entries[-1].tip}")
 
@@ -91,6 +95,21 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
     else:
         click.echo("\n".join(report.problems) or _in_order(account, report, tip))
     return 0 if report.ok else _REFUSED
+
+
+@ledger.command()
+@click.argument("path")
+@click.option("--year", metavar="YYYY", help="The year, such as 2026; by default that of the last entry.")
+@click.option("--out", required=True, metavar="FILE", help="Write the page (.html); it needs no network.")
+def report(path: str, year: str | None, out: str) -> int:
+    """Write the page of a year: spent by month, purpose and person, and what is left; exit 3 as verify does."""
+    check_files({"ledger": path}, {"out": out}, {"out": ".html"})
+    chosen_year = None if year is None else whole_number("year", year)
+    account = Ledger.open(path)
+    write_beside(Path(out), lambda part: account.save_html(part, chosen_year))
+    found = account.verify()
+    click.echo("\n".join(found.problems) or _in_order(account, found, None))
+    return 0 if found.ok else _REFUSED
 
 
 def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
@@ -138,29 +157,18 @@ def _facts(account: Ledger, delta: float) -> dict[str, Any]:
 
 
 def _lines(entries: list[Entry]) -> list[dict[str, Any]]:
-    settled = {entry.key for entry in entries if entry.kind == "settle"}
-    return [_line(entry, _ANSWERED if entry.key in settled else _UNANSWERED) for entry in entries]
+    return [_line(entry, state) for entry, state in zip(entries, states(entries), strict=True)]
 
 
 def _line(entry: Entry, state: str) -> dict[str, Any]:
-    seeded = (entry.request or {}).get("research_seed") is not None
     return {
         "number": entry.number,
         "kind": entry.kind,
-        "state": f"{state}; {_SEEDED}" if seeded else state if entry.kind == "reserve" else "",
+        "state": state,
         "guarantee": "" if entry.guarantee is None else repr(entry.guarantee),
-        "query": _asked(entry.request or {}),
+        "query": entry.question,
         "key": entry.key or "",
+        "by": entry.by or "",
+        "purpose": entry.purpose or "",
         "time": entry.time,
     }
-
-
-def _asked(request: Mapping[str, Any]) -> str:
-    """Return the question of a request, or the model and the target of a fit."""
-    if "fit" not in request:
-        return str(request.get("query", ""))
-    target = request.get("target")
-    if target is None:
-        return f"fit {request['fit']}"
-    names = ", ".join(map(written_in_list, request.get("features", ())))
-    return f"fit {request['fit']} of {target}" + (f" by {names}" if names else "")

@@ -23,6 +23,7 @@ from gaugedp.cli.shared import (
     question_options,
     remark_on_delta,
     show_table,
+    signature_options,
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import PrivacyUnit
@@ -55,6 +56,7 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @guarantee_options
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
+@signature_options
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
 @click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
@@ -71,6 +73,8 @@ def release(
     text: str,
     ledger_path: str,
     budget_text: str | None,
+    by: str | None,
+    purpose: str | None,
     key: str | None,
     parts: str | None,
     folder: str | None,
@@ -110,7 +114,7 @@ def release(
     planned = plan(question, unit, **guarantee)  # refuses before a ledger is made
     check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
-    account = open_ledger(ledger_path, total, source.name, unit)
+    account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
     answer, stored = _released(planned, source, account, steps)
     stage.show("write")
     _write(answer, question, files, as_json, stored)

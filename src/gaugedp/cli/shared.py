@@ -17,10 +17,11 @@ from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Budget, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.ledger import Ledger
+from gaugedp.ledger.signature import Signature
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_FOLDED = ("query", "cell", "guarantee")  # columns of text that a narrow screen breaks, so that no number is cut
+_FOLDED = ("query", "cell", "guarantee", "by", "purpose")  # columns that a narrow screen breaks: no number is cut
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # above which a budget is remarked on
 _DELTA = 1e-6  # at which ρ and μ are read as ε
 
@@ -51,6 +52,16 @@ def budget_option(command: Command) -> Command:
     return click.option("--budget", "budget_text", metavar="B", help=text)(command)
 
 
+def signature_options(command: Command) -> Command:
+    """Add --by and --purpose."""
+    for name, metavar, text in (
+        ("purpose", "TEXT", "What it is for, in one line: public, and kept in the ledger."),
+        ("by", "NAME", "Who asks, in one line: public, and kept in the ledger."),
+    ):
+        command = click.option(f"--{name}", metavar=metavar, help=text)(command)
+    return command
+
+
 def processing_options(command: Command) -> Command:
     """Add --consistent, --non-negative and --round."""
     for name, text in (
@@ -78,6 +89,14 @@ def number(name: str, text: str) -> float:
             f"Write {text.strip().replace(',', '.')}. Give {name} as a number with a decimal point.",
         )
     raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.")
+
+
+def whole_number(name: str, text: str) -> int:
+    """Return the whole number in a text."""
+    value = number(name, text)
+    if not value.is_integer():
+        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a whole number.")
+    return int(value)
 
 
 def _is_number(text: str) -> bool:
@@ -196,12 +215,16 @@ def check_chargeable(total: Guarantee | None, guarantees: Sequence[Guarantee]) -
         Budget(total).charge(*guarantees)
 
 
-def open_ledger(path: str, total: Guarantee | None, table: str, unit: PrivacyUnit) -> Ledger:
-    """Return the ledger of the table and unit at `path`; say on standard error where it is made anew, with `total`."""
+def open_ledger(path: str, total: Guarantee | None, table: str, unit: PrivacyUnit, **signature: str | None) -> Ledger:
+    """Return the ledger of the table and unit at `path`, signed; say on standard error where it is new, with `total`.
+
+    A signature that is refused makes no ledger.
+    """
+    Signature.checked(**signature)
     account = Ledger.open(path, total, table=table, unit=unit)
     if account.is_new:
         click.echo(f"Opened a new ledger {without_password(path)!r} with a budget of {account.budget!r}.", err=True)
-    return account
+    return account.signed(**signature)
 
 
 def check_writable(path: str | None, kind: str) -> None:

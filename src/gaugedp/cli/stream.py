@@ -17,11 +17,12 @@ from gaugedp.cli.shared import (
     check_files,
     guarantee_options,
     load,
-    number,
     numbers,
     open_ledger,
     question_options,
     show_table,
+    signature_options,
+    whole_number,
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
@@ -50,6 +51,7 @@ def stream() -> None:
 @guarantee_options
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of these tables.")
 @budget_option
+@signature_options
 @click.option("--periods", required=True, metavar="N", help="How many periods there will be: 60 months, 365 days.")
 @click.option("--periods-per-person", default="1", metavar="K", help="In how many periods a person is at most; 1.")
 def open_stream(
@@ -58,6 +60,8 @@ def open_stream(
     text: str,
     ledger_path: str,
     budget_text: str | None,
+    by: str | None,
+    purpose: str | None,
     periods: str,
     periods_per_person: str,
     **asked: str | None,
@@ -68,14 +72,14 @@ def open_stream(
     """
     domain, unit = load(domain_path)
     question, guarantee = query(domain, text), numbers(**asked)
-    horizon, per_person = _whole("periods", periods), _whole("periods-per-person", periods_per_person)
+    horizon, per_person = whole_number("periods", periods), whole_number("periods-per-person", periods_per_person)
     total = budget(budget_text)
     check_files({"domain file": domain_path, "ledger": ledger_path}, {"state": state}, {"state": ".stream"})
     requested = guarantee_asked(**guarantee)
     factor = factor_for(StateFile.at(state).load(), horizon, per_person)
     noise = StreamNoise.calibrate(question, unit, requested, factor)  # refuses before a ledger is made
     check_chargeable(total, chargeable(noise.guarantee, requested))
-    account = open_ledger(ledger_path, total, domain.name, unit)
+    account = open_ledger(ledger_path, total, domain.name, unit, by=by, purpose=purpose)
     stage.show("pay")
     opened = Stream.open(
         state,
@@ -96,6 +100,7 @@ def open_stream(
 @click.option("--period", metavar="N", help="Which period TABLE is: repeated, it returns the stored answer.")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="The ledger, where it is no longer where it was.")
 @click.option("--domain", "domain_path", metavar="FILE", help="The domain file, where it is no longer where it was.")
+@signature_options
 @click.option("--out", metavar="FILE", help="Write CSV: this period and the running total, each with its interval.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def next_period(
@@ -104,6 +109,8 @@ def next_period(
     period: str | None,
     ledger_path: str | None,
     domain_path: str | None,
+    by: str | None,
+    purpose: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -113,8 +120,9 @@ def next_period(
     domain, unit = load(domain_path)
     read = {"table": table, "domain file": domain_path, "ledger": ledger_path, "state": state}
     check_files(read, {"out": out}, {"out": ".csv"})
-    which = None if period is None else _whole("period", period)
-    opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=Ledger.open(ledger_path))
+    which = None if period is None else whole_number("period", period)
+    account = Ledger.open(ledger_path).signed(by=by, purpose=purpose)
+    opened = Stream.load(state, query(domain, facts["query"]), unit, ledger=account)
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("period")
     answer = opened.next(source, period=which, on_progress=stage.draw)
@@ -122,13 +130,6 @@ def next_period(
         if out is not None:
             write_beside(Path(out), answer.save_csv)
         click.echo(answer.to_json()) if as_json else _show(answer, domain, unit)
-
-
-def _whole(name: str, text: str) -> int:
-    value = number(name, text)
-    if not value.is_integer():
-        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a whole number.")
-    return int(value)
 
 
 def _place(path: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from gaugedp._notebook import drawn_by
 from gaugedp._validate import between, non_negative, one_of, positive, whole
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
@@ -88,6 +89,7 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
+    _repr_html_ = drawn_by("model")
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
@@ -197,6 +199,10 @@ class PrivateEstimator(BaseEstimator):
                 "",
             )
         return self._read_as(rows)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Return what a notebook shows, in place of scikit-learn's diagram."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickle and joblib keep: all but a ledger in memory, and of a fitted model all but any ledger.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._notebook import drawn_by
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 
@@ -22,6 +23,8 @@ class FitRelease:
     guarantee: Guarantee
     exactness: str
     facts: Mapping[str, Any]
+
+    _repr_html_ = drawn_by("fit_release")
 
     @property
     def asked(self) -> Guarantee | None:

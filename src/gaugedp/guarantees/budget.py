@@ -27,6 +27,7 @@ _ASK = {
     "renyi": "Ask with rho, mu, or with epsilon alone",
     "best_order": "Ask with rho, mu, or with epsilon alone",
 }
+_AMOUNTS = {"pure": ("ε",), "approx": ("ε", "δ"), "zcdp": ("ρ",), "gaussian": ("μ²",)}
 _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reaches it
 
 
@@ -93,6 +94,24 @@ class Budget:
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 
+    def times(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> int:
+        """Return how often a `charge` that is not nothing fits after `spent`."""
+        room = ((max(c - s, 0), a) for s, a, c in zip(spent, charge, self.capacity, strict=True))
+        return (max if self.accounting == "best_order" else min)(left // a for left, a in room if a > 0)
+
+    def amounts(self, spent: tuple[int, ...]) -> dict[str, Fraction]:
+        """Return what a sum of charges amounts to, in numbers by their names: what they grow by adds up.
+
+        ε, ε and δ, ρ, and for μ its square. Of a best order the ε that was spent at its δ; of a Rényi curve the share
+        of the budget, at the order where it is largest.
+        """
+        exact = [Fraction(number, UNITS) for number in spent]
+        if isinstance(self.total, RenyiBudget):
+            return {"ε": self._used(self.total, spent) if any(spent) else Fraction(0)}
+        if self.orders:
+            return {"share": max(Fraction(s, c) for s, c in zip(spent, self.capacity, strict=True))}
+        return dict(zip(_AMOUNTS[self.accounting], exact, strict=True))
+
     def guarantee(self, units: tuple[int, ...]) -> Guarantee:
         """Return the guarantee that a sum of charges amounts to, in the budget's own kind, rounded up."""
         return self._guarantee(units, up_decimal, math.inf)
@@ -118,10 +137,14 @@ class Budget:
         """
         if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
-        total, room = decimal(self.total.epsilon_value), max(c - s for s, c in zip(spent, self.capacity, strict=True))
-        used = digits_up(up_decimal(max(total - Fraction(room, UNITS), Fraction(0))))
-        remaining = digits_down(down_decimal(max(total - Fraction(used), Fraction(0))))
+        used = digits_up(up_decimal(self._used(self.total, spent)))
+        remaining = digits_down(down_decimal(max(decimal(self.total.epsilon_value) - Fraction(used), Fraction(0))))
         return f"epsilon {used if any(spent) else 0}", f"epsilon {remaining}"
+
+    def _used(self, total: RenyiBudget, spent: tuple[int, ...]) -> Fraction:
+        """Return the ε that a best order has spent, where it has spent anything."""
+        room = max(c - s for s, c in zip(spent, self.capacity, strict=True))
+        return max(decimal(total.epsilon_value) - Fraction(room, UNITS), Fraction(0))
 
     def _guarantee(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]

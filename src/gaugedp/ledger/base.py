@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath, urandom
+from pathlib import Path
 from typing import Any, TypeVar
 
+from gaugedp._files import check_ending
+from gaugedp._notebook import drawn_by
 from gaugedp._postgres import is_address
 from gaugedp._validate import non_negative
 from gaugedp.domain import PrivacyUnit
@@ -15,6 +18,7 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, request_text, units_tex
 from gaugedp.ledger.entries import Entry, Reservation, Stored
 from gaugedp.ledger.header import LedgerHeader, check_names, check_text, opening_event
 from gaugedp.ledger.memory import MEMORY, MemoryStore
+from gaugedp.ledger.signature import NOBODY, Signature
 from gaugedp.ledger.store import Store
 from gaugedp.ledger.transaction import LedgerTransaction
 from gaugedp.ledger.verify import Report, verify
@@ -35,9 +39,10 @@ class Ledger:
     """
 
     is_new = False
+    _repr_html_ = drawn_by("ledger")
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, signature: Signature = NOBODY) -> None:
+        self._store, self._signature = store, signature
         self._total = Budget(self._read(LedgerTransaction.header).budget)
 
     @classmethod
@@ -71,6 +76,16 @@ class Ledger:
     def in_memory(cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None) -> "Ledger":
         """Return a ledger for tests and tries: `durable` is False, and it is gone when the process ends."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
+
+    def signed(self, *, by: str | None = None, purpose: str | None = None) -> "Ledger":
+        """Return this ledger for one payer: its entries say `by` whom and for which `purpose` they were paid.
+
+        Both are public, one line of at most 200 letters, and hashed with the entry. They change no cost: a key
+        returns what it paid for, whoever asks. What is settled or resumed keeps the signature of its payment.
+        """
+        ledger = Ledger(self._store, Signature.checked(by, purpose))
+        ledger.is_new = self.is_new
+        return ledger
 
     @property
     def durable(self) -> bool:
@@ -192,11 +207,22 @@ class Ledger:
         """
         return self._read(lambda ledger: verify(ledger.transaction, tip))
 
+    def save_html(self, path: str | PathLike[str], year: int | None = None) -> None:
+        """Write the page of a `year`, by default that of the last entry: what was spent, by whom, and what is left.
+
+        Needs the extra `report`.
+        """
+        from gaugedp.report.ledger_page import ledger_page
+
+        check_ending(fspath(path), ".html")
+        Path(path).write_text(ledger_page(self, year), encoding="utf-8")
+
     def _reserving(self, guarantees: Sequence[Guarantee], request: Mapping[str, Any], key: str) -> LedgerEvent:
         check_text("The key", key)
+        text = self._signature.sign(request_text(request))
         charge = units_text(self._total.charge(*guarantees))
         chargeable = self._total.first_chargeable(guarantees) or guarantees[0]
-        return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, request_text(request))
+        return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, text)
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
         """Refuse another budget, table or unit than the ledger's; bind what is not yet bound."""
@@ -223,8 +249,8 @@ class Ledger:
     def __deepcopy__(self, memo: object) -> "Ledger":
         return self
 
-    def __reduce__(self) -> tuple[type["Ledger"], tuple[Store]]:
-        return Ledger, (self._store,)
+    def __reduce__(self) -> tuple[type["Ledger"], tuple[Store, Signature]]:
+        return Ledger, (self._store, self._signature)
 
     def __repr__(self) -> str:
         try:

@@ -1,12 +1,16 @@
 """Entries, reservations and stored releases of a ledger."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gaugedp._names import written_in_list
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.chain import Row, Units, units
+from gaugedp.ledger.signature import Signature, unsigned
+
+ANSWERED, UNANSWERED, SEEDED = "answered", "paid, never answered", "seeded: not private"
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Stored:
 class Entry:
     """One line of the ledger. `charge` is in the budget's whole units, `time` is ISO 8601 in UTC.
 
-    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None.
+    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `by` and `purpose`
+    are who paid and what for, where the ledger was `signed`.
     """
 
     number: int
@@ -42,11 +47,45 @@ class Entry:
     request: Mapping[str, Any] | None
     time: str
     tip: str
+    by: str | None = None
+    purpose: str | None = None
+
+    @property
+    def question(self) -> str:
+        """The question that was asked, or the model and the target of a fit; nothing where there is none."""
+        asked = self.request or {}
+        if "fit" not in asked:
+            return str(asked.get("query", ""))
+        target = asked.get("target")
+        if target is None:
+            return f"fit {asked['fit']}"
+        names = ", ".join(map(written_in_list, asked.get("features", ())))
+        return f"fit {asked['fit']} of {target}" + (f" by {names}" if names else "")
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the noise was drawn with a research seed, and so protects nobody."""
+        return (self.request or {}).get("research_seed") is not None
+
+
+def states(entries: Sequence[Entry]) -> list[str]:
+    """Return for each entry what became of its payment; nothing for an entry that is none."""
+    settled = {entry.key for entry in entries if entry.kind == "settle"}
+    return [_state(entry, entry.key in settled) for entry in entries]
+
+
+def _state(entry: Entry, is_settled: bool) -> str:
+    state = ANSWERED if is_settled else UNANSWERED
+    if entry.kind != "reserve":
+        return ""
+    return f"{state}; {SEEDED}" if entry.is_seeded else state
 
 
 def entry(row: Row) -> Entry:
     """Return the line of a stored `row`, without its release."""
     event = row.event
     guarantee = None if event.guarantee is None else from_dict(json.loads(event.guarantee))
-    request = None if event.request is None else json.loads(event.request)
-    return Entry(row.number, event.kind, event.key, guarantee, units(event.charge), request, row.time, row.tip)
+    stored = None if event.request is None else json.loads(event.request)
+    request, signature = None if stored is None else unsigned(stored), Signature.of(stored)
+    said = (event.kind, event.key, guarantee, units(event.charge), request)
+    return Entry(row.number, *said, row.time, row.tip, signature.by, signature.purpose)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
 from gaugedp.guarantees.printed import rounded_left, rounded_up
-from gaugedp.ledger.chain import ORIGIN, LedgerEvent, Row, Units, extend, link, units
+from gaugedp.ledger.chain import ORIGIN, LedgerEvent, Row, Units, canonical, extend, link, units
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
 from gaugedp.ledger.header import LedgerHeader, opened_by
+from gaugedp.ledger.signature import unsigned
 from gaugedp.ledger.store import Transaction
 
 _UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
@@ -90,14 +91,14 @@ class LedgerTransaction:
     def _replay(self, earlier: Row, event: LedgerEvent, resume: bool) -> Reservation | Stored:
         """Return what the `earlier` reservation was settled with, where `event` asks the same again.
 
-        Without a settlement, return the reservation itself, to `resume` it: paid once, it can be settled once.
+        Who asks and what for may differ. Without a settlement, return the reservation itself, to `resume` it: paid
+        once, it can be settled once.
         """
-        if (earlier.event.request, earlier.event.guarantee) != (event.request, event.guarantee):
-            self._check_link(earlier)
+        self._check_link(earlier)
+        if (_asked(earlier.event), earlier.event.guarantee) != (_asked(event), event.guarantee):
             raise _other_request(earlier.event, self.name)
         settled = self.transaction.find("settle", str(event.key))
         if settled is None and resume:
-            self._check_link(earlier)
             return _reservation(earlier)
         if settled is None or settled.event.released is None:
             raise LedgerRefused(
@@ -105,7 +106,6 @@ class LedgerTransaction:
                 "If that run is still going, wait and ask again under the same key: it will be free. "
                 "If it was killed, the budget is lost: use a new key.",
             )
-        self._check_link(earlier)
         self._check_link(settled)
         return Stored(str(event.key), settled.event.released)
 
@@ -148,6 +148,11 @@ class LedgerTransaction:
 
     def _altered(self) -> LedgerRefused:
         return LedgerRefused(f"The ledger {self.name} was altered by other hands.", "Run its verify() to see where.")
+
+
+def _asked(event: LedgerEvent) -> str:
+    """Return the text of what is asked, without who asked."""
+    return canonical(unsigned(json.loads(event.request or "{}")))
 
 
 def _reservation(row: Row) -> Reservation:

@@ -24,17 +24,21 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     shares = _shares(facts)
     if shares is None:
         return Html("")
+    return meter(shares, "This release", facts["budget"].startswith("ApproxDP"))
+
+
+def meter(shares: tuple[float, float], name: str, is_of_epsilon: bool) -> Html:
+    """Return a bar of a budget and its words: the shares that were spent before, and by what has the `name`."""
     before, now = shares
-    remaining = max(0.0, 1 - before - now)
-    of = "Shares of ε. " if facts["budget"].startswith("ApproxDP") else ""
-    said = _percents([before, now, remaining])
-    words = f"{of}Spent before: {said[0]}. This release: {said[1]}. Left: {said[2]}."
+    of = "Shares of ε. " if is_of_epsilon else ""
+    said = _percents([before, now, max(0.0, 1 - before - now)])
+    words = f"{of}Spent before: {said[0]}. {name}: {said[1]}. Left: {said[2]}."
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))
     ]
-    meter = tag("div", *pieces, class_="meter", role="img", aria_label=words)
-    return join([meter, tag("p", words, class_="small")])
+    bar = tag("div", *pieces, class_="meter", role="img", aria_label=words)
+    return join([bar, tag("p", words, class_="small")])
 
 
 def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:

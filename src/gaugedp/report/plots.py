@@ -134,6 +134,27 @@ def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
         return _written(figure)
 
 
+def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
+    """Return what each month adds to the share of a budget that is spent, for the inside of a page.
+
+    `spent` (n + 1,) are the shares before the first month and after each; `title` says them in words.
+    """
+    check_installed()
+    with _settings("months"):
+        places, zero = np.arange(len(names)), np.zeros(len(names))
+        figure, axes = _figure(WIDE, WIDE.height, (48, 12, 2 * WIDE.font + 8, WIDE.font))
+        _bars(axes, places, (zero, spent[:-1]), (_PALE[0], 22.0, True))
+        _bars(axes, places, (spent[:-1], spent[1:]), (COLOURS[0], 22.0, True))
+        axes.axhline(1, color=_INK, linestyle="--", linewidth=0.9)
+        axes.axhline(0, color=_INK, linewidth=0.9)
+        axes.set(xlim=(-0.6, len(names) - 0.4), ylim=(0, 1.02))
+        _names(axes.set_xticks, places, list(names), WIDE)
+        _names(axes.set_yticks, [0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"], WIDE)
+        axes.grid(axis="y", color=_FAINT, linewidth=0.7)
+        axes.set_axisbelow(True)
+        return inline(_written(figure), "months", title, "chart wide")
+
+
 @dataclass(frozen=True, eq=False)
 class Shadow:
     """A shadow of a body: its edge (k, 2), draws of noise (n, 2), and the names of the two axes."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
 from gaugedp.report.markup import Html, escape, join, tag
@@ -35,7 +35,7 @@ def symbol(guarantee: Guarantee) -> str:
     match guarantee:
         case PureDP(epsilon_value=epsilon):
             return f"ε = {at_most(epsilon)}"
-        case ApproxDP(epsilon_value=epsilon, delta_value=delta):
+        case ApproxDP(epsilon_value=epsilon, delta_value=delta) | RenyiBudget(epsilon_value=epsilon, delta_value=delta):
             return f"ε = {at_most(epsilon)}, δ = {at_most(delta)}"
         case ZCDP(rho=rho):
             return f"ρ = {at_most(rho)}"
@@ -53,7 +53,7 @@ def guaranteed(guarantee: Guarantee, unit: Mapping[str, Any]) -> Html:
         case PureDP(epsilon_value=epsilon):
             start = f"Whatever the data: {change}, no output becomes more than "
             return join([start, _power(epsilon), " times likelier."])
-        case ApproxDP(epsilon_value=epsilon, delta_value=delta):
+        case ApproxDP(epsilon_value=epsilon, delta_value=delta) | RenyiBudget(epsilon_value=epsilon, delta_value=delta):
             start = f"Whatever the data: {change}, the probability of any set of outputs grows at most "
             return join([start, _power(epsilon), f" times, and by {at_most(delta)} on top."])
         case GaussianDP(mu=mu):

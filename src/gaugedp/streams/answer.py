@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from gaugedp._files import check_ending
+from gaugedp._notebook import drawn_by
 from gaugedp._runs import fold, unfold
 from gaugedp._validate import between
 from gaugedp.errors import InvalidRequest
@@ -37,6 +38,8 @@ class StreamAnswer:
     labels: Labels
     guarantee: Guarantee
     facts: Mapping[str, Any] = field(repr=False)
+
+    _repr_html_ = drawn_by("stream_answer")
 
     @property
     def period(self) -> int:

@@ -234,8 +234,10 @@ def own_database() -> "Iterator[duckdb.DuckDBPyConnection]":
 
     with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder, duckdb.connect() as connection:
         connection.execute("SET temp_directory = ?", [folder])
+        # it is on in notebooks with ipywidgets; in one without them, even turning it off fails
+        (has_bar,) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() or (False,)
         for setting in (
-            "enable_progress_bar = false",
+            *["enable_progress_bar = false"] * has_bar,
             "autoinstall_known_extensions = false",
             "autoload_known_extensions = false",
             "pandas_analyze_sample = 0",

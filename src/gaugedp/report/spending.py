@@ -1,0 +1,137 @@
+"""What the entries of a ledger spent, in exact amounts that add up: by month, by purpose, by person."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import LedgerRefused
+from gaugedp.guarantees import Budget, Guarantee, PureDP, RenyiDP
+from gaugedp.ledger import Entry
+from gaugedp.ledger.chain import Units, add
+from gaugedp.ledger.entries import states
+from gaugedp.planning import plan
+from gaugedp.queries import workload
+
+Amounts = dict[str, Fraction]
+_PLANNED = (1e-9, 1e9)  # parameters of a guarantee for which noise is planned
+_LEFT_OVER = Fraction(1, 10**6)  # of a budget: what is less is left over by rounding
+
+
+@dataclass(frozen=True)
+class Payment:
+    """An `entry` that reserved, by what `amounts` the composed spending grew with it, and what became of it."""
+
+    entry: Entry
+    amounts: Amounts
+    state: str
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it cost anything: the periods of a stream, which was paid as a whole, are free."""
+        return any(self.entry.charge)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The payments of a ledger within its budget. `spent` is the sum of the charges of all `payments`."""
+
+    budget: Budget
+    payments: Sequence[Payment]
+    spent: Units
+
+    @classmethod
+    def of(cls, total: Guarantee, entries: Sequence[Entry]) -> "Spending":
+        """Return the spending that the entries tell, from their charges alone; refuse charges of another kind."""
+        budget = Budget(total)
+        if any(entry.charge and len(entry.charge) != len(budget.nothing) for entry in entries):
+            what = "A charge in the ledger is of another kind than its budget: other hands altered it."
+            raise LedgerRefused(what, "Run its verify() to see where.")
+        payments, spent = [], budget.nothing
+        for entry, state in zip(entries, states(entries), strict=True):
+            before, spent = spent, add(spent, entry.charge) if entry.charge else spent
+            if entry.kind == "reserve":
+                payments.append(Payment(entry, _difference(budget.amounts(before), budget.amounts(spent)), state))
+        return cls(budget, payments, spent)
+
+    @property
+    def total(self) -> Amounts:
+        """What the whole budget amounts to."""
+        return self.budget.amounts(self.budget.capacity)
+
+    @property
+    def left(self) -> Amounts:
+        """What is left of it."""
+        return _difference(self.budget.amounts(self.spent), self.total)
+
+    def share(self, amounts: Amounts) -> float:
+        """Return the share of the budget: of ε, where there is a δ too."""
+        name = next(iter(self.total))
+        return float(amounts[name] / self.total[name])
+
+    def sum(self, payments: Sequence[Payment]) -> Amounts:
+        """Return what the payments amount to together."""
+        zero = Fraction(0)
+        return {name: sum((payment.amounts[name] for payment in payments), zero) for name in self.total}
+
+    def in_year(self, year: str) -> list[Payment]:
+        """Return the payments whose time, in UTC, is in the year, such as "2026"."""
+        return [payment for payment in self.payments if payment.entry.time[:4] == year]
+
+    def before(self, year: str) -> list[Payment]:
+        """Return the payments of earlier years."""
+        return [payment for payment in self.payments if payment.entry.time[:4] < year]
+
+    def times(self, payment: Payment) -> int:
+        """Return how often what a payment cost would fit into what is left."""
+        return self.budget.times(self.spent, payment.entry.charge)
+
+
+def grouped(payments: Sequence[Payment], name: Callable[[Payment], str]) -> dict[str, list[Payment]]:
+    """Return the payments by their names, in the order in which these first occur."""
+    groups: dict[str, list[Payment]] = {}
+    for payment in payments:
+        groups.setdefault(name(payment), []).append(payment)
+    return groups
+
+
+def months(year: str, payments: Sequence[Payment]) -> Iterator[tuple[str, list[Payment]]]:
+    """Yield the twelve months of the year, such as "2026-01", each with its payments."""
+    groups = grouped(payments, lambda payment: payment.entry.time[:7])
+    for month in range(1, 13):
+        name = f"{year}-{month:02}"
+        yield name, groups.get(name, [])
+
+
+def median(payments: Sequence[Payment]) -> Payment | None:
+    """Return the payment in the middle of those that cost something, by what they cost; the lower of two."""
+    paid = sorted((payment for payment in payments if payment.is_paid), key=lambda payment: [*payment.amounts.values()])
+    return paid[(len(paid) - 1) // 2] if paid else None
+
+
+def bar_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float | None:
+    """Return the half width of the 95 % interval of one count, paid with all that is left; None where too little is.
+
+    The count is of some of the rows, so that it is private where rows are replaced too.
+    """
+    if spending.share(spending.left) < _LEFT_OVER:
+        return None
+    asked = _numbers(spending.budget, spending.budget.left(spending.spent))
+    if not all(_PLANNED[0] <= number <= _PLANNED[1] for name, number in asked.items() if name != "delta"):
+        return None
+    count = workload(np.array([[1, 0]]), Domain.of(counted=["yes", "no"]))
+    planned = plan(count, unit or PrivacyUnit(), **asked)
+    return float(next(row["interval_95"] for row in planned.table() if row["chosen"]))
+
+
+def _numbers(budget: Budget, left: Guarantee) -> dict[str, float]:
+    """Return what is left as `plan` takes it; of Rényi curves the ε of a pure guarantee that fits."""
+    if isinstance(left, RenyiDP):  # PureDP(ε) has a divergence of at most ε at every order
+        left = PureDP((max if budget.accounting == "best_order" else min)(left.values))
+    return {name: value for name, value in left.to_dict().items() if isinstance(value, float) and value > 0}
+
+
+def _difference(before: Amounts, after: Amounts) -> Amounts:
+    return {name: after[name] - before[name] for name in after}
