@@ -17,6 +17,8 @@ from gaugedp.attributes import integers as integers
 from gaugedp.bounds.geometry import BodyGeometry as BodyGeometry
 from gaugedp.bounds.geometry import geometry as geometry
 from gaugedp.calendars import dates as dates
+from gaugedp.captions import Caption as Caption
+from gaugedp.captions import Captions as Captions
 from gaugedp.comparison import Comparison as Comparison
 from gaugedp.comparison import compare as compare
 from gaugedp.domain import Domain as Domain

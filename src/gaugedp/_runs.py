@@ -48,6 +48,12 @@ def n_folded(folded: Folded) -> int:
     return sum(counts)
 
 
+def check_lengths(runs: list[Folded], most: int) -> None:
+    """Fail where one stands for more than `most` values, which would fill the memory."""
+    if any(n_folded(run) > most for run in runs):
+        raise ValueError
+
+
 def packed(values: np.ndarray) -> Any:
     """Return whole numbers or floats as JSON can hold them: a list, or, of very many, {"type", "base64"}.
 

@@ -1,7 +1,7 @@
 """What may be published: a release, what is computed from it, and its JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,16 @@ import numpy as np
 
 from gaugedp._files import check_ending
 from gaugedp._notebook import drawn_by
-from gaugedp._runs import Folded, folded_sizes, n_folded, packed, unfold, unpacked, whole, whole_where_all_are
+from gaugedp._runs import (
+    Folded,
+    check_lengths,
+    folded_sizes,
+    n_folded,
+    packed,
+    unfold,
+    unpacked,
+    whole,
+)
 from gaugedp._validate import between
 from gaugedp.captions import Captions
 from gaugedp.errors import InvalidRequest
@@ -25,7 +34,7 @@ from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.outline import Outline
 from gaugedp.remarks import remarks
-from gaugedp.tidy import NUMBERS, blocks
+from gaugedp.tidy.tabular import Tabular
 
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last serves means at 0.999
 FORMAT = "gaugedp-release-1"
@@ -38,7 +47,7 @@ _EXACT = 2**53  # floats are exact up to here
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Tabular):
     """What may be published: noisy integers on a lattice that was fixed before the data was seen, and public facts.
 
     `facts` holds everything else that `to_json` writes: the question, the unit, the rules for rows, the guarantee, the
@@ -142,41 +151,6 @@ class Release:
         """What people read in place of names and codes."""
         return Captions.of(self.facts.get("captions", {}))
 
-    def to_frame(self, level: float = 0.95, labels: bool = False) -> Any:
-        """Return the columns of `columns` in a frame of the kind that the rows came in, else of pandas or polars.
-
-        With `labels`, cells are called what the domain's captions call them.
-        """
-        from gaugedp.tables.frames import make_frame
-
-        return make_frame(self._joined(level, self.captions if labels else None), self.facts.get("frame"))
-
-    def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
-        """Return the answers for the cells of "A*B" as a frame: a line a cell of A, a column a cell of B, and margins.
-
-        Margins are released answers where `A`, `B` or `count` was asked too, and sums of the cells shown where they
-        were not; ends of intervals and means have none that were not asked. `value` is a column of `columns`.
-        Refused: attributes that were not asked for together.
-        """
-        from gaugedp.crosstab import crosstab
-        from gaugedp.tables.frames import make_frame
-
-        return make_frame(crosstab(self, names, value, labels), self.facts.get("frame"))
-
-    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
-        """Return the answers as columns: one for each attribute, then query, estimate, lower, upper and so on.
-
-        `lower` and `upper` hold each alone; `lower_all` and `upper_all` all at once. Where the estimates are processed,
-        a column `raw` follows: the intervals are those of the raw answers. `cell` is last: all attributes in one text.
-        """
-        joined = self._joined(level, None)
-        return {name: _plain(column) if name in NUMBERS else list(column) for name, column in joined.items()}
-
-    def _joined(self, level: float, captions: Captions | None) -> dict[str, np.ndarray]:
-        parts = list(self._blocks(level, captions))
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return {name: whole_where_all_are(column) if name in NUMBERS else column for name, column in joined.items()}
-
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
         """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
         (low, high), (lowest, highest) = self.interval(level), self.interval(level, simultaneous=True)
@@ -204,7 +178,9 @@ class Release:
             if facts.pop("format") != FORMAT:
                 raise KeyError("format")
             numbers = unpacked(facts.pop("numbers"))
-            _check_lengths(facts, len(numbers))
+            widths = (facts["widths"] or {}).values()
+            runs = [facts["steps"], *(levels for kind in widths for levels in kind.values())]
+            check_lengths(runs, _MOST_PLACES * len(numbers))
             release = cls(
                 numbers,
                 Labels.of(facts.pop("labels")),
@@ -239,38 +215,6 @@ class Release:
         """Write `to_json` to a file."""
         check_ending(path, ".json")
         Path(path).write_text(self.to_json(), encoding="utf-8")
-
-    def save_csv(self, path: str | Path) -> None:
-        """Write the answers with 95 % intervals; see `columns`."""
-        import csv
-
-        check_ending(path, ".csv")
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            for number, block in enumerate(self._blocks()):
-                if number == 0:
-                    writer.writerow(block)
-                columns = [_plain(column) if name in NUMBERS else column for name, column in block.items()]
-                writer.writerows(zip(*columns, strict=True))
-
-    def save_parquet(self, path: str | Path) -> None:
-        """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
-        from gaugedp.tables.duckdb.parquet import write_parquet
-
-        check_ending(path, ".parquet")
-        write_parquet(path, self._blocks())
-
-    def save_excel(self, path: str | Path) -> None:
-        """Write what `save_csv` writes to a sheet of Excel, with a sheet of notes. Needs openpyxl."""
-        from gaugedp.spreadsheet import write_sheet
-
-        check_ending(path, ".xlsx")
-        write_sheet(path, self.columns(), self.facts)
-
-    def _blocks(self, level: float = 0.95, captions: Captions | None = None) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the columns, some lines at a time."""
-        cells = [texts for _, texts in self.labels.terms]
-        return blocks(self.terms, cells, self.number_columns(level), captions)
 
     @cached_property
     def _released(self) -> np.ndarray:
@@ -382,14 +326,6 @@ def _stored(level: float) -> str:
     return next((str(stored_level) for stored_level in LEVELS if stored_level >= level - 1e-12), str(LEVELS[-1]))
 
 
-def _check_lengths(facts: Mapping[str, Any], n_numbers: int) -> None:
-    """Fail where runs are longer than the numbers that they speak of: they would fill the memory."""
-    widths = facts["widths"] or {}
-    runs = [facts["steps"], *(levels for kind in widths.values() for levels in kind.values())]
-    if any(n_folded(run) > _MOST_PLACES * n_numbers for run in runs):
-        raise ValueError
-
-
 def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
     """Return numbers of steps as the nearest floats."""
     up, down = step.numerator, step.denominator
@@ -397,11 +333,3 @@ def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
     if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
         return numbers * float(up) / float(down)
     return np.array([float(number * step) for number in numbers.tolist()])
-
-
-def _plain(values: np.ndarray) -> list[float | int]:
-    """Return numbers as JSON and CSV show them: whole ones as integers."""
-    numbers = whole_where_all_are(values)
-    if numbers is not values:
-        return list(numbers.tolist())
-    return [int(value) if value.is_integer() else value for value in values.tolist()]

@@ -12,9 +12,10 @@ from statistics import median
 
 ORDER = (
     "errors", "_files", "_late", "_names", "_notebook", "_numbers", "_progress", "_runs", "_validate", "_cells",
-    "_postgres", "entropy", "attributes", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
+    "_postgres", "entropy", "attributes", "calendars", "captions", "domain_file", "domain",
+    "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
-    "comparison", "processing", "remarks", "answer", "releasing", "streams",
+    "comparison", "processing", "remarks", "tidy", "answer", "releasing", "streams",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
@@ -34,6 +35,7 @@ LAZY = {
 }  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),
+    "openpyxl": "tidy/spreadsheet.py",
     "sqlite3": "ledger/",
     "psycopg": "_postgres.py",
     **dict.fromkeys(("click", "rich"), "cli/"),

@@ -323,7 +323,7 @@ def check_free_again(desk: Desk, done: Done) -> dict[str, Any]:
     first = desk.released(key=_key(done), out="answers.csv")
     again = desk.released(key=_key(done), save="release.json")
     assert first == again == json.loads((desk.folder / "release.json").read_text())
-    assert (desk.folder / "answers.csv").read_text().startswith("query,cell,estimate,lower,upper")
+    assert (desk.folder / "answers.csv").read_text().startswith("SEX,query,estimate,lower,upper")
     assert desk.ledger().spent == spent == PureDP(1)
     assert desk.ledger().verify().ok
     return first

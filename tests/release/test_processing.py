@@ -269,7 +269,7 @@ def test_it_is_off_by_default(ledger: Ledger) -> None:
     assert answer.processing == ()
     assert "processing" not in json.loads(answer.to_json())
     assert (answer.values == answer.raw).all()
-    assert list(answer.columns()) == ["query", "cell", "estimate", "lower", "upper"]
+    assert list(answer.columns()) == ["A", "B", "query", "estimate", "lower", "upper", "lower_all", "upper_all", "cell"]
     assert "processed" not in repr(answer)
 
 
@@ -460,8 +460,8 @@ def test_csv_and_frame_have_the_raw_answers(ledger: Ledger, tmp_path: Path) -> N
     answer = released(ledger, "A; B; A*B", "consistent")
     answer.save_csv(tmp_path / "answers.csv")
     head, first = (tmp_path / "answers.csv").read_text().splitlines()[:2]
-    assert head == "query,cell,estimate,lower,upper,raw"
-    assert float(first.split(",")[-1]) == answer.raw[0]
+    assert head == "A,B,query,estimate,lower,upper,lower_all,upper_all,raw,cell"
+    assert float(first.split(",")[8]) == answer.raw[0]
     assert answer.to_frame()["raw"].tolist() == answer.raw.tolist()
 
 

@@ -363,7 +363,7 @@ def test_a_frame_holds_the_answers(table: Table) -> None:
     answer = released(table)
     frame = answer.to_frame(0.9)
     low, high = answer.interval(0.9)
-    assert list(frame.columns) == ["query", "cell", "estimate", "lower", "upper"]
+    assert list(frame.columns)[-7:] == ["query", "estimate", "lower", "upper", "lower_all", "upper_all", "cell"]
     assert list(zip(frame["query"], frame["cell"], strict=True)) == answer.labels
     for name, values in (("estimate", answer.values), ("lower", low), ("upper", high)):
         assert frame[name].tolist() == values.tolist()

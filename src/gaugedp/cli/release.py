@@ -106,7 +106,7 @@ def release(
 
         check_installed()
     if _ending(out) == ".xlsx":
-        from gaugedp.spreadsheet import check_installed as check_sheets
+        from gaugedp.tidy.spreadsheet import check_installed as check_sheets
 
         check_sheets()
     stage.key, stage.can_resume = checked_key(key), folder is not None

@@ -1,0 +1,1 @@
+"""Answers as columns, wide tables and sheets."""

@@ -1,0 +1,114 @@
+"""Answers that are shown as columns and wide tables, and written to files."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._files import check_ending
+from gaugedp._runs import whole_where_all_are
+from gaugedp.captions import Captions
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.labels import Labels
+from gaugedp.queries.outline import Outline
+from gaugedp.tables.frames import make_frame
+from gaugedp.tidy.columns import NUMBERS, blocks
+from gaugedp.tidy.crosstab import Crosstabs
+
+
+class Tabular(ABC):
+    """Answers with labels, intervals and outlines of their terms; `facts` says what is public beside them."""
+
+    labels: Labels
+    facts: Mapping[str, Any]
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[Outline, ...]:
+        """What the answers of each term are, and along which axes they stand."""
+
+    @property
+    @abstractmethod
+    def captions(self) -> Captions:
+        """What people read in place of names and codes."""
+
+    @abstractmethod
+    def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
+        """Return the columns of `columns` that are numbers, as arrays of floats, shape (n_answers,) each."""
+
+    def to_frame(self, level: float = 0.95, labels: bool = False) -> Any:
+        """Return the columns of `columns` in a frame of the kind that the rows came in, else of pandas or polars.
+
+        With `labels`, cells are called what the domain's captions call them.
+        """
+        return make_frame(self._joined(level, self.captions if labels else None), self.facts.get("frame"))
+
+    def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
+        """Return the answers for the cells of "A*B" as a frame: a line a cell of A, a column a cell of B, and margins.
+
+        Margins are released answers where `A`, `B` or `count` was asked too, and sums of the cells shown where they
+        were not; ends of intervals and means have none that were not asked. `value` is a column of `columns`.
+        Refused: attributes that were not asked for together.
+        """
+        numbers = self.number_columns()
+        if value not in numbers:
+            raise InvalidRequest(f"There is no column {value!r}.", f"Choose one of {', '.join(numbers)}.")
+        captions = self.captions if labels else Captions()
+        tables = Crosstabs(self.terms, numbers[value], captions, may_add=value in ("estimate", "raw"))
+        return make_frame(tables.table(names, value), self.facts.get("frame"))
+
+    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+        """Return the answers as columns: one for each attribute, then query, estimate, lower, upper and so on.
+
+        `lower` and `upper` hold each alone; `lower_all` and `upper_all` all at once. Where the estimates are processed,
+        a column `raw` follows: the intervals are those of the raw answers. `cell` is last: all attributes in one text.
+        """
+        joined = self._joined(level, None)
+        return {name: _plain(column) if name in NUMBERS else list(column) for name, column in joined.items()}
+
+    def _joined(self, level: float, captions: Captions | None) -> dict[str, np.ndarray]:
+        parts = list(self._blocks(level, captions))
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return {name: whole_where_all_are(column) if name in NUMBERS else column for name, column in joined.items()}
+
+    def save_csv(self, path: str | Path) -> None:
+        """Write the answers with 95 % intervals; see `columns`."""
+        import csv
+
+        check_ending(path, ".csv")
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            for number, block in enumerate(self._blocks()):
+                if number == 0:
+                    writer.writerow(block)
+                columns = [_plain(column) if name in NUMBERS else column for name, column in block.items()]
+                writer.writerows(zip(*columns, strict=True))
+
+    def save_parquet(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a Parquet file: columns of texts, and numbers as 64-bit floats."""
+        from gaugedp.tables.duckdb.parquet import write_parquet
+
+        check_ending(path, ".parquet")
+        write_parquet(path, self._blocks())
+
+    def save_excel(self, path: str | Path) -> None:
+        """Write what `save_csv` writes to a sheet of Excel, with a sheet of notes. Needs openpyxl."""
+        from gaugedp.tidy.spreadsheet import write_sheet
+
+        check_ending(path, ".xlsx")
+        write_sheet(path, self.columns(), self.facts)
+
+    def _blocks(self, level: float = 0.95, captions: Captions | None = None) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the columns, some lines at a time."""
+        cells = [texts for _, texts in self.labels.terms]
+        return blocks(self.terms, cells, self.number_columns(level), captions)
+
+
+def _plain(values: np.ndarray) -> list[float | int]:
+    """Return numbers as JSON and CSV show them: whole ones as integers."""
+    numbers = whole_where_all_are(values)
+    if numbers is not values:
+        return list(numbers.tolist())
+    return [int(value) if value.is_integer() else value for value in values.tolist()]
