@@ -11,7 +11,7 @@ from gaugedp.report.figures import plain
 from gaugedp.report.layout import MARKS, Dots, arrange
 from gaugedp.report.markup import Html, table, tag
 from gaugedp.report.plots import COLOURS, draw
-from gaugedp.report.terms import MOST_DRAWN, Term, read_terms
+from gaugedp.report.terms import MOST_DRAWN, Term, named, read_terms
 
 if TYPE_CHECKING:
     from gaugedp.answer import Release
@@ -121,7 +121,7 @@ def _single(term: Term) -> Html:
 def _numbers(term: Term, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
     of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
-    rows = ((cell, *numbers) for cell, numbers in zip(term.cells, islice(_shown(term), n_rows), strict=False))
+    rows = ((cell, *numbers) for cell, numbers in zip(named(term), islice(_shown(term), n_rows), strict=False))
     written = table(f"Query {term.text}: estimates with {term.level} intervals{term.bars}", _HEADS, rows)
     if total <= _OPEN_ROWS and not (folded and total > 1):
         return written

@@ -52,20 +52,23 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
             _again(release),
         ),
     ]
-    title = f"{_question(facts)} – {facts['table']}"
+    title = release.captions.title or f"{_question(facts)} – {facts['table']}"
     extras = () if explorer is None else (explorer_page.policy(), explorer_page.looks())
     return document(title, body, "Made from a release; no row was read for it.", *extras)
 
 
 def _head(release: "Release") -> Html:
-    facts = release.facts
+    facts, captions = release.facts, release.captions
+    source = f"Source: {captions.source}" if captions.source else ""
     count = plain(len(release.labels))
     words_below = f"These figures include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
     return tag(
         "header",
         tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
-        tag("h1", _question(facts)),
+        tag("h1", captions.title or _question(facts)),
+        tag("p", f"Question: {_question(facts)}") if captions.title else "",
         tag("p", words_below, class_="lead"),
+        *(tag("p", text, class_="small") for text in (source, captions.footnote) if text),
     )
 
 

@@ -223,7 +223,8 @@ def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
     left = max([_length(text) for text in [*texts, _cut(layout.row_title, 24)]]) * sizes.font + 10
     top, bottom = 8 + (sizes.font + 4 if layout.row_title else 0), 2 * sizes.font + 18
     height = top + bottom + height_of_row * len(texts)
-    figure, axes = _figure(sizes, height, (left, 14, bottom, top))
+    right = max(14, 0.5 * _length(_ticks(term)[1][-1]) * sizes.font)
+    figure, axes = _figure(sizes, height, (left, right, bottom, top))
     places = layout.row + (layout.of_series - (n_series - 1) / 2) * 0.72 / n_series
     for series in range(n_series):
         _marks(axes, term, places, (layout.of_series == series, series), upright=False)

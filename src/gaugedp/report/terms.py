@@ -1,6 +1,5 @@
-"""A release cut into its terms, and each term's cells into attributes and levels."""
+"""A release cut into its terms, and each term's cells into attributes and levels, as people read them."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -8,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaugedp._names import parts, plain
+from gaugedp.captions import Captions
 from gaugedp.queries.estimates import split_answers
+from gaugedp.queries.outline import COUNT, MATRIX, MEAN, PREFIX, QUANTILE, RANGES, SUM, Axis, Outline
 from gaugedp.report.figures import percent
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95  # of the intervals that are shown
 MOST_DRAWN = 2000  # cells of one chart
-_TERM = re.compile(r"(?P<word>sum|mean|median|quantiles|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
 _MEASURES = {
-    "sum": "Sum of {}",
-    "mean": "Mean of {}",
-    "median": "Median of {}",
-    "quantiles": "Quantiles of {}",
-    "matrix": "Combination of counts",
+    COUNT: "Number of rows",
+    SUM: "Sum of {}",
+    MEAN: "Mean of {}",
+    QUANTILE: "Quantiles of {}",
+    MATRIX: "Combination of counts",
 }
+_RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class Term:
     Where the estimates are `processed`, the intervals are still those of the raw answers. With `ends`, a level, the
     intervals were released with the answers: both kinds are those, and all of them hold at once at that level.
 
-    Where the cells are all combinations of `levels` in product order, `names` are the attributes; else both are
-    empty, or `names` is empty and `levels` holds one shorter text for each cell.
+    `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
+    attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
     """
 
     text: str
@@ -45,6 +45,8 @@ class Term:
     upper: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
+    measure: str = _MEASURES[COUNT]
+    runs: str = ""
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     processed: bool = False
@@ -63,22 +65,12 @@ class Term:
         return raw + (" (simultaneous)" if not self.alone and len(self.cells) > 1 else "")
 
     @property
-    def measure(self) -> str:
-        """What the numbers are, in words."""
-        match = _TERM.fullmatch(self.text)
-        if not match or match["word"] not in _MEASURES:
-            return "Number of rows"
-        return _MEASURES[match["word"]].format(plain(parts(match["name"], ",")[0]))
-
-    @property
     def meaning(self) -> str:
         """One sentence: which numbers these are."""
-        match = _TERM.fullmatch(self.text)
-        if match and match["word"] in ("prefix", "ranges"):
-            where = "up to and with each cell" if match["word"] == "prefix" else "in each run of neighbouring cells"
-            return f"{self.measure} {where} of {plain(match['name'])}"
         if not self.names:
             return self.measure + (" in all" if len(self.cells) == 1 else "")
+        if self.runs:
+            return f"{self.measure} {self.runs} of {_and(self.names)}"
         return f"{self.measure} for each {'combination' if len(self.names) > 1 else 'cell'} of {_and(self.names)}"
 
 
@@ -86,7 +78,8 @@ def read_terms(release: "Release") -> list[Term]:
     """Return the terms in the order of the question."""
     columns = [release.values, *release.interval(LEVEL), *release.interval(LEVEL, simultaneous=True)]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
-    terms = [_term(text, cells, parts) for (text, cells), parts in zip(release.labels.terms, pieces, strict=True)]
+    labels = zip(release.terms, release.labels.terms, pieces, strict=True)
+    terms = [_term(outline, release.captions, cells, parts) for outline, (_, cells), parts in labels]
     return [
         replace(
             term,
@@ -98,38 +91,47 @@ def read_terms(release: "Release") -> list[Term]:
     ]
 
 
-def _term(text: str, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
-    names, levels = _factored(text, cells) if len(cells) <= MOST_DRAWN else ((), ())
+def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> Term:
     estimate, lower, upper, lowest, highest = parts
-    return Term(text, cells, estimate, lower, upper, lowest, highest, names, levels)
+    axes = outline.axes if len(cells) <= MOST_DRAWN else ()
+    return Term(
+        outline.text,
+        cells,
+        estimate,
+        lower,
+        upper,
+        lowest,
+        highest,
+        _measure(outline, captions),
+        next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
+        tuple(captions.name(axis.name) for axis in axes),
+        tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
+    )
 
 
-def _factored(text: str, cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the attributes and their levels, checked against the cells; a text may look like what it is not."""
-    match = _TERM.fullmatch(text)
-    if match and match["word"] in ("prefix", "ranges"):
-        return (), (tuple(_shortened(cell, plain(match["name"])) for cell in cells),)
-    names = tuple(plain(name) for name in parts((match["by"] or "") if match else text, "*") if name)
-    names += ("quantile",) * (match is not None and match["word"] == "quantiles")
-    cut = [_parted(cell, names) for cell in cells]
-    levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, cut), strict=True))
-    return (names, levels) if levels and cut == list(product(*levels)) else ((), ())
+def _measure(outline: Outline, captions: Captions) -> str:
+    if outline.column is None:
+        return _MEASURES[outline.measure]
+    unit = captions.unit(outline.column)
+    return _MEASURES[outline.measure].format(captions.name(outline.column)) + (f", in {unit}" if unit else "")
 
 
-def _parted(cell: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the levels of a cell such as "SEX=1, AGEP=[0,10)"."""
-    pattern = ", ".join(f"{re.escape(name)}=(.*?)" for name in names)
-    match = re.fullmatch(pattern, cell, re.DOTALL)
-    return match.groups() if match else None
-
-
-def _shortened(cell: str, name: str) -> str:
-    """Return "to [0,10)" for a prefix and "[0,10) to [20,30)" for a range."""
-    return " to ".join(part.removeprefix(f"{name}=") for part in cell.split("..", 1)).strip()
+def _level(axis: Axis, captions: Captions, text: str) -> str:
+    """Return a cell's label; "to [0,10)" for a prefix and "[0,10) to [20,30)" for a range."""
+    label = captions.cell(axis.name, text)
+    return label.replace("..", " to ").strip() if axis.form in _RUNS else label
 
 
 def _and(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def named(term: Term) -> Iterator[str]:
+    """Yield the text of each cell, with the attributes' names, as people read both."""
+    if not term.names or term.runs:
+        return iter(term.cells)
+    pairs = ([f"{name}={level}" for level in levels] for name, levels in zip(term.names, term.levels, strict=True))
+    return map(", ".join, product(*pairs))
 
 
 def labels(term: Term) -> Iterator[str]:
