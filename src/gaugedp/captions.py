@@ -44,13 +44,15 @@ class Captions:
     source: str = ""
     footnote: str = ""
     columns: Mapping[str, Caption] = field(default_factory=dict)
+    terms: Mapping[str, str] = field(default_factory=dict)  # titles, by the texts of terms
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Captions":
         """Return what `to_dict` described; also that of a domain file, whose columns are read one by one."""
         texts = {key: _text(key, facts.get(key, "")) for key in TEXTS}
         columns = {str(name): Caption(**caption) for name, caption in facts.get("columns", {}).items()}
-        return cls(**texts, columns=columns)
+        terms = {str(text): str(title) for text, title in facts.get("terms", {}).items()}
+        return cls(**texts, columns=columns, terms=terms)
 
     def with_columns(self, columns: Mapping[str, Caption]) -> "Captions":
         """Return them with the captions of these columns."""
@@ -78,7 +80,8 @@ class Captions:
         """Return what is not empty, as JSON can hold it."""
         texts = {key: getattr(self, key) for key in TEXTS if getattr(self, key)}
         columns = {name: caption.to_dict() for name, caption in self.columns.items() if caption.to_dict()}
-        return {**texts, "columns": columns} if columns else texts
+        parts = {"columns": columns, "terms": dict(self.terms)}
+        return {**texts, **{name: part for name, part in parts.items() if part}}
 
     def _of(self, column: str) -> Caption:
         return self.columns.get(column, _NOTHING)

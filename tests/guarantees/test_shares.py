@@ -8,7 +8,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.shares import equal_share, part
+from gaugedp.guarantees.shares import part, share_of
 
 WHOLES = [
     gd.PureDP(1.0),
@@ -23,7 +23,7 @@ WHOLES = [
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("whole", WHOLES, ids=repr)
 def test_shares_compose_to_the_whole(whole, count: int) -> None:
-    share = equal_share(whole, count)
+    share = share_of(whole, Fraction(1, count))
     assert whole.follows_from(reduce(add, [share] * count))
     numbers, parts = list(whole.to_dict().values())[1:], list(share.to_dict().values())[1:]
     power = 2 if isinstance(whole, gd.GaussianDP) else 1
@@ -38,5 +38,5 @@ def test_a_part_is_rounded_down_as_a_decimal() -> None:
 
 @pytest.mark.parametrize("whole", [gd.PureDP(0.0), gd.RenyiDP([2.0], [0.1])], ids=repr)
 def test_what_cannot_be_shared_is_refused(whole) -> None:
-    with pytest.raises(InvalidRequest, match="cannot be shared by 2"):
-        equal_share(whole, 2)
+    with pytest.raises(InvalidRequest, match="cannot be shared by several"):
+        share_of(whole, Fraction(1, 2))

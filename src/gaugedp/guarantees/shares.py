@@ -22,11 +22,13 @@ def part(number: float, share: Fraction) -> float:
     return float(exact // unit * unit)
 
 
-def equal_share(guarantee: Guarantee, count: int) -> Guarantee:
-    """Return what each of `count` releases may keep for all to keep `guarantee`: equal parts of ε and δ, ρ, or μ²."""
-    share = Fraction(1, count)
+def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
+    """Return what a release may keep, of several whose shares add up to 1 at most, for all to keep `guarantee`.
+
+    It is that part of ε and δ, of ρ, or of μ².
+    """
     match guarantee:
-        case _ if count == 1:
+        case _ if share == 1:
             return guarantee
         case PureDP(epsilon_value=epsilon) if epsilon > 0:
             return PureDP(part(epsilon, share))
@@ -35,7 +37,12 @@ def equal_share(guarantee: Guarantee, count: int) -> Guarantee:
         case ZCDP(rho=rho) if rho > 0:
             return ZCDP(part(rho, share))
         case GaussianDP(mu=mu) if mu > 0:
-            return GaussianDP(mu / math.sqrt(count) * _DOWN)
+            return GaussianDP(mu * math.sqrt(share) * _DOWN)
     raise InvalidRequest(
-        f"{guarantee!r} cannot be shared by {count} mechanisms.", "Give epsilon, epsilon and delta, rho or mu, above 0."
+        f"{guarantee!r} cannot be shared by several mechanisms.", "Give epsilon, epsilon and delta, rho or mu, above 0."
     )
+
+
+def equal_shares(count: int) -> tuple[Fraction, ...]:
+    """Return `count` equal shares of a whole."""
+    return (Fraction(1, count),) * count

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial, reduce
 from operator import add
 from typing import ClassVar
@@ -14,7 +15,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.product import Product
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.shares import equal_share
+from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 
 _LEAST_EXACT_LAST = ("exact", "idealized", "mixing")
@@ -30,6 +31,7 @@ class Together(Mechanism):
     """
 
     mechanisms: tuple[Mechanism, ...]
+    shares: tuple[Fraction, ...] = ()  # of the guarantee, one a part; equal ones where they are not said
 
     name: ClassVar[str] = "Together"
     exactness: ClassVar[str] = ""
@@ -55,11 +57,12 @@ class Together(Mechanism):
         return Product(tuple(part.body for part in self.parts))
 
     def recalibrated(self, guarantee: Guarantee) -> "Together":
-        """Return the same mechanisms, each calibrated for an equal share of the guarantee."""
+        """Return the same mechanisms, each calibrated for its share of the guarantee."""
         if guarantee == self.guarantee:
             return self
-        share = equal_share(guarantee, len(self.parts))
-        return Together(tuple(part.recalibrated(share) for part in self.parts))  # type: ignore[misc]
+        parts = zip(self.parts, self.shares or equal_shares(len(self.parts)), strict=True)
+        shared = tuple(part.recalibrated(share_of(guarantee, share)) for part, share in parts)
+        return replace(self, mechanisms=shared)  # type: ignore[arg-type]
 
     @property
     def n_answers(self) -> int:

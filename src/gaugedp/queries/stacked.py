@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain, product
 
 import numpy as np
@@ -11,10 +12,11 @@ from gaugedp.bodies.product import Product
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.shares import equal_share
+from gaugedp.guarantees.shares import equal_shares, share_of
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.together import JOINED, Together
 from gaugedp.queries.base import Bounded, Query, Rows
+from gaugedp.queries.candidate import best
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
@@ -26,12 +28,15 @@ _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise 
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Query):
-    """Questions about one domain, each answered by a mechanism of its own for an equal share of the guarantee.
+    """Questions about one domain, each answered by a mechanism of its own for a share of the guarantee.
+
+    `shares` add up to 1; where they are empty, all are equal.
 
     All intervals hold at once with the probability asked for: each question has a share of the misses.
     """
 
     questions: tuple[Query, ...]
+    shares: tuple[Fraction, ...] = ()
 
     @property
     def parts(self) -> tuple[Query, ...]:
@@ -121,15 +126,23 @@ class Stacked(Query):
         return Product(tuple(part.sensitivity(unit) for part in self.parts))
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Together]:
-        """Yield all combinations of the parts' candidates, each for an equal share of the guarantee."""
-        share = equal_share(guarantee, len(self.parts))
-        return map(Together, product(*(part.candidates(unit, share) for part in self.parts)))
+        """Yield all combinations of the parts' candidates; with `shares`, that of the parts' best alone."""
+        offers = (part.candidates(unit, share) for part, share in self._shared(guarantee))
+        if not self.shares:
+            return map(Together, product(*offers))
+        chosen = tuple(best(part, list(offered))[0] for part, offered in zip(self.parts, offers, strict=True))
+        return iter([Together(chosen, self.shares)])
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
         """Return why mechanisms are no candidates of any part, by name."""
-        share = equal_share(guarantee, len(self.parts))
         names = set(chain.from_iterable(name.split(JOINED) for name in offered))
-        return {name: why for part in self.parts for name, why in part.left_out(unit, share, names).items()}
+        pairs = self._shared(guarantee)
+        return {name: why for part, share in pairs for name, why in part.left_out(unit, share, names).items()}
+
+    def _shared(self, guarantee: Guarantee) -> list[tuple[Query, Guarantee]]:
+        """Return the parts with what each may keep."""
+        shares = self.shares or equal_shares(len(self.parts))
+        return [(part, share_of(guarantee, share)) for part, share in zip(self.parts, shares, strict=True)]
 
     def is_answered_by(self, mechanism: Mechanism) -> bool:
         """Whether each part is answered by its own mechanism."""
@@ -153,7 +166,8 @@ class Stacked(Query):
 
     def digest(self) -> str:
         """Return a hash of the parts' digests."""
-        return hashlib.sha256("\n".join(part.digest() for part in self.parts).encode()).hexdigest()
+        shares = [f"share {share}" for share in self.shares]
+        return hashlib.sha256("\n".join([*(part.digest() for part in self.parts), *shares]).encode()).hexdigest()
 
     def __repr__(self) -> str:
         return f"Stacked({self.text!r}, {self.n_answers} answers)"
@@ -175,6 +189,28 @@ def joined(questions: Sequence[Query]) -> Query:
         place = next(i for i, question in enumerate(questions) if question.linear is not None)
         parts.insert(place, joined(linear))
     return Stacked(tuple(parts))
+
+
+def weighted(questions: Sequence[Query], weights: Sequence[Fraction]) -> Query:
+    """Return questions about one domain as one, each for a share of the guarantee in proportion to its weight > 0.
+
+    Parts of a question that is a stack share its share equally. Refused: a term that is asked twice.
+    """
+    parts = [part for question in questions for part in question.parts]
+    texts = [text for part in parts for text in part.text.split("; ")]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise InvalidRequest(f"The term {twice!r} is in two tables.", "Ask for it in one of them.")
+    if len(parts) == 1:
+        return parts[0]
+    whole = sum(weights)
+    shares = [
+        weight / whole / len(question.parts)
+        for question, weight in zip(questions, weights, strict=True)
+        for _ in question.parts
+    ]
+    n_quantiles = sum(part.linear is None for part in parts) or 1
+    return Stacked(tuple(part.with_share(_OF_QUANTILES / n_quantiles) for part in parts), tuple(shares))
 
 
 def _moved(places: slice, start: int, n_answers: int) -> slice:

@@ -99,7 +99,7 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
         key = _key(layout) if isinstance(layout, Dots) and layout.series_title else Html("")
         picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, chart)
     single = _single(term) if len(term.cells) == 1 else Html("")
-    body = [tag("h3", term.text), single, picture, _numbers(term, n_rows, compact)]
+    body = [tag("h3", term.title or term.text), single, picture, _numbers(term, n_rows, compact)]
     return tag("article", *body, class_="card wide" if wide else "card", id=name)
 
 

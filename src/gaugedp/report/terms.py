@@ -45,6 +45,7 @@ class Term:
     upper: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
+    title: str = ""
     measure: str = _MEASURES[COUNT]
     runs: str = ""
     names: tuple[str, ...] = ()
@@ -102,6 +103,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         upper,
         lowest,
         highest,
+        captions.terms.get(outline.text, ""),
         _measure(outline, captions),
         next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
         tuple(captions.name(axis.name) for axis in axes),

@@ -126,8 +126,8 @@ def _single(match: re.Match[str]) -> Guarantee:
 
 
 def plain(guarantee: Guarantee) -> PureDP | None:
-    """Return the pure guarantee that a composition of the exponential mechanism's makes, None for what has none."""
-    if any(not isinstance(part, ExponentialLoss) for part, _ in guarantee.components()):
+    """Return the pure guarantee that a composition makes, None for what has parts that are not pure."""
+    if any(not isinstance(part, ExponentialLoss | PureDP) for part, _ in guarantee.components()):
         return None
     return PureDP(float(guarantee.epsilon(0.0)))
 

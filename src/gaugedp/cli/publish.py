@@ -1,0 +1,119 @@
+"""`gaugedp publish`: all tables of a publication, planned, paid and written together."""
+
+from pathlib import Path
+
+import click
+
+from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before
+from gaugedp.cli.shared import (
+    budget,
+    budget_option,
+    check_apart,
+    check_chargeable,
+    open_ledger,
+    remark_on_delta,
+    show_table,
+    signature_options,
+)
+from gaugedp.cli.stage import stage
+from gaugedp.errors import GaugedpError, InvalidRequest
+from gaugedp.guarantees.parse_guarantee import chargeable
+from gaugedp.guarantees.printed import rounded_up
+from gaugedp.planning import Plan, worth
+from gaugedp.publication.folder import check_folder, titled, write_folder
+from gaugedp.publication.publication import Publication
+from gaugedp.releasing import release
+from gaugedp.tables.table import Table
+
+
+@click.command()
+@click.argument("publication", required=False)
+@click.option("--ledger", "ledger_path", metavar="FILE", help="The durable account of the table.")
+@budget_option
+@signature_options
+@click.option("--table", metavar="FILE", help="The rows, in place of the file that the publication names.")
+@click.option("--out", metavar="FOLDER", help="The folder to write: a page, a file a table, a manifest.")
+@click.option("--dry-run", is_flag=True, help="Show what each table would cost and be worth; read no row.")
+@click.option("--check", metavar="FOLDER", help="Compare a folder with its manifest, and do nothing else.")
+def publish(
+    publication: str | None,
+    ledger_path: str | None,
+    budget_text: str | None,
+    by: str | None,
+    purpose: str | None,
+    table: str | None,
+    out: str | None,
+    dry_run: bool,
+    check: str | None,
+) -> None:
+    """Publish all tables of PUBLICATION (a .toml file) at one price: gaugedp publish p.toml --ledger L --out FOLDER."""
+    if check is not None:
+        _check(check)
+        return
+    if publication is None:
+        raise InvalidRequest("There is no publication.", "Name its file, such as publication.toml.")
+    asked = titled(Publication.load(publication))
+    total = budget(budget_text)
+    stage.key = checked_key(asked.key)
+    stage.show("plan")
+    planned = asked.plan()
+    _show(asked, planned)
+    if dry_run:
+        click.echo("Nothing was read and nothing was spent.")
+        return
+    ledger_path, out = _given("--ledger", ledger_path), _given("--out", out)
+    source = Table.scan(
+        _given("--table", table or (None if asked.data is None else str(asked.data))), domain=asked.domain
+    )
+    check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
+    if not Path(out).absolute().parent.is_dir():
+        raise InvalidRequest(f"{out!r} cannot be written: there is no such folder around it.", "Make that folder.")
+    check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
+    remark_on_delta(planned.asked, total)
+    account = open_ledger(ledger_path, total, source.name, planned.unit, by=by, purpose=purpose)
+    answer = release(
+        planned.query,
+        source,
+        ledger=account,
+        planned=planned,
+        key=stage.key,
+        on_stage=stage.follow,
+        on_progress=stage.draw,
+    )
+    was_stored = stage.was_stored
+    stage.show("write")
+    with handed_over("answer"):
+        was_there = write_folder(asked, answer, out)
+    click.echo(f"{out} was there before, the same to the last byte." if was_there else f"Wrote {out}: open index.html.")
+    if was_stored:
+        click.echo(stored_before("answer", answer.facts["account"]))
+    show_account(answer.facts["account"], account if was_stored else None)
+
+
+def _show(publication: Publication, planned: Plan) -> None:
+    """Print a line for each table: its share, and how wide its intervals will be."""
+    terms = {term["query"]: worth(term)[0] for term in planned.terms()}
+    parts = zip(publication.tables, publication.queries, publication.shares(planned.unit), strict=True)
+    rows = [
+        {
+            "table": table.title,
+            "share": f"{100 * float(share):.3g} %",
+            "answers": question.n_answers,
+            "95 % intervals": ", ".join(dict.fromkeys(terms[text] for text, _ in question.labels.terms)),
+        }
+        for table, question, share in parts
+    ]
+    show_table(rows, f"{publication.title}: {len(rows)} tables for {rounded_up(planned.asked)}")
+
+
+def _check(folder: str) -> None:
+    wrong = check_folder(folder)
+    if wrong:
+        raise GaugedpError("The folder is not as its manifest says: " + " ".join(wrong), "Publish again.", "")
+    click.echo(f"{folder} is as its manifest says.")
+
+
+def _given(option: str, value: str | None) -> str:
+    if value is None:
+        raise InvalidRequest(f"There is no {option}.", f"Add {option}.")
+    return value

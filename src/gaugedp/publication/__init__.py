@@ -1,0 +1,1 @@
+"""Publications: tables that are described in one file, answered together, and written to one folder."""

@@ -1,0 +1,105 @@
+"""The folder of a publication: a page, a file a table, the release, and a manifest with the digest of each."""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gaugedp.answer import Release
+from gaugedp.errors import GaugedpError, InvalidRequest
+from gaugedp.publication.publication import Publication
+from gaugedp.tidy.files import WRITERS
+
+MANIFEST = "manifest.json"
+_PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
+
+
+def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
+    """Write the folder, whole or not at all; return whether it was there before, the same to the last byte.
+
+    Refused: a folder that is there and holds anything else.
+    """
+    target = Path(folder).absolute()
+    part = Path(tempfile.mkdtemp(prefix=".gaugedp-", dir=target.parent))
+    try:
+        _fill(publication, release, part)
+        part.chmod(0o755)
+        if target.exists():
+            if not target.is_dir() or _contents(target) != _contents(part):
+                raise GaugedpError(f"{str(folder)!r} holds something else.", "Name another folder.", _PAID)
+            return True
+        part.rename(target)
+        return False
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def check_folder(folder: str | Path) -> list[str]:
+    """Return a sentence for each file that is not as the manifest of the folder says; none where all are."""
+    path = Path(folder) / MANIFEST
+    try:
+        files = json.loads(path.read_text("utf-8"))["files"].items()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidRequest(f"{str(path)!r} is no manifest.", "Name the folder of a publication.") from None
+    found = _contents(Path(folder))
+    wrong = [f"{name} is missing." for name, _ in files if name not in found]
+    wrong += [f"{name} was changed." for name, digest in files if name in found and found[name] != digest]
+    named = {MANIFEST, *(name for name, _ in files)}
+    return wrong + [f"{name} is not of this publication." for name in sorted(set(found) - named)]
+
+
+def _fill(publication: Publication, release: Release, folder: Path) -> None:
+    release.save_html(folder / "index.html")
+    release.save_json(folder / "release.json")
+    (folder / "tables").mkdir()
+    for number, (table, question) in enumerate(zip(publication.tables, publication.queries, strict=True), 1):
+        columns = _columns(release, {text for text, _ in question.labels.terms})
+        for kind in publication.formats:
+            WRITERS[kind](folder / "tables" / f"{number:02}-{_slug(table.title)}.{kind}", columns, release.facts)
+    (folder / MANIFEST).write_text(json.dumps(_manifest(publication, release, folder), indent=1), encoding="utf-8")
+
+
+def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
+    """Return the columns of some terms, without those that are empty there."""
+    columns = release.columns()
+    lines = [place for place, text in enumerate(columns["query"]) if text in terms]
+    kept = {name: [column[place] for place in lines] for name, column in columns.items()}
+    return {name: column for name, column in kept.items() if any(value is not None for value in column)}
+
+
+def _manifest(publication: Publication, release: Release, folder: Path) -> Mapping[str, Any]:
+    account = release.facts.get("account", {})
+    return {
+        "title": publication.title,
+        "question": release.facts["query"],
+        "digest": release.facts["digest"],
+        "guarantee": release.guarantee.to_dict(),
+        "unit": release.facts["unit"],
+        "version": release.facts["version"],
+        "ledger": {name: account.get(name) for name in ("entry", "tip", "key")},
+        "tables": [{"title": one.title, "query": one.text, "footnote": one.footnote} for one in publication.tables],
+        "files": _contents(folder),
+    }
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file, by its path in the folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "table"
+
+
+def titled(publication: Publication) -> Publication:
+    """Return the publication with the titles of its tables among the words that people read."""
+    pairs = zip(publication.tables, publication.queries, strict=True)
+    titles = {text: table.title for table, question in pairs for text, _ in question.labels.terms}
+    captions = replace(publication.domain.captions, title=publication.title, terms=titles)
+    return replace(publication, domain=publication.domain.with_captions(captions))

@@ -1,0 +1,218 @@
+"""A publication: shares that add up, one price, a folder that is whole, and a second run that costs nothing."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.cli.main import run
+from gaugedp.guarantees.shares import share_of
+from gaugedp.publication.folder import check_folder
+from gaugedp.publication.publication import Publication
+from gaugedp.queries.stacked import Stacked, weighted
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "publications"
+UNIT = gd.PrivacyUnit()
+TABLES = """
+[[tables]]
+title = "By sex"
+query = "SEX; count"
+weight = 3
+
+[[tables]]
+title = "By age"
+query = "AGE"
+
+[[tables]]
+title = "Pay"
+query = "median(PAY); mean(PAY) by SEX"
+weight = 2
+"""
+DOMAIN = """[unit]
+neighbours = "add_remove"
+[attributes]
+SEX = { values = ["1", "2"], labels = { "1" = "men", "2" = "women" } }
+AGE = { low = 0, high = 60, width = 20 }
+[columns]
+PAY = { low = 0, high = 100 }
+"""
+
+
+BOTH = "[[tables]]\nquery = 'SEX'\nwithin = 5\n[[tables]]\nquery = 'AGE'\nwithin = 5"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    (tmp_path / "domain.toml").write_text(DOMAIN, "utf-8")
+    (tmp_path / "people.csv").write_text("SEX,AGE,PAY\n" + "1,5,10\n2,25,40\n2,45,90\n" * 100, "utf-8")
+    written(tmp_path)
+    return tmp_path
+
+
+def written(desk: Path, tables: str = TABLES, head: str = "epsilon = 2.0") -> Path:
+    path = desk / "publication.toml"
+    text = f'title = "People"\ndata = "people.csv"\nkey = "p1"\nformats = ["csv", "parquet"]\n{head}\n{tables}'
+    path.write_text(text, "utf-8")
+    return path
+
+
+def published(desk: Path, out: str = "out") -> int:
+    return run(
+        [
+            "publish",
+            str(desk / "publication.toml"),
+            "--ledger",
+            str(desk / "l"),
+            "--budget",
+            "3",
+            "--out",
+            str(desk / out),
+        ]
+    )
+
+
+def test_shares_are_in_proportion_to_weights_and_add_up(desk: Path) -> None:
+    publication = Publication.load(desk / "publication.toml")
+    assert publication.shares() == (Fraction(1, 2), Fraction(1, 6), Fraction(1, 3))
+    plan = publication.plan()
+    assert [part.guarantee.epsilon(0) for part in plan.mechanism.parts[:2]] == pytest.approx([1.0, 1 / 3], rel=1e-9)
+    assert plan.mechanism.guarantee.epsilon(0) <= 2.0
+
+
+@pytest.mark.parametrize("whole", [gd.PureDP(1), gd.ApproxDP(1, 1e-6), gd.ZCDP(0.5), gd.GaussianDP(1)], ids=repr)
+def test_all_shares_together_keep_no_more_than_the_whole(whole: gd.guarantees.Guarantee) -> None:
+    weights = [Fraction(1), Fraction(1, 3), Fraction(7), Fraction(1, 10)]
+    parts = [share_of(whole, weight / sum(weights)) for weight in weights]
+    facts, wanted = [part.to_dict() for part in parts], whole.to_dict()
+    for name in {"epsilon", "delta", "rho"} & set(wanted):
+        total = sum(Fraction(fact[name]) for fact in facts)
+        assert 0.999999 * wanted[name] < total <= Fraction(wanted[name]) * (1 + Fraction(1, 10**15))
+    if "mu" in wanted:
+        assert 0.999999 < sum(Fraction(fact["mu"]) ** 2 for fact in facts) <= 1
+
+
+def test_an_accuracy_has_the_least_share_that_reaches_it(desk: Path) -> None:
+    tables = TABLES.replace('query = "AGE"', 'query = "AGE"\nwithin = 12')
+    publication = Publication.load(written(desk, tables))
+    shares = publication.shares()
+    assert sum(shares) == 1
+    assert shares[0] / shares[2] == Fraction(3, 2)
+    epsilons = [2.0 * float(shares[1]) * scale for scale in (1, 0.99)]
+    plans = [gd.plan(publication.queries[1], UNIT, epsilon=epsilon) for epsilon in epsilons]
+    widths = [plan.terms()[0]["interval_95"][0] for plan in plans]
+    assert widths[0] <= 12 < widths[1]
+    term = next(term for term in publication.plan().terms() if term["query"] == "AGE")
+    assert term["interval_95"][0] <= 12
+
+
+def test_other_shares_are_another_question(desk: Path) -> None:
+    questions = Publication.load(desk / "publication.toml").queries
+    one, other = (weighted(questions, [Fraction(weight) for weight in weights]) for weights in ((1, 1, 1), (2, 1, 1)))
+    assert isinstance(one, Stacked)
+    assert one.digest() != other.digest()
+    assert one.text == other.text
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_a_publication_is_written_whole_and_the_second_costs_nothing(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert published(desk) == 0
+    ledger = gd.Ledger.open(desk / "l")
+    spent = ledger.spent
+    before = contents(desk / "out")
+    assert list(before) == [
+        "index.html", "manifest.json", "release.json", "tables/01-by-sex.csv", "tables/01-by-sex.parquet",
+        "tables/02-by-age.csv", "tables/02-by-age.parquet", "tables/03-pay.csv", "tables/03-pay.parquet",
+    ]  # fmt: skip
+    assert (desk / "out" / "tables" / "02-by-age.csv").read_text("utf-8").startswith("AGE,query,estimate,lower,upper")
+    page = (desk / "out" / "index.html").read_text("utf-8")
+    assert "<h1>People</h1>" in page
+    assert "<h3>By age</h3>" in page
+    assert "SEX=women" in page
+    assert published(desk) == 0
+    assert published(desk, "again") == 0
+    assert "the same to the last byte" in capsys.readouterr().out
+    assert contents(desk / "out") == contents(desk / "again") == before
+    assert gd.Ledger.open(desk / "l").spent == spent
+    assert not list(desk.glob(".gaugedp-*"))
+
+
+def test_a_folder_of_something_else_stays(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (desk / "out").mkdir()
+    (desk / "out" / "thesis.txt").write_text("mine", "utf-8")
+    assert published(desk) == 1
+    assert "holds something else" in capsys.readouterr().err
+    assert [path.name for path in (desk / "out").iterdir()] == ["thesis.txt"]
+    assert not list(desk.glob(".gaugedp-*"))
+
+
+def test_a_changed_file_is_found(desk: Path) -> None:
+    published(desk)
+    assert check_folder(desk / "out") == []
+    table = desk / "out" / "tables" / "02-by-age.csv"
+    table.write_text(table.read_text("utf-8") + "x", "utf-8")
+    (desk / "out" / "index.html").unlink()
+    (desk / "out" / "new.txt").write_text("", "utf-8")
+    assert check_folder(desk / "out") == [
+        "index.html is missing.", "tables/02-by-age.csv was changed.", "new.txt is not of this publication.",
+    ]  # fmt: skip
+    assert run(["publish", "--check", str(desk / "out")]) == 2
+
+
+def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["publish", str(desk / "publication.toml"), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "50 %" in out
+    assert "Nothing was read and nothing was spent" in out
+    assert not (desk / "l").exists()
+
+
+@pytest.mark.parametrize(
+    ("tables", "head", "says"),
+    [
+        ("", "epsilon = 1.0", "no tables"),
+        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", "no query"),
+        ("[[tables]]\nquery = 'SEX'\nwieght = 3", "epsilon = 1.0", "wieght"),
+        ("[[tables]]\nquery = 'SEX'\nweight = 0", "epsilon = 1.0", "above 0"),
+        ("[[tables]]\nquery = 'SEX'\nweight = 1\nwithin = 3", "epsilon = 1.0", "one of them"),
+        ("[[tables]]\nquery = 'SEX'\nwithin = 0.5", "epsilon = 1.0", "0.5 is wanted"),
+        (BOTH, "epsilon = 1.0", "times the guarantee"),
+        ("[[tables]]\nquery = 'median(PAY)'\nwithin = 7", "epsilon = 1.0", "weight instead"),
+        ("[[tables]]\nquery = 'SEX'\n[[tables]]\nquery = 'SEX; AGE'", "epsilon = 1.0", "in two tables"),
+        ("[[tables]]\nquery = 'SEX'", "", "epsilon"),
+        ("[[tables]]\nquery = 'SEX'", "epsilon = '1'", "Give a number"),
+        ("[[tables]]\nquery = 'SEX'", "epsilon = 1.0\nfromats = []", "fromats"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_and_nothing_is_there(
+    desk: Path, tables: str, head: str, says: str, capsys
+) -> None:
+    written(desk, tables, head)
+    assert published(desk) == 2
+    assert says in capsys.readouterr().err
+    assert not (desk / "l").exists()
+    assert not (desk / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["survey", "series", "incomes"])
+def test_the_examples_are_published(name: str, tmp_path: Path) -> None:
+    words = ["--ledger", str(tmp_path / "l"), "--budget", "1", "--out", str(tmp_path / "o")]
+    assert run(["publish", str(EXAMPLES / f"{name}.toml"), *words]) == 0
+    assert check_folder(tmp_path / "o") == []
+    manifest = json.loads((tmp_path / "o" / "manifest.json").read_text("utf-8"))
+    answer = gd.Release.from_json((tmp_path / "o" / "release.json").read_text("utf-8"))
+    assert manifest["digest"] == answer.facts["digest"]
+    assert np.isfinite(answer.values).all()
+    if name == "series":
+        assert [term.axes[0].values for term in answer.terms[:2]] == ["dates", "dates"]
+        assert 45_000 < answer.values[:12].sum() < 56_000
