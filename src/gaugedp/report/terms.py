@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95  # of the intervals that are shown
 MOST_DRAWN = 2000  # cells of one chart
-_TERM = re.compile(r"(?P<word>sum|mean|median|quantiles|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?")
+_TERM = re.compile(
+    r"(?P<word>sum|mean|share|median|quantiles|prefix|ranges|matrix)\((?P<name>.*?)\)(?: by (?P<by>.+))?"
+)
 _MEASURES = {
     "sum": "Sum of {}",
     "mean": "Mean of {}",
+    "share": "Share of rows",
     "median": "Median of {}",
     "quantiles": "Quantiles of {}",
     "matrix": "Combination of counts",
@@ -109,7 +112,9 @@ def _factored(text: str, cells: Sequence[str]) -> tuple[tuple[str, ...], tuple[t
     match = _TERM.fullmatch(text)
     if match and match["word"] in ("prefix", "ranges"):
         return (), (tuple(_shortened(cell, plain(match["name"])) for cell in cells),)
-    names = tuple(plain(name) for name in parts((match["by"] or "") if match else text, "*") if name)
+    of = match["name"] if match and match["word"] == "share" else ""
+    by = (match["by"] or "") if match else text
+    names = tuple(plain(name) for crossed in (of, by) for name in parts(crossed, "*") if name)
     names += ("quantile",) * (match is not None and match["word"] == "quantiles")
     cut = [_parted(cell, names) for cell in cells]
     levels = tuple(tuple(dict.fromkeys(column)) for column in zip(*filter(None, cut), strict=True))
