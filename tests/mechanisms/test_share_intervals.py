@@ -7,6 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.entropy import research_rng
+from gaugedp.mechanisms.laplace import Laplace
 from gaugedp.mechanisms.share_intervals import PLACES, Shares, share_widths
 from gaugedp.planning import shares_of
 from gaugedp.queries.estimates import share_terms
@@ -77,6 +78,7 @@ def test_walks_and_long_lists_have_none_and_high_levels_neither() -> None:
 
     class Walk:
         exactness, half_widths, form, n_answers = "mixing", noise.half_widths, noise.form, noise.n_answers
+        variances = noise.variances
 
     assert share_widths(Walk(), terms) is None
 
@@ -99,3 +101,14 @@ def test_unlike_cells_that_count_as_one_kind_get_the_largest_widths() -> None:
     gaps = np.abs(rows[:, 1])
     assert np.mean(gaps <= both[0, 0]) >= 0.9
     assert np.mean(gaps <= Shares(rows, terms, kinds, one_tells=True).widths(0.9)[1, 0]) < 0.5
+
+
+@pytest.mark.statistical
+def test_one_cell_tells_nothing_of_cells_with_a_little_more_noise() -> None:
+    """Widths of counts are whole numbers and may be the same where the noise is not."""
+    body = gd.query(DOMAIN, "share(a)").sensitivity(ROW)
+    noise = Laplace.calibrate(body, gd.PureDP(1.1), weights=np.array([1.0, 1.0, 1.3]))
+    assert np.unique(noise.half_widths(0.95)).size == 1
+    widths = share_widths(noise, [(0, 3, 3)]).widths(0.99)
+    noises = noise.sample_noise(DRAWS, research_rng(4))
+    assert np.mean(np.abs(noises[:, 2]) <= widths[2, 0]) >= 0.99

@@ -61,7 +61,9 @@ def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) ->
     None without terms; for a walk, whose draws hang together; and for more answers than draws are made of.
     """
     kinds = [_kinds(noise, start, n) for start, n, _ in terms]
-    one_tells = noise.form == "independent" and all(kind.max() == 0 for kind in kinds)
+    one_tells = noise.form == "independent" and all(
+        np.ptp(noise.variances[start : start + n]) == 0 for start, n, _ in terms
+    )
     numbers = noise.n_answers + len(PLACES) * (len(terms) if one_tells else sum(n for _, n, _ in terms))
     size = min(_MOST_TRIALS, max(_NUMBERS // numbers, _FEWEST_TRIALS))
     if not terms or size * noise.n_answers > _MOST_NUMBERS or noise.exactness == "mixing":

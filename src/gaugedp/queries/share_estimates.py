@@ -4,6 +4,8 @@ import numpy as np
 
 from gaugedp.queries.fieller import within
 
+_PLACES_OF_PLAN = 17  # of a share, at which the length of its interval is computed
+
 
 def shares(counts: np.ndarray, parts: int) -> np.ndarray:
     """Return count/total, kept in [0, 1], shape (n,); 1/parts where the total of the group is not positive.
@@ -24,22 +26,26 @@ def share_intervals(
     [0, 1] where the total is not positive. Without: the shares of tables without negative counts, each of which is
     within its width of the released one.
     """
-    low, high = _of_box(counts, parts, widths) if curves is None else _of_curves(counts, parts, curves)
+    if curves is None:
+        low, high = _of_box(counts, counts, parts, widths)
+    else:
+        low, high = _of_curves(counts, _totals(counts, parts), curves)
     middle = shares(counts, parts)
     return np.minimum(low, middle), np.maximum(high, middle)
 
 
 def longest_half(parts: int, widths: np.ndarray, total: float, curves: np.ndarray | None) -> float:
     """Return half the longest interval of a share in a group of `total` rows without noise, the others alike."""
-    groups, halves = len(widths) // parts, []
+    n = len(widths)
+    lengths = []
     for share in np.linspace(0, 1, _PLACES_OF_PLAN):
-        others = total * (1 - share) / max(parts - 1, 1)
-        for part in range(parts):
-            counts = np.full((parts, groups), others)
-            counts[part] = total * share
-            low, high = share_intervals(counts.ravel(), parts, widths, curves)
-            halves.append((high - low).reshape(parts, groups)[part].max() / 2)
-    return float(max(halves))
+        own, others = np.full(n, total * share), np.full(n, total * (1 - share) / max(parts - 1, 1))
+        if curves is None:
+            low, high = _of_box(own, others, parts, widths)
+        else:
+            low, high = _of_curves(own, np.full(n, total), curves)
+        lengths.append(float((high - low).max()))
+    return max(lengths) / 2
 
 
 def share_places(count: int) -> np.ndarray:
@@ -48,28 +54,30 @@ def share_places(count: int) -> np.ndarray:
     return places
 
 
-_PLACES_OF_PLAN = 17
-
-
 def _totals(counts: np.ndarray, parts: int) -> np.ndarray:
     """Return for each cell the total of its group."""
     table = counts.reshape(parts, -1)
     return np.tile(table.sum(axis=0), parts)
 
 
-def _of_curves(counts: np.ndarray, parts: int, curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    totals = _totals(counts, parts)
+def _of_curves(counts: np.ndarray, totals: np.ndarray, curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     low, high = within(counts, totals, curves, share_places(curves.shape[1]))
     return np.where(totals > 0, low, 0.0), np.where(totals > 0, high, 1.0)
 
 
-def _of_box(counts: np.ndarray, parts: int, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A share grows with its own count and falls with the others of its group."""
-    fewest, most = np.maximum(counts - widths, 0), np.maximum(counts + widths, 0)
-    few_others = np.maximum(_totals(fewest, parts) - fewest, 0)
-    many_others = np.maximum(_totals(most, parts) - most, 0)
-    low, high = fewest + many_others, most + few_others
-    return (
-        np.divide(fewest, low, out=np.zeros(len(counts)), where=low > 0),
-        np.divide(most, high, out=np.ones(len(counts)), where=high > 0),
+def _of_box(own: np.ndarray, others: np.ndarray, parts: int, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A share grows with its own count and falls with the others of its group; `others` are what a cell is to them."""
+    fewest, most = np.maximum(own - widths, 0), np.maximum(own + widths, 0)
+    low, high = (
+        fewest + _rest(np.maximum(others + widths, 0), parts),
+        most + _rest(np.maximum(others - widths, 0), parts),
     )
+    return (
+        np.divide(fewest, low, out=np.zeros(len(own)), where=low > 0),
+        np.divide(most, high, out=np.ones(len(own)), where=high > 0),
+    )
+
+
+def _rest(counts: np.ndarray, parts: int) -> np.ndarray:
+    """Return for each cell the sum of the others of its group."""
+    return np.maximum(_totals(counts, parts) - counts, 0)
