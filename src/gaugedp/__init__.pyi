@@ -49,6 +49,7 @@ from gaugedp.queries import product as product
 from gaugedp.queries import quantiles as quantiles
 from gaugedp.queries import query as query
 from gaugedp.queries import ranges as ranges
+from gaugedp.queries import shares as shares
 from gaugedp.queries import stack as stack
 from gaugedp.queries import workload as workload
 from gaugedp.releasing import Release as Release

@@ -30,7 +30,7 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
 from gaugedp.queries.base import Query
-from gaugedp.queries.estimates import Estimate, all_answers, curves_of, split
+from gaugedp.queries.estimates import ALONE, AT_ONCE, HALVED, KINDS, Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.outline import Outline
 from gaugedp.remarks import remarks
@@ -41,7 +41,6 @@ FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
 _LARGEST = 1e250  # of what is released, of widths and their ends, and of one over what is released
-
 _MOST_PLACES = 16  # of a curve of widths, for each released number
 _EXACT = 2**53  # floats are exact up to here
 
@@ -90,7 +89,7 @@ class Release(Tabular):
         guarantee, the raw numbers and the intervals stay: post-processing sees no data.
 
         "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
-        needs the `query`. "non_negative" and "rounded" change counts alone, never sums or means; after them,
+        needs the `query`. "non_negative" and "rounded" change counts (and shares), never sums or means; then
         consistent answers may disagree a little. "consistent" with "non_negative" moves tables of at most 100,000 joint
         cells to answers of one table without negative cells, the total first: they add up, no count is below 0, and
         sums and means lie within their bounds.
@@ -112,8 +111,9 @@ class Release(Tabular):
         processed, and may then miss the values. `level` is raised to the next of LEVELS, at most 0.999; widths that
         hold all at once use 0.6 of the misses it allows. A mean's interval is Fieller's: {m : |sum − m·count| ≤
         q(m)}, q(m) the level-quantile of |noise_sum − m·noise_count|; all at once, it follows from the intervals of
-        its sum and its count. Those of quantiles were released, to hold each alone and all at once, at a level
-        of their own; a higher one is refused. Rows that the rules leave out are not part of the true answer.
+        its sum and its count. A share's is that of its count by its group's total. Those of quantiles were released, to
+        hold each alone and all at once, at a level of their own; a higher one is refused. Rows that the rules leave out
+        are not part of the true answer.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
@@ -125,17 +125,14 @@ class Release(Tabular):
         if self._has_plain_answers:
             widths = self._widths(level, simultaneous)
             return self._released - widths, self._released + widths
-        parts = zip(
-            self.estimates,
-            split(self.estimates, self._released),
-            split(self.estimates, self._widths(level, simultaneous)),
-            split(self.estimates, self._widths((1 + level) / 2, simultaneous=False)),
-            curves_of(self.estimates, None if simultaneous else self._curves(level)),
-            strict=True,
-        )
+        kinds = {ALONE: (level, False), HALVED: ((1 + level) / 2, False), AT_ONCE: (level, True)}
+        boxes = [AT_ONCE if simultaneous else estimate.box for estimate in self.estimates]
+        parts = {box: split(self.estimates, self._widths(*kinds[box])) for box in set(boxes)}
+        curves = curves_of(self.estimates, {} if simultaneous else self._curves(level))
+        values = split(self.estimates, self._released)
         ends = [
-            estimate.intervals(values, wide if simultaneous or estimate.ratio is None else halved, curves, simultaneous)
-            for estimate, values, wide, halved, curves in parts
+            estimate.intervals(values[i], parts[box][i], curves[i], simultaneous)
+            for i, (estimate, box) in enumerate(zip(self.estimates, boxes, strict=True))
         ]
         return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
 
@@ -234,7 +231,7 @@ class Release(Tabular):
     @property
     def _has_plain_answers(self) -> bool:
         """Whether each released number is an answer, and its interval as wide to both sides."""
-        return all(estimate.n_released == estimate.n_answers for estimate in self.estimates)
+        return all(estimate.is_plain for estimate in self.estimates)
 
     def _check_shown(self) -> None:
         """Fail where anything that is shown of a release could not be."""
@@ -298,14 +295,13 @@ class Release(Tabular):
         widths: Folded = self.facts["widths"]["simultaneous" if simultaneous else "single"][_stored(level)]
         return widths
 
-    def _curves(self, level: float) -> np.ndarray | None:
-        """Return the widths of the means' quotients; None without means, and for a release of before there were any."""
-        levels = (self.facts["widths"] or {}).get("quotients")
-        n_means = sum(estimate.n_answers for estimate in self.estimates if estimate.ratio)
-        if levels is None:
-            return None
-        curves: np.ndarray = unfold(levels[_stored(level)]).reshape(-1, n_means).T
-        if curves.shape[1] < 2 or (curves < 0).any():
+    def _curves(self, level: float) -> dict[str, np.ndarray]:
+        """Return the widths of quotients, by their kind; none of means where a release is of before there were any."""
+        widths = self.facts["widths"] or {}
+        folded = {kind: widths[kind][_stored(level)] for kind in KINDS if _stored(level) in widths.get(kind, {})}
+        sizes = {kind: sum(one.n_answers for one in self.estimates if one.kind == kind) for kind in folded}
+        curves = {kind: unfold(one).reshape(-1, sizes[kind]).T for kind, one in folded.items()}
+        if any(part.shape[1] < 2 or (part < 0).any() for part in curves.values()):
             raise ValueError
         return curves
 

@@ -23,9 +23,19 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.ratio_intervals import Quotients, quotients
+from gaugedp.mechanisms.share_intervals import Shares, share_widths
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
-from gaugedp.queries.estimates import curves_of, quotient_terms
+from gaugedp.queries.estimates import (
+    ALONE,
+    AT_ONCE,
+    HALVED,
+    OF_SHARES,
+    QUOTIENTS,
+    curves_of,
+    quotient_terms,
+    share_terms,
+)
 from gaugedp.queries.rules import left_out
 
 _LEVEL = 0.95
@@ -145,10 +155,12 @@ class Plan:
 
         For a mean, the intervals are those of the centred sums and of the counts that it is computed from, and
         `of_1000_rows` is the worst-case half-width over the column's bounds for a cell of 1,000 rows, [single,
-        simultaneous]. For a quantile, the rows by which the ranks of its interval's ends may be off.
+        simultaneous]. For a share they are those of the counts, and a group of 1,000 rows is taken. For a quantile, the
+        rows by which the ranks of its interval's ends may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
+        boxes = {ALONE: single, HALVED: halved, AT_ONCE: all_at_once}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
         texts = [text for text, _ in self.query.labels.terms]
         return [
@@ -157,11 +169,12 @@ class Plan:
                 "answers": estimate.n_answers,
                 "interval_95": _widest(single[start:end], estimate.n_answers),
                 "simultaneous_95": _widest(all_at_once[start:end], estimate.n_answers),
-                "of_1000_rows": estimate.ratio
-                and [
-                    estimate.half_length(halved[start:end], _MEAN_ROWS, curve),
+                "of_1000_rows": [
+                    estimate.half_length(boxes[estimate.box][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
-                ],
+                ]
+                if estimate.kind
+                else None,
             }
             for text, estimate, start, end, curve in zip(
                 texts, self.query.estimates, ends[:-1], ends[1:], self._curves(), strict=True
@@ -169,14 +182,22 @@ class Plan:
         ]
 
     def _curves(self) -> list[np.ndarray | None]:
-        """Return the widths of the quotients that means are, for each term."""
-        ratios = self.quotients
-        return curves_of(self.query.estimates, None if ratios is None else ratios.widths(_LEVEL))
+        """Return the widths of the quotients that means and shares are, for each term."""
+        return curves_of(self.query.estimates, self.curves(_LEVEL))
+
+    def curves(self, level: float) -> dict[str, np.ndarray]:
+        """Return the widths of quotients, each (answers of a kind, places), by kind: those that draws tell."""
+        kinds = ((QUOTIENTS, self._quotients), (OF_SHARES, self._shares))
+        known = {kind: trials.widths(level) for kind, trials in kinds if trials is not None}
+        return {kind: widths for kind, widths in known.items() if widths is not None}
 
     @cached_property
-    def quotients(self) -> Quotients | None:
-        """The quotients of noise that the means of the question follow from; None without means."""
+    def _quotients(self) -> Quotients | None:
         return quotients_of(self.query, self.mechanism)
+
+    @cached_property
+    def _shares(self) -> Shares | None:
+        return shares_of(self.query, self.mechanism)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""
@@ -196,12 +217,13 @@ class Plan:
     def remarks(self) -> list[str]:
         """Return what must be known to read `terms`, in sentences: their intervals, and which rows are left out."""
         about_means = (
-            f"Means: for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the "
+            f"{{}}: for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the "
             "width."
         )
-        has_means = any(estimate.ratio for estimate in self.query.estimates)
+        kinds = tuple(sorted({estimate.kind for estimate in self.query.estimates} - {""}))
+        called = " and ".join(kinds).replace(QUOTIENTS, "means").capitalize()
         rows = left_out(self.query.domain, self.query.attributes, self.query.columns, self.unit.column)
-        return [about_means] * has_means + self.query.remarks(self.mechanism) + rows
+        return [about_means.format(called)] * bool(kinds) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -312,6 +334,15 @@ def quotients_of(query: Query, mechanism: Mechanism) -> Quotients | None:
         if isinstance(noise, AdditiveNoise)
     )
     return next(filter(None, quotients_each), None)
+
+
+def shares_of(query: Query, mechanism: Mechanism) -> Shares | None:
+    """Return the widths of the shares of a question, from trial draws; None without shares or where draws are few."""
+    pairs = zip(query.parts, mechanism.parts, strict=True)
+    each = (
+        share_widths(noise, share_terms(part.estimates)) for part, noise in pairs if isinstance(noise, AdditiveNoise)
+    )
+    return next(filter(None, each), None)
 
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:

@@ -241,7 +241,7 @@ def _spread(chosen_plan: Plan) -> dict[str, Any]:
     single = {str(level): sizes(noise.half_widths(level)) for level in LEVELS}
     at_once = {str(level): sizes(noise.half_widths(bonferroni_level(level), True)) for level in LEVELS}
     widths = {"single": single, "simultaneous": at_once}
-    ratios = chosen_plan.quotients
-    if ratios is not None:
-        widths["quotients"] = {str(level): fold(ratios.widths(level).T.ravel()) for level in LEVELS[:-1]}
+    for level in LEVELS[:-1]:
+        for kind, curves in chosen_plan.curves(level).items():
+            widths.setdefault(kind, {})[str(level)] = fold(curves.T.ravel())
     return {"widths": widths, "deviations": deviations}

@@ -13,6 +13,7 @@ from gaugedp.queries.maps import Identity, MatrixMap
 _SLACK = 1e-9  # of a range: what rounding may take from an interval that is the whole of it
 _NEAR, _SHORT = 0.01, 0.1  # of a range: an answer so near to a bound lies at it, where its interval is so short
 _COMPARE = "Categories must match the data exactly (case and spaces): compare them with the codebook."
+_FEW = "Too few rows for this epsilon, or values that are not numbers with a decimal point."
 _NAMED = 3  # categories in a sentence
 
 
@@ -25,10 +26,15 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
     """
     for part in question.bounded:
         facts = question.domain.column(part.column)
-        yield from _about_range(part.name, facts, shown[:, part.answers])
+        yield from _about_range(part.name, float(facts.high - facts.low), shown[:, part.answers], _FEW)
         if part.middle is not None:
             yield from _about_bounds(part.middle_name, part.column, facts, shown[:, part.middle])
     ends = np.cumsum([estimate.n_answers for estimate in question.estimates])[:-1]
+    for (text, _), estimate, numbers in zip(
+        question.labels.terms, question.estimates, np.split(shown, ends, axis=1), strict=True
+    ):
+        if estimate.parts > 1:
+            yield from _about_range(text, 1.0, numbers, "Too few rows for this epsilon.")
     sides = iter(np.split(at_once, ends, axis=1))
     for each in question.parts:
         of_terms = [next(sides) for _ in each.estimates]
@@ -36,15 +42,12 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
             yield from _about_counts(each.linear, of_terms)
 
 
-def _about_range(name: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
+def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Iterator[str]:
     """Say where intervals are the whole range; `numbers` (3, n) are answers, lower and upper ends."""
     lengths = numbers[2] - numbers[1]
-    whole = int(np.sum(lengths >= float(facts.high - facts.low) * (1 - _SLACK)))
+    whole = int(np.sum(lengths >= length * (1 - _SLACK)))
     if whole == len(lengths):
-        yield (
-            f"The interval of {name} is the whole range: this answer carries no information. "
-            "Too few rows for this epsilon, or values that are not numbers with a decimal point."
-        )
+        yield f"The interval of {name} is the whole range: this answer carries no information. {why}"
     elif whole:
         yield f"The interval of {name} is the whole range in {whole} of {len(lengths)} cells: no information there."
 
@@ -77,7 +80,7 @@ def _about_counts(question: Workload, sides: Sequence[np.ndarray]) -> Iterator[s
 
 def _counts_rows(term: Term) -> bool:
     piece = term.pieces[0]
-    return term.estimate.ratio is None and piece.counts and not isinstance(piece.cells, MatrixMap)
+    return term.estimate.kind == "" and piece.counts and not isinstance(piece.cells, MatrixMap)
 
 
 def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: str) -> np.ndarray:

@@ -80,7 +80,8 @@ def _show_details(planned: Plan) -> None:
     click.echo(f"Noise: {planned.mechanism.describe()}{steps}")
     for term in planned.terms():
         if term["of_1000_rows"]:
-            sums, counts = (cell(width) for width in term["interval_95"])
-            click.echo(f"{term['query']}: from centred sums ±{sums} and counts ±{counts}, each alone")
+            *sums, counts = (cell(width) for width in term["interval_95"])
+            from_sums = "".join(f"centred sums ±{width} and " for width in sums)
+            click.echo(f"{term['query']}: from {from_sums}counts ±{counts}, each alone")
     if planned.left_out:
         click.echo(planned.left_out_in_words())

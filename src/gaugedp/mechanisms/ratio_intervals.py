@@ -44,7 +44,7 @@ class Quotients:
         rank = None if self._trials is None else safe_rank(len(self._trials), level)
         if self._trials is None or rank is None:
             return both
-        quantiles = _rounded_up(self._trials[rank] + self._along(float(self._noise.lattice_step) * self._units))
+        quantiles = rounded_up(self._trials[rank] + self._along(float(self._noise.lattice_step) * self._units))
         _, alike = np.unique(
             np.column_stack([half_widths[self._first], half_widths[self._second]]), axis=0, return_inverse=True
         )
@@ -82,8 +82,8 @@ def quotients(noise: AdditiveNoise, units: np.ndarray, terms: Sequence[tuple[int
     return Quotients(noise, scaled, first, second)
 
 
-def _rounded_up(sizes: np.ndarray) -> np.ndarray:
-    """Return the sizes with so few digits that a release stays short."""
+def rounded_up(sizes: np.ndarray) -> np.ndarray:
+    """Return sizes with so few digits that a release stays short."""
     unit = 10.0 ** (np.ceil(np.log10(np.maximum(sizes, 1e-300))) - _DIGITS)
     rounded: np.ndarray = np.ceil(sizes / unit) * unit
     return rounded

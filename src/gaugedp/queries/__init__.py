@@ -9,6 +9,7 @@ from gaugedp.queries.builders import (
     prefix_sums,
     product,
     ranges,
+    shares,
     stack,
     workload,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "quantiles",
     "query",
     "ranges",
+    "shares",
     "stack",
     "workload",
 ]

@@ -131,6 +131,22 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     return Workload(domain, (Term(f"mean({written(column)}){_by(names)}", (centred, counts), estimate),))
 
 
+def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) -> Workload:
+    """Return the share of the rows that is in each cell of `attributes`, among all rows or those of each cell of `by`.
+
+    Released are the counts of `attributes` crossed with `by`, as `marginals` releases them; the shares are computed
+    from these alone. 1/(number of cells of `attributes`) stands where the noisy total is not positive.
+    """
+    names, groups = _names(attributes), _names(by)
+    if not names:
+        raise InvalidRequest("The share names no attribute.", "Give one, such as gd.shares(domain, 'A', by='B').")
+    cells = Identity(n_cells(domain, (*names, *groups)))
+    estimate = Estimate(cells.n_released, parts=n_cells(domain, names))
+    return Workload(
+        domain, (Term(f"share({_crossed(names)}){_by(groups)}", (Piece((*names, *groups), cells),), estimate),)
+    )
+
+
 def stack(*queries: Query) -> Query:
     """Return several questions as one: answered together, paid once, about the same rows.
 

@@ -1,11 +1,16 @@
 """From released values to the answers that were asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gaugedp.queries.fieller import within
+from gaugedp.queries.share_estimates import longest_half, share_intervals, shares
+
+ALONE, HALVED, AT_ONCE = "alone", "halved", "at once"  # which widths intervals follow from where there are no curves
+QUOTIENTS, OF_SHARES = KINDS = ("quotients", "shares")  # of curves of widths
 _PLACES = 65  # of a mean within its bounds, at which the length of its interval is computed
 
 
@@ -19,12 +24,30 @@ class Estimate:
     With `ends`, a level, the answers are followed by the n_answers lower and the n_answers upper ends of intervals,
     which all hold at once with at least that probability: no width says how far these answers may be off. With `alone`
     too, the lower and the upper ends of other intervals follow, each of which holds alone with that probability.
+
+    With `parts` they are shares: the counts are a table (parts, groups), and each is divided by the total of its group.
     """
 
     n_answers: int
     ratio: tuple[float, float] | None = None
     ends: float | None = None
     alone: bool = False
+    parts: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each released value is an answer, and its interval as wide to both sides."""
+        return self.n_released == self.n_answers and not self.parts
+
+    @property
+    def kind(self) -> str:
+        """Which curves of widths the intervals follow from; empty where from none."""
+        return QUOTIENTS if self.ratio else OF_SHARES if self.parts else ""
+
+    @property
+    def box(self) -> str:
+        """Which widths the intervals follow from where there are no curves."""
+        return HALVED if self.ratio else AT_ONCE if self.parts else ALONE
 
     @property
     def n_released(self) -> int:
@@ -38,6 +61,8 @@ class Estimate:
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers, shape (n_answers,)."""
+        if self.parts:
+            return shares(values, self.parts)
         if self.ratio is None:
             return values[: self.n_answers]
         middle, half_range = self.ratio
@@ -50,6 +75,7 @@ class Estimate:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest answers when each true value is within its width of the released one.
 
+        Shares: see `share_intervals`.
         Ends that were released are returned as they are. With `curves` (n_answers, k), for means: the least and the
         largest m in [−half_range, half_range] with |sum − m·count| ≤ q(m), and the estimate; q runs straight between
         its k values, at equal distances from −half_range to half_range.
@@ -58,12 +84,15 @@ class Estimate:
             _, *ends = np.split(values, self.n_released // self.n_answers)
             lower, upper = ends[:2] if simultaneous else ends[-2:]
             return lower, upper
+        if self.parts:
+            return share_intervals(values, self.parts, widths, curves)
         if self.ratio is None:
             return values - widths, values + widths
         middle, half_range = self.ratio
         n = self.n_answers
         if curves is not None:
-            low, high = _within(values[:n], values[n:], curves, half_range)
+            places = half_range * np.linspace(-1, 1, curves.shape[1])
+            low, high = within(values[:n], values[n:], curves, places)
             answers = self.answers(values)
             return np.minimum(middle + low, answers), np.maximum(middle + high, answers)
         fewest, most = values[n:] - widths[n:], values[n:] + widths[n:]
@@ -76,7 +105,9 @@ class Estimate:
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval of means of `count` rows without noise, wherever in the bounds they lie."""
+        """Return half the longest interval of means, or shares, of `count` rows without noise, wherever they lie."""
+        if self.parts:
+            return longest_half(self.parts, widths, count, curves)
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
         widths, curves = self._apart(widths, curves)
@@ -95,19 +126,24 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON can hold it."""
-        facts = {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
+        facts: dict[str, Any] = {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
+        if self.parts:
+            return {**facts, "parts": self.parts}
         released = {"ends": self.ends} | ({"alone": True} if self.alone else {})
         return {**facts, **released} if self.ends else facts
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "Estimate":
         """Return the estimate that `to_dict` described."""
-        ratio, ends = facts["ratio"], facts.get("ends")
+        ratio, ends, parts = facts["ratio"], facts.get("ends"), int(facts.get("parts", 0))
+        if parts < 0 or (parts and (ratio or ends or int(facts["answers"]) % parts)):
+            raise ValueError
         return cls(
             int(facts["answers"]),
             None if ratio is None else (float(ratio[0]), float(ratio[1])),
             None if ends is None else float(ends),
             ends is not None and bool(facts.get("alone", False)),
+            parts,
         )
 
 
@@ -139,47 +175,29 @@ def split_answers(estimates: Sequence[Estimate], answers: Sequence[float] | np.n
 
 def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
     """Return (where it starts among the released values, n_answers, half_range) for each mean."""
+    return [(start, one.n_answers, one.ratio[1]) for start, one in _starts(estimates) if one.ratio is not None]
+
+
+def share_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, int]]:
+    """Return (where it starts among the released values, n_answers, parts) for each term of shares."""
+    return [(start, one.n_answers, one.parts) for start, one in _starts(estimates) if one.parts]
+
+
+def _starts(estimates: Sequence[Estimate]) -> list[tuple[int, Estimate]]:
     starts = np.cumsum([0, *(estimate.n_released for estimate in estimates)])[:-1].tolist()
-    return [
-        (start, estimate.n_answers, estimate.ratio[1])
-        for start, estimate in zip(starts, estimates, strict=True)
-        if estimate.ratio is not None
-    ]
+    return list(zip(starts, estimates, strict=True))
 
 
-def curves_of(estimates: Sequence[Estimate], curves: np.ndarray | None) -> list[np.ndarray | None]:
-    """Cut curves (answers of all means, k) into those of each term; None for what is no mean."""
-    if curves is None:
-        return [None] * len(estimates)
-    ends = np.cumsum([estimate.n_answers if estimate.ratio else 0 for estimate in estimates])
-    return [
-        curves[end - estimate.n_answers : end] if estimate.ratio else None
-        for estimate, end in zip(estimates, ends, strict=True)
-    ]
-
-
-def _within(
-    sums: np.ndarray, counts: np.ndarray, curves: np.ndarray, half_range: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest m with |sum − m·count| ≤ q(m), shapes (n,); ∞ and −∞ where there is none.
-
-    Between two places both sides are straight, so that what is within is an interval.
-    """
-    places = half_range * np.linspace(-1, 1, curves.shape[1])
-    gaps = sums[:, None] - counts[:, None] * places
-    low, high = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
-    for i in range(len(places) - 1):
-        start, end = np.zeros(len(sums)), np.ones(len(sums))
-        for side in (-1, 1):
-            at, then = side * gaps[:, i] - curves[:, i], side * gaps[:, i + 1] - curves[:, i + 1]
-            crossed = np.divide(at, at - then, out=np.zeros(len(sums)), where=(at > 0) != (then > 0))
-            start = np.where(at > 0, np.where(then > 0, 2.0, np.maximum(start, crossed)), start)
-            end = np.where((then > 0) & (at <= 0), np.minimum(end, crossed), end)
-        inside = start <= end
-        span = places[i + 1] - places[i]
-        low = np.where(inside, np.minimum(low, places[i] + span * start), low)
-        high = np.where(inside, np.maximum(high, places[i] + span * end), high)
-    return low, high
+def curves_of(estimates: Sequence[Estimate], curves: Mapping[str, np.ndarray]) -> list[np.ndarray | None]:
+    """Cut curves (answers of all terms of a kind, k), by their kind, into those of each term; None where are none."""
+    parts: list[np.ndarray | None] = []
+    ends = dict.fromkeys(KINDS, 0)
+    for estimate in estimates:
+        kind = estimate.kind
+        first = ends.get(kind, 0)
+        ends[kind] = first + estimate.n_answers
+        parts.append(curves[kind][first : ends[kind]] if kind in curves else None)
+    return parts
 
 
 def _divided(sums: np.ndarray, counts: np.ndarray, where: np.ndarray) -> np.ndarray:

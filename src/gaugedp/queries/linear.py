@@ -20,7 +20,7 @@ from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
-from gaugedp.queries.outline import COUNT, MATRIX, MEAN, ROWS, SUM, Axis, Outline, attribute_axis
+from gaugedp.queries.outline import COUNT, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
 
@@ -137,7 +137,10 @@ class Workload(Query):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from."""
+        """Not a count: a sum, a general combination of cells, and the sums and counts that a mean is computed from.
+
+        Those that shares are computed from are counts: without negative ones, the shares of a group add up to 1.
+        """
         return np.concatenate([_are_counts(term) for term in self.terms])
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
@@ -202,6 +205,8 @@ class Workload(Query):
 def _measure(term: Term) -> str:
     if term.estimate.ratio is not None:
         return MEAN
+    if term.estimate.parts:
+        return SHARE
     if term.pieces[0].cells.form == ROWS:
         return MATRIX
     return COUNT if term.pieces[0].counts else SUM

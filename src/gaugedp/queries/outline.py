@@ -8,7 +8,7 @@ from typing import Any
 from gaugedp.attributes import Attribute
 from gaugedp.queries.labels import Listed, Words, words
 
-COUNT, SUM, MEAN, QUANTILE, MATRIX = "count", "sum", "mean", "quantile", "matrix"  # what a term measures
+COUNT, SUM, MEAN, SHARE, QUANTILE, MATRIX = "count", "sum", "mean", "share", "quantile", "matrix"  # what is measured
 CELLS, PREFIX, RANGES, ROWS, SHARES = "cells", "prefix", "ranges", "rows", "shares"  # how an axis is made of cells
 
 

@@ -9,22 +9,36 @@ from gaugedp._validate import decimal
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
-from gaugedp.queries.builders import bounded_means, bounded_sums, count, marginals, prefix_sums, product, ranges, stack
+from gaugedp.queries.builders import (
+    bounded_means,
+    bounded_sums,
+    count,
+    marginals,
+    prefix_sums,
+    product,
+    ranges,
+    shares,
+    stack,
+)
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": prefix_sums, "ranges": ranges}
-_MEASURES: dict[str, Callable[..., Workload]] = {"sum": bounded_sums, "mean": bounded_means}
-
+_MEASURES: dict[str, Callable[[Domain, str, tuple[str, ...] | None], Workload]] = {
+    "sum": lambda domain, inside, by: bounded_sums(domain, plain(inside), by),
+    "mean": lambda domain, inside, by: bounded_means(domain, plain(inside), by),
+    "share": lambda domain, inside, by: shares(domain, _product(inside) if inside else (), by),
+}
 
 _QUANTILES = ("median", "quantiles")
-_SHARES = "Ask for the counts: shares and differences of answers cost nothing more."
+_RATIOS = "Write share(A) by B for the part of each cell; of other counts ask for each: quotients cost nothing more."
 _EXTREMES = "No noise hides the one row that it is: ask for quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
     **dict.fromkeys(("average", "avg"), "Write mean."),
-    **dict.fromkeys(("share", "shares", "percent", "percentage", "proportion", "ratio", "rate"), _SHARES),
+    **dict.fromkeys(("shares", "percent", "percentage", "proportion"), "Write share."),
+    **dict.fromkeys(("ratio", "rate"), _RATIOS),
     **dict.fromkeys(("min", "max", "minimum", "maximum"), _EXTREMES),
     **dict.fromkeys(("std", "var", "variance", "sd"), "Ask for quantiles, or for counts of a finer attribute."),
     **dict.fromkeys(("distinct", "unique", "nunique"), "Ask for count, which counts people where each has one row."),
@@ -34,9 +48,9 @@ _INSTEAD = {
 def query(domain: Domain, text: str) -> Query:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    Also `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A)*ranges(B)` and `ranges(A) by R`
-    multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; one that holds `*`, `;`, `(`,
-    `)` or a quote stands in double quotes.
+    Also `share(A) by B`, `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A)*ranges(B)` and
+    `ranges(A) by R` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; one that holds
+    `*`, `;`, `(`, `)` or a quote stands in double quotes.
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
@@ -82,7 +96,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     if word in _QUANTILES:
         return _quantiles(domain, word, name, names)
     if word in _MEASURES:
-        return _MEASURES[word](domain, plain(name), names)
+        return _MEASURES[word](domain, name, names)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
         return ordered if names is None else product(ordered, marginals(domain, names))
@@ -149,7 +163,7 @@ def _check_joined(domain: Domain, text: str) -> None:
         and " by " in text
     ):
         raise InvalidRequest(
-            f"{text!r} is no term: by belongs to sums, means and quantiles.",
+            f"{text!r} is no term: by belongs to sums, means, shares and quantiles.",
             f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
         )
     if text.lower() == "count" and "count" not in domain.attributes:
@@ -159,7 +173,7 @@ def _check_joined(domain: Domain, text: str) -> None:
     if not are_attributes and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
             f"{text!r} is no term.",
-            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means and quantiles.",
+            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, shares and quantiles.",
         )
 
 

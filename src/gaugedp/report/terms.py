@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.captions import Captions
 from gaugedp.queries.estimates import split_answers
-from gaugedp.queries.outline import COUNT, MATRIX, MEAN, PREFIX, QUANTILE, RANGES, SUM, Axis, Outline
+from gaugedp.queries.outline import COUNT, MATRIX, MEAN, PREFIX, QUANTILE, RANGES, SHARE, SUM, Axis, Outline
 from gaugedp.report.figures import percent
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _MEASURES = {
     COUNT: "Number of rows",
     SUM: "Sum of {}",
     MEAN: "Mean of {}",
+    SHARE: "Share of rows",
     QUANTILE: "Quantiles of {}",
     MATRIX: "Combination of counts",
 }

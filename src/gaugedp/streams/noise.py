@@ -42,9 +42,10 @@ class StreamNoise:
 
         Refused: PureDP; questions with means or quantiles; noise that would not fit 64-bit numbers.
         """
-        if query.linear is None or any(estimate.ratio for estimate in query.estimates):
+        if query.linear is None or any(estimate.kind for estimate in query.estimates):
             raise InvalidRequest(
-                "A stream answers counts and sums alone.", "Ask for sum and count: a mean is their quotient."
+                "A stream answers counts and sums alone.",
+                "Ask for sum and count: means and shares are their quotients.",
             )
         body = query.sensitivity(unit)
         missing = Gaussian.why_not(body, guarantee)
