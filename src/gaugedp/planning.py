@@ -216,14 +216,13 @@ class Plan:
 
     def remarks(self) -> list[str]:
         """Return what must be known to read `terms`, in sentences: their intervals, and which rows are left out."""
-        about_means = (
-            f"{{}}: for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the "
-            "width."
+        worst = (
+            f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
         kinds = tuple(sorted({estimate.kind for estimate in self.query.estimates} - {""}))
         called = " and ".join(kinds).replace(QUOTIENTS, "means").capitalize()
         rows = left_out(self.query.domain, self.query.attributes, self.query.columns, self.unit.column)
-        return [about_means.format(called)] * bool(kinds) + self.query.remarks(self.mechanism) + rows
+        return [f"{called}: {worst} width."] * bool(kinds) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -327,22 +326,20 @@ def plan(
 
 def quotients_of(query: Query, mechanism: Mechanism) -> Quotients | None:
     """Return the quotients of noise that the means of a question follow from; None without means."""
-    pairs = zip(query.parts, mechanism.parts, strict=True)
-    quotients_each = (
-        quotients(noise, part.step_sizes, quotient_terms(part.estimates))
-        for part, noise in pairs
-        if isinstance(noise, AdditiveNoise)
-    )
-    return next(filter(None, quotients_each), None)
+    found = (quotients(noise, q.step_sizes, quotient_terms(q.estimates)) for q, noise in _added(query, mechanism))
+    return next(filter(None, found), None)
 
 
 def shares_of(query: Query, mechanism: Mechanism) -> Shares | None:
     """Return the widths of the shares of a question, from trial draws; None without shares or where draws are few."""
+    found = (share_widths(noise, share_terms(part.estimates)) for part, noise in _added(query, mechanism))
+    return next(filter(None, found), None)
+
+
+def _added(query: Query, mechanism: Mechanism) -> list[tuple[Query, AdditiveNoise]]:
+    """Return the parts to which noise is added, with that noise."""
     pairs = zip(query.parts, mechanism.parts, strict=True)
-    each = (
-        share_widths(noise, share_terms(part.estimates)) for part, noise in pairs if isinstance(noise, AdditiveNoise)
-    )
-    return next(filter(None, each), None)
+    return [(part, noise) for part, noise in pairs if isinstance(noise, AdditiveNoise)]
 
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
