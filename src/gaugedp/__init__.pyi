@@ -56,6 +56,7 @@ from gaugedp.releasing import Release as Release
 from gaugedp.releasing import release as release
 from gaugedp.streams.answer import StreamAnswer as StreamAnswer
 from gaugedp.streams.stream import Stream as Stream
+from gaugedp.tables.custodian import check as check
 from gaugedp.tables.table import Table as Table
 
 __version__: str

@@ -17,6 +17,7 @@ _SUGGESTIONS = {
 
 COMMANDS = {  # in the order of work, with one line of help, so that --help imports none of them
     "domain": "Write a domain file to fill in, from column names alone.",
+    "check": "Show the custodian alone what in a table does not fit its domain.",
     "plan": "Compare the mechanisms for a question; reads no data.",
     "explore": "Write a page that shows error against epsilon; reads no data.",
     "geometry": "Show the shape of a question's noise and how near the best it is; reads no data.",

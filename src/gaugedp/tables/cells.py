@@ -88,7 +88,7 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpr
     clipped = _clip(value, _float(bounded.low), _float(bounded.high))
     steps = exp.cast(exp.func("ROUND", _in_steps(clipped, bounded.step), 0), "BIGINT")
     is_number = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
-    return ColumnExpression({alias: _number(column)}, is_number, steps - bounded.low_steps)
+    return ColumnExpression({alias: number_of(column)}, is_number, steps - bounded.low_steps)
 
 
 def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
@@ -114,9 +114,9 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
             return ColumnExpression({alias: _source(column)}, inside, value)
         case Kind.REAL | Kind.SHORT_REAL:
             is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
-            return ColumnExpression({alias: _number(column)}, is_person, value)
+            return ColumnExpression({alias: number_of(column)}, is_person, value)
     # as bytes: two people are the same only where every letter is, whatever the engine's rule for text
-    text = exp.Encode(this=_text(column), charset=exp.Literal.string("utf-8"))
+    text = exp.Encode(this=text_of(column), charset=exp.Literal.string("utf-8"))
     return ColumnExpression({alias: text}, inside, value)
 
 
@@ -127,11 +127,11 @@ def _categories(attribute: Categories, column: Column, alias: str) -> ColumnExpr
             return _enum(attribute.values, column, alias)
         texts = sorted((text, code) for code, text in enumerate(attribute.values))
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
-        return ColumnExpression({alias: _text(column)}, _is_any(value, choices), _search_equal(value, choices))
+        return ColumnExpression({alias: text_of(column)}, _is_any(value, choices), _search_equal(value, choices))
     numbers = _category_numbers(attribute.values, whole=column.kind is Kind.INTEGER)
     is_integer = column.kind is Kind.INTEGER
     choices = [(exp.convert(int(key)) if is_integer else _float(key), numbers[key]) for key in sorted(numbers)]
-    read = _source(column) if is_integer else _number(column)
+    read = _source(column) if is_integer else number_of(column)
     return ColumnExpression({alias: read}, _is_any(value, choices), _search_equal(value, choices))
 
 
@@ -139,7 +139,7 @@ def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
     """The place of a text among `texts`, by the engine's own table of them: NULL for any other text."""
     kind = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(text) for text in texts])
     is_plain = column.kind is Kind.TEXT and not column.type_name.endswith("(UUID)")  # text, or an enum of texts
-    place = exp.func("ENUM_CODE", exp.TryCast(this=_source(column) if is_plain else _text(column), to=kind))
+    place = exp.func("ENUM_CODE", exp.TryCast(this=_source(column) if is_plain else text_of(column), to=kind))
     inside = exp.not_(exp.column(alias).is_(exp.null()))
     return ColumnExpression({alias: place}, inside, exp.column(alias), is_null_outside=True, is_dear=True)
 
@@ -165,7 +165,7 @@ def _integers(attribute: Integers, column: Column, alias: str) -> ColumnExpressi
         value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value))
     )
     code = _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside)
-    return ColumnExpression({alias: _number(column)}, inside, code, is_dear=_is_text(column))
+    return ColumnExpression({alias: number_of(column)}, inside, code, is_dear=_is_text(column))
 
 
 def _whole_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression:
@@ -180,7 +180,7 @@ def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
     Whole edges are floats, and rounding is monotone. Else what the rounding of edges, difference and quotient may take
     away is added first: see `_shift`.
     """
-    value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), _number(column)
+    value, guess, read = exp.column(alias), exp.column(f"{alias}_guess"), number_of(column)
     scale, first, stride = _whole_edges(attribute)
 
     def edge(number: Sql) -> Sql:
@@ -199,11 +199,11 @@ def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnE
     value = exp.column(alias)
     inside = value.between(_float(edges[0]), _float(edges[-1]))
     code = _search_edges(value, edges, 0, len(edges) - 2)
-    return ColumnExpression({alias: _number(column)}, inside, code, is_dear=_is_text(column))
+    return ColumnExpression({alias: number_of(column)}, inside, code, is_dear=_is_text(column))
 
 
 def _dates(attribute: Dates, column: Column, alias: str) -> ColumnExpression:
-    reads, steps = date_steps(attribute, _text(column), alias)
+    reads, steps = date_steps(attribute, text_of(column), alias)
     cell = exp.column(alias)
     return ColumnExpression(reads, cell.between(0, attribute.n_inside - 1), cell, steps=steps)
 
@@ -277,18 +277,22 @@ def _source(column: Column) -> Sql:
     return exp.column(column.name, quoted=True)
 
 
-def _text(column: Column) -> Sql:
+def text_of(column: Column) -> Sql:
+    """Return the text of a column's value."""
     return exp.cast(_source(column), "VARCHAR")
 
 
-def _number(column: Column) -> Sql:
+def number_of(column: Column) -> Sql:
+    """Return the 64-bit float that a column's value stands for, NULL where it is none."""
     match column.kind:
         case Kind.TEXT:
-            is_number = exp.func("REGEXP_FULL_MATCH", _text(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb")
-            text = exp.Case().when(is_number, _text(column))  # engines pass over the spaces around a number
+            is_number = exp.func(
+                "REGEXP_FULL_MATCH", text_of(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb"
+            )
+            text = exp.Case().when(is_number, text_of(column))  # engines pass over the spaces around a number
             return exp.TryCast(this=text, to=exp.DataType.build("DOUBLE"))
         case Kind.SHORT_REAL:
-            return exp.TryCast(this=_text(column), to=exp.DataType.build("DOUBLE"))
+            return exp.TryCast(this=text_of(column), to=exp.DataType.build("DOUBLE"))
     return exp.cast(_source(column), "DOUBLE")
 
 

@@ -140,7 +140,7 @@ class Aggregation:
             readings.append(read_person(self.types[self.unit.column], PERSON))
             columns.append(exp.column(PERSON))
             conditions.append(readings[-1].inside)
-        rows = over(_source(readings), *columns or [exp.convert(1).as_("one")], name="source_columns")
+        rows = over(source(readings), *columns or [exp.convert(1).as_("one")], name="source_columns")
         return rows.where(*conditions, copy=False) if conditions else rows
 
     def _attribute(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
@@ -231,7 +231,8 @@ class Aggregation:
         return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
 
 
-def _source(readings: Sequence[ColumnExpression]) -> Sql:
+def source(readings: Sequence[ColumnExpression]) -> Sql:
+    """Return the rows with what is read of each column."""
     reads = [read.as_(alias) for reading in readings for alias, read in reading.reads.items()]
     rows = exp.select(*reads or [exp.convert(1).as_("one")], copy=False).from_(SOURCE, copy=False)
     for step in zip_longest(*(reading.steps for reading in readings), fillvalue={}):

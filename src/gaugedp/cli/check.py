@@ -1,0 +1,27 @@
+"""`gaugedp check`: what in a table does not fit its domain, for the custodian alone."""
+
+import click
+
+from gaugedp.cli.shared import load, show_table
+from gaugedp.tables.custodian import NOT_PRIVATE, WHY
+from gaugedp.tables.custodian import check as find
+from gaugedp.tables.table import Table
+
+
+@click.command()
+@click.argument("table")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
+def check(table: str, domain_path: str) -> None:
+    """Show the custodian what in TABLE fits no cell, as misspelt codes: gaugedp check people.csv --domain domain.toml.
+
+    Reads all rows, pays nothing, writes no file. What it shows is not private.
+    """
+    domain, unit = load(domain_path)
+    found = find(Table.scan(table, domain=domain, unit=unit))
+    click.echo(NOT_PRIVATE)
+    rows = found.table()
+    if rows:
+        show_table(rows, f"{found.n_rows:,} rows", numbers=("rows", "share"))
+    else:
+        click.echo(f"{found.n_rows:,} rows: every value has a cell, and lies within its bounds.")
+    click.echo(WHY)

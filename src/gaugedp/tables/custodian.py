@@ -1,0 +1,150 @@
+"""What in a table does not fit its domain: for the custodian alone. Not private, not paid, and in no release.
+
+It is for mistakes in codes and formats, before anything is paid. No ledger, release or log is handed anything of it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from gaugedp.attributes import Attribute, BoundedColumn
+from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import InvalidRequest
+from gaugedp.tables.bounding import over
+from gaugedp.tables.cells import ColumnExpression, number_of, read_attribute, read_person, text_of
+from gaugedp.tables.engine import Column, Engine, Sql
+from gaugedp.tables.statement import source
+from gaugedp.tables.table import Table
+
+NOT_PRIVATE = "NOT PRIVATE: true figures about the rows, for the custodian alone. Do not publish, mail or store them."
+WHY = (
+    "This is for misspelt codes and wrong formats. Take categories and bounds from public knowledge: a domain that "
+    "follows what rare people say tells of them."
+)
+_MOST_VALUES, _LONGEST = 10, 40  # that fit no cell, of an attribute; and letters of one
+_VALUE, _READ = exp.column("value"), "x"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found in a column: the problem, in how many rows, and the commonest values with how often they occur."""
+
+    column: str
+    problem: str
+    rows: int
+    examples: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Custody:
+    """Findings about the rows of a table. Not private: what is printed of it by itself holds no figure."""
+
+    n_rows: int
+    findings: tuple[Finding, ...]
+
+    def table(self) -> list[dict[str, str]]:
+        """Return a row a finding: column, problem, rows, their share of all, examples."""
+        return [
+            {
+                "column": finding.column,
+                "problem": finding.problem,
+                "rows": f"{finding.rows:,}",
+                "share": f"{100 * finding.rows / max(self.n_rows, 1):.3g} %",
+                "examples": ", ".join(f"{value!r} ({count:,})" for value, count in finding.examples),
+            }
+            for finding in self.findings
+        ]
+
+    def __repr__(self) -> str:
+        return "Custody(not private: show its table() to the custodian alone)"
+
+
+def check(table: Table) -> Custody:
+    """Return what in the rows fits no cell or lies beyond bounds, has no value or no person, or belongs to many.
+
+    All rows are read, and nothing is paid: what comes back is not private. Values are listed for files and frames; for
+    PostgreSQL and Spark there is only how many rows have them.
+    """
+    if not isinstance(table, Table):
+        raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
+    engine, domain = table._engine, table.domain
+    n_rows = _counts(engine, over(_rows({}), exp.convert(1).as_("one")), {"all": exp.true()})["all"]
+    found: list[Finding] = []
+    for name, attribute in domain.attributes.items():
+        found += _of_attribute(engine, name, attribute)
+    for name, bounded in domain.columns.items():
+        found += _of_column(engine, name, bounded)
+    return Custody(n_rows, (*found, *_of_people(engine, table.unit)))
+
+
+def _of_attribute(engine: Engine, name: str, attribute: Attribute) -> Iterator[Finding]:
+    column = engine.columns[name]
+    reading = read_attribute(attribute, column, _READ)
+    is_missing = _VALUE.is_(exp.null())
+    misfit = exp.and_(exp.not_(is_missing.copy()), exp.not_(exp.func("COALESCE", reading.inside, exp.false())))
+    rows = _valued(column, reading)
+    counts = _counts(engine, rows, {"no value": is_missing, "fits no cell": misfit})
+    for problem, count in counts.items():
+        listed = problem == "fits no cell" and engine.in_process
+        if count:
+            yield Finding(name, problem, count, _examples(engine, _valued(column, reading), misfit) if listed else ())
+
+
+def _of_column(engine: Engine, name: str, bounded: BoundedColumn) -> Iterator[Finding]:
+    column, number, is_missing = engine.columns[name], exp.column(_READ), _VALUE.is_(exp.null())
+    reading = ColumnExpression({_READ: number_of(column)}, exp.true(), number)
+    is_no_number = exp.and_(exp.not_(is_missing.copy()), number.is_(exp.null()))
+    low, high = float(bounded.low), float(bounded.high)
+    problems = {
+        "no value": is_missing,
+        "no number": is_no_number,
+        f"below {low:g}": number < low,
+        f"above {high:g}": number > high,
+    }
+    counts = _counts(engine, _valued(column, reading), problems)
+    yield from (Finding(name, problem, count) for problem, count in counts.items() if count)
+
+
+def _of_people(engine: Engine, unit: PrivacyUnit) -> Iterator[Finding]:
+    if unit.column is None:
+        return
+    column = engine.columns[unit.column]
+    reading = read_person(column, _READ)
+    nobody = _counts(engine, _valued(column, reading), {"no person": exp.not_(reading.inside.copy())})
+    of_one = over(_valued(column, reading), exp.column(_READ), exp.Count(this=exp.Star()).as_("of_one"))
+    people = of_one.where(reading.inside.copy()).group_by(_READ)
+    extra = exp.column("of_one") - unit.max_rows
+    too_many = exp.Case().when(extra > 0, extra.copy()).else_(exp.convert(0))
+    counted = over(people, exp.func("COALESCE", exp.Sum(this=too_many), exp.convert(0)).as_("n0"))
+    beyond = {f"beyond {unit.max_rows} of a person": _number(engine, counted)}
+    yield from (Finding(unit.column, problem, rows) for problem, rows in (nobody | beyond).items() if rows)
+
+
+def _rows(reads: Mapping[str, Sql]) -> Sql:
+    return source([ColumnExpression(dict(reads), exp.true(), exp.null())])
+
+
+def _valued(column: Column, reading: ColumnExpression) -> Sql:
+    """Return the rows with their text as `value`, beside what is read of them."""
+    return source([ColumnExpression({"value": text_of(column)}, exp.true(), _VALUE), reading])
+
+
+def _counts(engine: Engine, rows: Sql, conditions: Mapping[str, Sql]) -> dict[str, int]:
+    """Return how many rows fulfil each condition."""
+    ones = [exp.Case().when(each.copy(), exp.convert(1)).else_(exp.convert(0)) for each in conditions.values()]
+    sums = [exp.func("COALESCE", exp.Sum(this=one), exp.convert(0)) for one in ones]
+    result = engine.run(over(rows, *(exp.cast(one, "BIGINT").as_(f"n{place}") for place, one in enumerate(sums))))
+    return {name: int(result[f"n{place}"][0]) for place, name in enumerate(conditions)}
+
+
+def _number(engine: Engine, statement: Sql) -> int:
+    return int(engine.run(over(statement, exp.cast(exp.column("n0"), "BIGINT").as_("n0")))["n0"][0])
+
+
+def _examples(engine: Engine, rows: Sql, condition: Sql) -> tuple[tuple[str, int], ...]:
+    """Return the commonest values of the rows that fulfil a condition."""
+    grouped = over(rows, _VALUE, exp.Count(this=exp.Star()).as_("n")).where(condition.copy()).group_by("value")
+    result: Mapping[str, Any] = engine.run(grouped.order_by(exp.column("n").desc(), "value").limit(_MOST_VALUES))
+    return tuple((str(value)[:_LONGEST], int(count)) for value, count in zip(result["value"], result["n"], strict=True))

@@ -1,0 +1,74 @@
+"""What the custodian is shown: every misfit, on every engine, marked as not private, and nothing paid or kept."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import gaugedp as gd
+from gaugedp.cli.main import run
+from gaugedp.tables.custodian import NOT_PRIVATE
+from tests.tables.engines import ENGINES
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+DOMAIN = gd.Domain.of(
+    SEX=["1", "2"],
+    AGE=gd.bins(0, 100, width=10),
+    WHEN=gd.dates("2017-01", "2017-12", by="month"),
+    PAY=gd.bounded(0, 1000, missing=0),
+)
+UNIT = gd.PrivacyUnit("pid", max_rows=1)
+ROWS = {
+    "SEX": ["1", "M", "2", "M", None, "2 "],
+    "AGE": [30, 200, 20, 10, 40, -1],
+    "WHEN": ["2017-03-05", "2017-02-30", "2016-12-31", "5.3.2017", None, "2017-06"],
+    "PAY": ["100", None, "x", "5000", "-3", "1,250"],
+    "pid": ["a", "b", None, "a", "a", "c"],
+}
+WANTED = {
+    ("SEX", "no value"): 1, ("SEX", "fits no cell"): 3, ("AGE", "fits no cell"): 2, ("WHEN", "no value"): 1,
+    ("WHEN", "fits no cell"): 3, ("PAY", "no value"): 1, ("PAY", "no number"): 2, ("PAY", "below 0"): 1,
+    ("PAY", "above 1000"): 1, ("pid", "no person"): 1, ("pid", "beyond 1 of a person"): 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_misfit_is_found(engine: str) -> None:
+    table = gd.Table.scan(ENGINES[engine](pa.table(ROWS), 1), domain=DOMAIN, unit=UNIT)
+    found = gd.check(table)
+    assert found.n_rows == 6
+    assert {(finding.column, finding.problem): finding.rows for finding in found.findings} == WANTED
+    misfits = next(finding for finding in found.findings if (finding.column, finding.rows) == ("SEX", 3))
+    assert misfits.examples == (() if engine in ("spark", "postgres") else (("M", 2), ("2 ", 1)))
+
+
+def test_a_table_that_fits_has_no_finding() -> None:
+    rows = {"SEX": ["1"], "AGE": [30], "WHEN": ["2017-03-05"], "PAY": [3], "pid": ["a"]}
+    assert gd.check(gd.Table.scan(pa.table(rows), domain=DOMAIN, unit=UNIT)).findings == ()
+
+
+def test_an_empty_table_has_none_either() -> None:
+    found = gd.check(gd.Table.scan(pa.table(ROWS).slice(0, 0), domain=DOMAIN, unit=UNIT))
+    assert (found.n_rows, found.findings) == (0, ())
+
+
+def test_no_figure_is_in_what_is_printed_by_itself() -> None:
+    found = gd.check(gd.Table.scan(pa.table(ROWS), domain=DOMAIN, unit=UNIT))
+    assert "not private" in repr(found)
+    assert not any(letter.isdigit() for letter in repr(found))
+
+
+def test_the_command_marks_what_it_shows_and_writes_nothing(tmp_path: Path, capsys, monkeypatch) -> None:
+    (tmp_path / "people.csv").write_text("SEX\n1\nM\n2\n", "utf-8")
+    (tmp_path / "domain.toml").write_text("[attributes]\nSEX = ['1', '2']\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", "people.csv", "--domain", "domain.toml"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(NOT_PRIVATE)
+    assert "'M' (1)" in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["domain.toml", "people.csv"]
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(gd.InvalidRequest, match=r"Give gd\.Table\.scan"):
+        gd.check("people.csv")  # type: ignore[arg-type]
