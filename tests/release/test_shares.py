@@ -83,6 +83,19 @@ def test_the_plan_says_what_a_share_of_a_thousand_rows_may_be_off_by() -> None:
     assert any(remark.startswith("Means and shares: ") for remark in both.remarks())
 
 
+def test_the_plan_names_shares_whose_counts_are_released_twice() -> None:
+    for text, said in (
+        (
+            "B*A; share(A) by B; count",
+            ["B*A and share(A) by B release the same counts more than once: ask for one of them."],
+        ),
+        ("share(A) by B; share(B)", []),
+        ("A; B; mean(PAY) by A", []),
+    ):
+        plan = gd.plan(gd.query(DOMAIN, text), UNIT, epsilon=1)
+        assert [remark for remark in plan.remarks() if "more than once" in remark] == said
+
+
 def test_processing_works_on_the_counts(table) -> None:
     """Without negative counts shares are between 0 and 1 and add up to 1; the intervals stay those of the raw ones."""
     query = gd.query(DOMAIN, "share(A) by B; A; B")
