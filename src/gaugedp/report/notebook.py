@@ -81,7 +81,7 @@ def plan(shown: "Plan") -> str:
 
 def release(shown: "Release") -> str:
     """Draw the released answers with their 95 % intervals."""
-    columns = shown.number_columns()
+    columns = {name: column for name, column in shown.number_columns().items() if not name.endswith("_all")}
     terms = zip(*(split_answers(shown.estimates, column) for column in columns.values()), strict=True)
     numbers = chain.from_iterable(_numbers.answers(*term) for term in terms)
     rows = [
