@@ -166,7 +166,7 @@ def test_a_changed_file_is_found(desk: Path) -> None:
     assert check_folder(desk / "out") == [
         "index.html is missing.", "tables/02-by-age.csv was changed.", "new.txt is not of this publication.",
     ]  # fmt: skip
-    assert run(["publish", "--check", str(desk / "out")]) == 2
+    assert run(["publish", str(desk / "out"), "--check"]) == 2
 
 
 def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,16 +27,16 @@ from gaugedp.tables.table import Table
 
 
 @click.command()
-@click.argument("publication", required=False)
+@click.argument("publication")
 @click.option("--ledger", "ledger_path", metavar="FILE", help="The durable account of the table.")
 @budget_option
 @signature_options
 @click.option("--table", metavar="FILE", help="The rows, in place of the file that the publication names.")
 @click.option("--out", metavar="FOLDER", help="The folder to write: a page, a file a table, a manifest.")
 @click.option("--dry-run", is_flag=True, help="Show what each table would cost and be worth; read no row.")
-@click.option("--check", metavar="FOLDER", help="Compare a folder with its manifest, and do nothing else.")
+@click.option("--check", is_flag=True, help="Compare a published folder with its manifest, and do nothing else.")
 def publish(
-    publication: str | None,
+    publication: str,
     ledger_path: str | None,
     budget_text: str | None,
     by: str | None,
@@ -44,14 +44,12 @@ def publish(
     table: str | None,
     out: str | None,
     dry_run: bool,
-    check: str | None,
+    check: bool,
 ) -> None:
     """Publish all tables of PUBLICATION (a .toml file) at one price: gaugedp publish p.toml --ledger L --out FOLDER."""
-    if check is not None:
-        _check(check)
+    if check:
+        _check(publication)
         return
-    if publication is None:
-        raise InvalidRequest("There is no publication.", "Name its file, such as publication.toml.")
     asked = titled(Publication.load(publication))
     total = budget(budget_text)
     stage.key = checked_key(asked.key)

@@ -73,6 +73,8 @@ class Cube(NormNoise):
             return (d + 1) * float(sides.sum()) / 2 * float(self.step)
         each, counts = np.unique(sides, return_counts=True)
         length = mean_root(float((sides**2).sum()) / 3, lambda t: _log_moment(t, each) @ counts)
+        if length == 0:
+            return 0.0
         squares = (d + 1) * (d + 2) / 3 * self._sides**2
         rounded = ((squares + np.where(squares >= 1, 1 / 12, 0.0)) / scales**2).sum() / (squares / scales**2).sum()
         return (d + 1) * length * math.sqrt(float(rounded)) * float(self.step)

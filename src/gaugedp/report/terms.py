@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.captions import Captions
 from gaugedp.queries.estimates import split_answers
-from gaugedp.queries.outline import COUNT, MATRIX, MEAN, PREFIX, QUANTILE, RANGES, SHARE, SUM, Axis, Outline
+from gaugedp.queries.outline import COUNT, MATRIX, MEAN, PREFIX, QUANTILE, RANGES, SHARE, SHARES, SUM, Axis, Outline
 from gaugedp.report.figures import percent
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ def _measure(outline: Outline, captions: Captions) -> str:
     if outline.column is None:
         return _MEASURES[outline.measure]
     unit = captions.unit(outline.column)
-    return _MEASURES[outline.measure].format(captions.name(outline.column)) + (f", in {unit}" if unit else "")
+    is_median = outline.measure == QUANTILE and all(axis.form != SHARES for axis in outline.axes)
+    words = "Median of {}" if is_median else _MEASURES[outline.measure]
+    return words.format(captions.name(outline.column)) + (f", in {unit}" if unit else "")
 
 
 def _level(axis: Axis, captions: Captions, text: str) -> str:
