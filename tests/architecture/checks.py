@@ -32,6 +32,7 @@ LAZY = {
     ("bounds", "report"),
     ("comparison", "report"),
     ("ledger", "report"),
+    ("publication", "report"),
 }  # inside a function only: save_html, save_svg
 HOMES = {  # the only place that may import a part
     **dict.fromkeys(("duckdb", "sqlglot", "polars", "pandas", "pyarrow", "pyspark"), "tables/"),

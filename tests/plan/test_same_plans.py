@@ -50,6 +50,12 @@ def test_plans_are_the_same(text: str, pure: str, pure_error: float, normal: str
     assert at_rho.error == pytest.approx(normal_error, rel=1e-3)
 
 
+def test_noise_narrower_than_a_row_is_weighed_as_it_is_rounded() -> None:
+    found = planned("mean(PAY)", 5.0)
+    assert found.mechanism.name == "Cube"
+    assert found.error == pytest.approx(0.42417, rel=1e-3)
+
+
 def test_what_is_beaten_errs_as_much_as_is_said() -> None:
     """The bound is below the error, and above what is chosen by more than an exact mechanism is allowed."""
     found = planned("A; B; C")

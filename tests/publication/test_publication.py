@@ -12,7 +12,7 @@ from gaugedp.cli.main import run
 from gaugedp.guarantees.shares import share_of
 from gaugedp.publication.folder import check_folder
 from gaugedp.publication.publication import Publication
-from gaugedp.queries.stacked import Stacked, weighted
+from gaugedp.queries.stacked import Stacked, shared
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
@@ -112,7 +112,7 @@ def test_an_accuracy_has_the_least_share_that_reaches_it(desk: Path) -> None:
 
 def test_other_shares_are_another_question(desk: Path) -> None:
     questions = Publication.load(desk / "publication.toml").queries
-    one, other = (weighted(questions, [Fraction(weight) for weight in weights]) for weights in ((1, 1, 1), (2, 1, 1)))
+    one, other = (shared(questions, [Fraction(share, 9) for share in shares]) for shares in ((3, 3, 3), (4, 3, 2)))
     assert isinstance(one, Stacked)
     assert one.digest() != other.digest()
     assert one.text == other.text
@@ -150,10 +150,43 @@ def test_a_publication_is_written_whole_and_the_second_costs_nothing(
 def test_a_folder_of_something_else_stays(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "out").mkdir()
     (desk / "out" / "thesis.txt").write_text("mine", "utf-8")
-    assert published(desk) == 1
+    assert published(desk) == 2
     assert "holds something else" in capsys.readouterr().err
+    assert not (desk / "l").exists()
     assert [path.name for path in (desk / "out").iterdir()] == ["thesis.txt"]
     assert not list(desk.glob(".gaugedp-*"))
+
+
+@pytest.mark.parametrize("part", ["matplotlib", "openpyxl"])
+def test_a_part_that_is_not_installed_is_missed_before_anything_is_paid(
+    desk: Path, part: str, capsys, monkeypatch
+) -> None:
+    path = desk / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('"parquet"', '"xlsx"'), "utf-8")
+    module = (
+        "gaugedp.report.plots.importlib.util.find_spec"
+        if part == "matplotlib"
+        else "gaugedp.tidy.spreadsheet.find_spec"
+    )
+    monkeypatch.setattr(module, lambda name: None if name == part else object())
+    assert published(desk) == 2
+    assert "Nothing was read and nothing was spent" in capsys.readouterr().err
+    assert not (desk / "l").exists()
+
+
+def test_without_a_key_nothing_is_paid(desk: Path, capsys) -> None:
+    path = desk / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('key = "p1"', ""), "utf-8")
+    assert published(desk) == 2
+    assert "has no key" in capsys.readouterr().err
+    assert not (desk / "l").exists()
+
+
+def test_accuracies_alone_take_what_they_need(desk: Path) -> None:
+    tables = "[[tables]]\nquery = 'SEX'\nwithin = 20\n[[tables]]\nquery = 'AGE'\nwithin = 30\n"
+    publication = Publication.load(written(desk, tables))
+    assert sum(publication.shares()) < 1
+    assert publication.plan().mechanism.guarantee.epsilon(0) < 2.0
 
 
 def test_a_changed_file_is_found(desk: Path) -> None:

@@ -54,12 +54,15 @@ def stored_before(what: str, account: Mapping[str, Any]) -> str:
     return f"This is the stored {what} of entry {entry}, paid for before; nothing was read and nothing was spent now."
 
 
-def show_account(account: Mapping[str, Any], stored: Ledger | None) -> None:
-    """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now."""
+def show_account(account: Mapping[str, Any], stored: Ledger | None, again: str | None = None) -> None:
+    """Print what was spent; where the answer was `stored` in a ledger before, with its balance of now.
+
+    `again` says how to get the answer again, where that is not by --key.
+    """
     now, entries = account, ""
     if stored is None:
         entries = f"Entry {account['entry']} paid, and a later entry stores it. "
-        click.echo(f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
+        click.echo(again or f"To get this answer again at no cost, add --key {shlex.quote(stage.key)}.")
     else:
         last = stored.entries()[-1]
         now = {**account, **stored.balance, "entry": last.number, "tip": last.tip}

@@ -1,7 +1,5 @@
 """`gaugedp publish`: all tables of a publication, planned, paid and written together."""
 
-from pathlib import Path
-
 import click
 
 from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before
@@ -20,7 +18,7 @@ from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.planning import Plan, worth
-from gaugedp.publication.folder import check_folder, titled, write_folder
+from gaugedp.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.publication.publication import Publication
 from gaugedp.releasing import release
 from gaugedp.tables.table import Table
@@ -52,6 +50,8 @@ def publish(
         return
     asked = titled(Publication.load(publication))
     total = budget(budget_text)
+    if asked.key is None and not dry_run:
+        raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: the same again then costs nothing.')
     stage.key = checked_key(asked.key)
     stage.show("plan")
     planned = asked.plan()
@@ -64,8 +64,7 @@ def publish(
         _given("--table", table or (None if asked.data is None else str(asked.data))), domain=asked.domain
     )
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
-    if not Path(out).absolute().parent.is_dir():
-        raise InvalidRequest(f"{out!r} cannot be written: there is no such folder around it.", "Make that folder.")
+    check_place(asked, planned.query.digest(), out)
     check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
     account = open_ledger(ledger_path, total, source.name, planned.unit, by=by, purpose=purpose)
@@ -85,7 +84,7 @@ def publish(
     click.echo(f"{out} was there before, the same to the last byte." if was_there else f"Wrote {out}: open index.html.")
     if was_stored:
         click.echo(stored_before("answer", answer.facts["account"]))
-    show_account(answer.facts["account"], account if was_stored else None)
+    show_account(answer.facts["account"], account if was_stored else None, "Run it again to get the same at no cost.")
 
 
 def _show(publication: Publication, planned: Plan) -> None:
@@ -101,6 +100,8 @@ def _show(publication: Publication, planned: Plan) -> None:
         }
         for table, question, share in parts
     ]
+    for remark in planned.remarks():
+        click.echo(remark)
     show_table(rows, f"{publication.title}: {len(rows)} tables for {rounded_up(planned.asked)}")
 
 

@@ -24,8 +24,6 @@ def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> fl
 
     Below the grid 1 − E e^(−tS) is t·E S, above it 1; both tails are added in closed form.
     """
-    if mean == 0:  # noise below what squares of floats hold
-        return 0.0
     log_t = np.linspace(-30, 40, 1401) - math.log(mean)
     t = np.exp(log_t)
     integrand = -np.expm1(log_moment(t)) / np.sqrt(t)  # (1 − E e^(−tS))·t^(−3/2), times dt/dlog t

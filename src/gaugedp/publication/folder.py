@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from gaugedp.answer import Release
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.publication.publication import Publication
 from gaugedp.tidy.files import WRITERS
+from gaugedp.tidy.spreadsheet import check_installed as check_sheets
 
 MANIFEST = "manifest.json"
 _PAID = "The answers are paid for and kept in the ledger; under the same key they cost nothing."
@@ -37,6 +39,27 @@ def write_folder(publication: Publication, release: Release, folder: str | Path)
         return False
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def check_place(publication: Publication, digest: str, folder: str | Path) -> None:
+    """Refuse, before anything is paid, a place that cannot hold the publication, and parts that are not installed."""
+    from gaugedp.report.plots import check_installed as check_plots
+
+    check_plots()
+    if "xlsx" in publication.formats:
+        check_sheets()
+    target = Path(folder).absolute()
+    if not target.parent.is_dir():
+        raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Make it first.")
+    if target.exists() and not _is_of(digest, target / MANIFEST):
+        raise InvalidRequest(f"{str(folder)!r} holds something else.", "Name a folder that is not there.")
+
+
+def _is_of(digest: str, manifest: Path) -> bool:
+    try:
+        return bool(json.loads(manifest.read_text("utf-8"))["digest"] == digest)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def check_folder(folder: str | Path) -> list[str]:
@@ -94,7 +117,8 @@ def _contents(folder: Path) -> dict[str, str]:
 
 
 def _slug(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "table"
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60] or "table"
 
 
 def titled(publication: Publication) -> Publication:

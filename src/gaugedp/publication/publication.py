@@ -19,7 +19,7 @@ from gaugedp.guarantees.shares import share_of
 from gaugedp.planning import Plan, plan
 from gaugedp.queries.base import Query
 from gaugedp.queries.outline import COUNT, SUM
-from gaugedp.queries.stacked import weighted
+from gaugedp.queries.stacked import shared
 from gaugedp.queries.text import query
 
 _KEYS = ("title", "source", "footnote", "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables")
@@ -82,7 +82,7 @@ class Publication:
         return tuple(query(self.domain, table.text) for table in self.tables)
 
     def shares(self, unit: PrivacyUnit | None = None) -> tuple[Fraction, ...]:
-        """Return the share of the guarantee that each table has; they add up to 1.
+        """Return the share of the guarantee that each table has; they add up to 1, or less without weights.
 
         Refused: accuracies that the guarantee is too small for.
         """
@@ -99,7 +99,7 @@ class Publication:
                 "Give a larger epsilon, or widen within.",
             )
         if not weights:
-            return tuple(share / needed for share in wanted if share is not None)
+            return tuple(share for share in wanted if share is not None)
         left = (1 - needed) / sum(weights)
         return tuple(
             (table.weight or Fraction(1)) * left if share is None else share
@@ -109,7 +109,7 @@ class Publication:
     def plan(self, unit: PrivacyUnit | None = None) -> Plan:
         """Return the plan of all tables together; it reads no data."""
         protected = self.domain.protected(unit)
-        return plan(weighted(self.queries, self.shares(protected)), protected, **_asked(self.guarantee))
+        return plan(shared(self.queries, self.shares(protected)), protected, **_asked(self.guarantee))
 
     def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:
         """Return the least share for which the intervals are at most ± within; widths fall as the share grows."""

@@ -30,7 +30,7 @@ _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise 
 class Stacked(Query):
     """Questions about one domain, each answered by a mechanism of its own for a share of the guarantee.
 
-    `shares` add up to 1; where they are empty, all are equal.
+    `shares` add up to 1 at most; where they are empty, all are equal.
 
     All intervals hold at once with the probability asked for: each question has a share of the misses.
     """
@@ -191,8 +191,8 @@ def joined(questions: Sequence[Query]) -> Query:
     return Stacked(tuple(parts))
 
 
-def weighted(questions: Sequence[Query], weights: Sequence[Fraction]) -> Query:
-    """Return questions about one domain as one, each for a share of the guarantee in proportion to its weight > 0.
+def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
+    """Return questions about one domain as one, each for its share of the guarantee; shares add up to 1 at most.
 
     Parts of a question that is a stack share its share equally. Refused: a term that is asked twice.
     """
@@ -203,14 +203,10 @@ def weighted(questions: Sequence[Query], weights: Sequence[Fraction]) -> Query:
         raise InvalidRequest(f"The term {twice!r} is in two tables.", "Ask for it in one of them.")
     if len(parts) == 1:
         return parts[0]
-    whole = sum(weights)
-    shares = [
-        weight / whole / len(question.parts)
-        for question, weight in zip(questions, weights, strict=True)
-        for _ in question.parts
-    ]
+    pairs = zip(questions, shares, strict=True)
+    of_parts = [share / len(question.parts) for question, share in pairs for _ in question.parts]
     n_quantiles = sum(part.linear is None for part in parts) or 1
-    return Stacked(tuple(part.with_share(_OF_QUANTILES / n_quantiles) for part in parts), tuple(shares))
+    return Stacked(tuple(part.with_share(_OF_QUANTILES / n_quantiles) for part in parts), tuple(of_parts))
 
 
 def _moved(places: slice, start: int, n_answers: int) -> slice:
