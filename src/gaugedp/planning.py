@@ -36,7 +36,6 @@ from gaugedp.queries.estimates import (
     quotient_terms,
     share_terms,
 )
-from gaugedp.queries.rules import left_out
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -221,7 +220,7 @@ class Plan:
         )
         kinds = tuple(sorted({estimate.kind for estimate in self.query.estimates} - {""}))
         called = " and ".join(kinds).replace(QUOTIENTS, "means").capitalize()
-        rows = left_out(self.query.domain, self.query.attributes, self.query.columns, self.unit.column)
+        rows = self.query.left_out_rows(self.unit.column)
         return [f"{called}: {worst} width."] * bool(kinds) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:

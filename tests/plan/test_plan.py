@@ -428,12 +428,12 @@ def test_rows_that_are_left_out_are_told() -> None:
         v=gd.bounded(0, 9),
         w=gd.bounded(0, 9, missing=1),
     )
-    words = (
-        "Left out: rows whose a or b is missing or outside its cells; rows whose pid is missing; from terms about v, "
-    )
+    cells = "rows whose a or b is missing or outside its cells; "
+    words = "Left out: {}rows whose pid is missing; from terms about v, rows where it is missing."
     asked = gd.query(domain, "a*b; c; sum(v); mean(w) by c; median(v)")
     plan = gd.plan(asked, gd.PrivacyUnit("pid"), epsilon=1.0)
-    assert plan.remarks()[-1] == f"{words}rows where it is missing."
+    first = f"a*b; c; sum(v); mean(w) by c: {words.format(cells)}"
+    assert plan.remarks()[-2:] == [first, f"median(v): {words.format('')}"]
     assert f"\n{plan.remarks()[-1]}\n" in str(plan)
     assert gd.plan(gd.query(domain, "c; sum(w)"), gd.PrivacyUnit(), epsilon=1.0).remarks() == []
 

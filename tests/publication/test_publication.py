@@ -189,6 +189,22 @@ def test_accuracies_alone_take_what_they_need(desk: Path) -> None:
     assert publication.plan().mechanism.guarantee.epsilon(0) < 2.0
 
 
+def test_one_table_takes_no_more_than_the_share_it_shows(desk: Path) -> None:
+    publication = Publication.load(written(desk, "[[tables]]\nquery = 'SEX'\nwithin = 20\n"))
+    (share,) = publication.shares()
+    assert share < Fraction(1, 2)
+    assert publication.plan().mechanism.guarantee.epsilon(0) <= 2.0 * float(share)
+
+
+def test_a_folder_of_another_key_is_refused_before_it_is_paid(desk: Path) -> None:
+    assert published(desk) == 0
+    spent = gd.Ledger.open(desk / "l").spent
+    path = desk / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('key = "p1"', 'key = "p2"'), "utf-8")
+    assert published(desk) == 2
+    assert gd.Ledger.open(desk / "l").spent == spent
+
+
 def test_a_changed_file_is_found(desk: Path) -> None:
     published(desk)
     assert check_folder(desk / "out") == []

@@ -234,3 +234,16 @@ def test_the_explorer_says_what_errors_of_a_stack_are(tmp_path: Path) -> None:
     for question, said in ((stack, True), (gd.marginals(DOMAIN, "SEX"), False)):
         save_explorer(question, UNITS[0], tmp_path / "page.html", seconds=0)
         assert ("by which its rank is off" in (tmp_path / "page.html").read_text("utf-8")) is said
+
+
+def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:
+    """Each part reads the rows by itself: a row without a Y is counted in X, and the rules must say so."""
+    domain = gd.Domain.of(X=["1", "2"], Y=["a"], PAY=gd.bounded(0, 10))
+    query = gd.query(domain, "X; median(PAY) by Y")
+    frame = pd.DataFrame({"X": ["1", "1", "2"], "Y": ["a", "b", "a"], "PAY": [1, 2, 3]})
+    table = gd.Table.scan(frame, domain=domain, unit=gd.PrivacyUnit())
+    assert not any("the whole question" in rule for rule in query.rules)
+    assert "Rows whose Y is missing or outside its cells are left out of median(PAY) by Y." in query.rules
+    assert query.left_out_rows(None)[0].startswith("X: Left out: rows whose X")
+    answer = gd.release(query, table, ledger=gd.Ledger.open(":memory:", budget=gd.PureDP(1e9)), epsilon=1e6)
+    assert answer.values[:2].tolist() == [2, 1]

@@ -17,6 +17,7 @@ from gaugedp.cli.stage import stage
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
+from gaugedp.ledger import Ledger
 from gaugedp.planning import Plan, worth
 from gaugedp.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.publication.publication import Publication
@@ -68,6 +69,11 @@ def publish(
     check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
     remark_on_delta(planned.asked, total)
     account = open_ledger(ledger_path, total, source.name, planned.unit, by=by, purpose=purpose)
+    _publish(asked, planned, source, account, out)
+
+
+def _publish(asked: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
+    """Pay, look, and write the folder."""
     answer = release(
         planned.query,
         source,
@@ -102,7 +108,7 @@ def _show(publication: Publication, planned: Plan) -> None:
     ]
     for remark in planned.remarks():
         click.echo(remark)
-    show_table(rows, f"{publication.title}: {len(rows)} tables for {rounded_up(planned.asked)}")
+    show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.asked)}")
 
 
 def _check(folder: str) -> None:

@@ -51,13 +51,14 @@ def check_place(publication: Publication, digest: str, folder: str | Path) -> No
     target = Path(folder).absolute()
     if not target.parent.is_dir():
         raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Make it first.")
-    if target.exists() and not _is_of(digest, target / MANIFEST):
+    if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
         raise InvalidRequest(f"{str(folder)!r} holds something else.", "Name a folder that is not there.")
 
 
-def _is_of(digest: str, manifest: Path) -> bool:
+def _is_of(digest: str, key: str | None, manifest: Path) -> bool:
     try:
-        return bool(json.loads(manifest.read_text("utf-8"))["digest"] == digest)
+        facts = json.loads(manifest.read_text("utf-8"))
+        return bool((facts["digest"], facts["ledger"]["key"]) == (digest, key))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

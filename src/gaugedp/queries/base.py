@@ -16,7 +16,7 @@ from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
-from gaugedp.queries.rules import cell_rules, column_rule
+from gaugedp.queries.rules import cell_rules, column_rule, left_out
 from gaugedp.tables.aggregate import Rows
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class Query(ABC):
         """What happens to values outside the domain, in sentences: for the attributes, and one for each column."""
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
         return [*cell_rules(self.domain, self.attributes), *about_columns]
+
+    def left_out_rows(self, person: str | None) -> list[str]:
+        """Return which rows are left out, in a line; `person` is the column that tells whose a row is."""
+        return left_out(self.domain, self.attributes, self.columns, person)
 
     @property
     @abstractmethod

@@ -6,16 +6,19 @@ from gaugedp.attributes import NO_NUMBER, BoundedColumn, Categories
 from gaugedp.domain import Domain
 
 _OUTSIDE_RULES = {
-    "drop": "Rows whose {name} is missing or outside its cells are left out of the whole question.",
+    "drop": "Rows whose {name} is missing or outside its cells are left out of {place}.",
     "other": "Rows whose {name} is missing or outside its cells are counted in its cell 'other'.",
 }
 _SPELLING = "Categories must match the table exactly, including case and spaces; others count 0."
 
 
-def cell_rules(domain: Domain, attributes: Sequence[str]) -> list[str]:
-    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared."""
+def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whole question") -> list[str]:
+    """Return what happens to rows that fit no cell, for each attribute, and how categories are compared.
+
+    `place` says what such rows are left out of.
+    """
     facts = {name: domain.attribute(name) for name in attributes}
-    outside = [_OUTSIDE_RULES[fact.outside].format(name=name) for name, fact in facts.items()]
+    outside = [_OUTSIDE_RULES[fact.outside].format(name=name, place=place) for name, fact in facts.items()]
     return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
 
 

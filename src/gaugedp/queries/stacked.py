@@ -22,6 +22,7 @@ from gaugedp.queries.labels import Labels
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import StepRuns
 from gaugedp.queries.outline import Outline
+from gaugedp.queries.rules import cell_rules, column_rule
 
 _OF_QUANTILES = 0.4  # of the misses that intervals may have all at once; noise that is added has the rest
 
@@ -72,6 +73,17 @@ class Stacked(Query):
     def columns(self) -> tuple[str, ...]:
         """Those of the parts, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(part.columns for part in self.parts)))
+
+    @property
+    def rules(self) -> list[str]:
+        """Those of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
+        about_cells = [cell_rules(self.domain, part.attributes, part.text) for part in self.parts]
+        about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
+        return list(dict.fromkeys([*chain.from_iterable(about_cells), *about_columns]))
+
+    def left_out_rows(self, person: str | None) -> list[str]:
+        """Return a line for each part that leaves rows out."""
+        return [f"{part.text}: {line}" for part in self.parts for line in part.left_out_rows(person)]
 
     @property
     def step_runs(self) -> StepRuns:
@@ -201,7 +213,7 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise InvalidRequest(f"The term {twice!r} is in two tables.", "Ask for it in one of them.")
-    if len(parts) == 1:
+    if len(parts) == 1 and shares[0] == 1:
         return parts[0]
     pairs = zip(questions, shares, strict=True)
     of_parts = [share / len(question.parts) for question, share in pairs for _ in question.parts]
