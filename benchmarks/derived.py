@@ -18,13 +18,15 @@ from gaugedp.queries.estimates import all_answers, curves_of, split
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "derived.md"
 TIMES, LEVEL = 1000, 0.95
-DOMAIN = gd.Domain.of(A=[f"a{i}" for i in range(8)], B=["b0", "b1", "b2"])
+DOMAIN = gd.Domain.of(A=[f"a{i}" for i in range(8)], B=["b0", "b1", "b2"], C=gd.bounded(0, 1000))
+VALUES = np.array([0, 50, 100, 200, 400, 1000])  # of C, in every cell
+OF_VALUES = np.array([0.1, 0.2, 0.3, 0.25, 0.1, 0.05])
 TABLES = {
     "large": np.full((8, 3), 2000),
     "small": np.full((8, 3), 10),
     "skewed": np.rint(np.outer(6000 * 0.4 ** np.arange(8), [1, 0.1, 0.01])).astype(int),
 }
-QUESTIONS = ("share(A)", "share(A) by B", "share(B) by A")
+QUESTIONS = ("share(A)", "share(A) by B", "share(B) by A", "sd(C)", "sd(C) by B")
 GUARANTEES: tuple[tuple[str, dict[str, float]], ...] = (("ε = 1", {"epsilon": 1.0}), ("ρ = 0.05", {"rho": 0.05}))
 
 
@@ -58,11 +60,11 @@ def seen(table: np.ndarray, text: str, guarantee: dict[str, float]) -> Seen:
     assert isinstance(noise, AdditiveNoise)
     exact = released(table, query)
     true = all_answers(query.estimates, exact)
-    wide = noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True)
+    wide = query.in_units(noise.half_widths(1 - 0.6 * (1 - LEVEL), simultaneous=True))
     boxes = split(query.estimates, wide)
     found = []
     for row in noise.sample_noise(TIMES, gd.research_rng(2026)):
-        values = split(query.estimates, exact + row)
+        values = split(query.estimates, exact + query.in_units(row))
         for curves in (curves_of(query.estimates, plan.curves(LEVEL)), [None] * len(boxes)):
             each = zip(query.estimates, values, boxes, curves, strict=True)
             ends = [one.intervals(part, box, curve) for one, part, box, curve in each]
@@ -77,6 +79,11 @@ def released(table: np.ndarray, query: Query) -> np.ndarray:
     """Return what would be released without noise."""
     (outline,) = query.outlines
     joint = table.astype(float)
+    if outline.column is not None:
+        counts = joint.sum(axis=0) if outline.names else joint.sum()
+        kinds = np.rint(np.multiply.outer(counts, OF_VALUES)).reshape(-1, len(VALUES))
+        distances = VALUES - 500.0
+        return np.concatenate([kinds @ distances, kinds @ (2 * distances**2 - 500.0**2), kinds.sum(axis=1)])
     if outline.names == ("A",):
         return joint.sum(axis=1)
     return (joint if outline.names == ("A", "B") else joint.T).ravel()
@@ -96,7 +103,8 @@ def page(rows: list[str]) -> str:
         "# Derived figures\n\n"
         f"How often 95 % intervals hold, over {TIMES:,} repetitions of the noise; a row is added or removed. A has\n"
         "8 cells and B has 3: 2,000 rows in each (large), 10 rows in each (small), or 6,000 rows in the first cell\n"
-        "and ever fewer in the others, down to none (skewed). Half-lengths are medians over repetitions and cells.\n\n"
+        "and ever fewer in the others, down to none (skewed). C lies between 0 and 1,000, half of it at 100 or below.\n"
+        "Half-lengths are medians over repetitions and cells.\n\n"
         "| guarantee | table | question | each alone | the least of them | all at once | half-length | all at once |\n"
         "|---|---|---|---|---|---|---|---|\n"
     )

@@ -40,6 +40,7 @@ from gaugedp.mechanisms import *  # noqa: F403 - the export line of a mechanism 
 from gaugedp.planning import Plan as Plan
 from gaugedp.planning import plan as plan
 from gaugedp.publication.publication import Publication as Publication
+from gaugedp.queries import bounded_deviations as bounded_deviations
 from gaugedp.queries import bounded_means as bounded_means
 from gaugedp.queries import bounded_sums as bounded_sums
 from gaugedp.queries import count as count

@@ -22,20 +22,10 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
-from gaugedp.mechanisms.ratio_intervals import Quotients, quotients
-from gaugedp.mechanisms.share_intervals import Shares, share_widths
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
-from gaugedp.queries.estimates import (
-    ALONE,
-    AT_ONCE,
-    HALVED,
-    OF_SHARES,
-    QUOTIENTS,
-    curves_of,
-    quotient_terms,
-    share_terms,
-)
+from gaugedp.queries.estimates import ALONE, AT_ONCE, DEVIATIONS, HALVED, QUOTIENTS, curves_of
+from gaugedp.queries.trials import Trials
 
 _LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
@@ -154,8 +144,9 @@ class Plan:
 
         For a mean, the intervals are those of the centred sums and of the counts that it is computed from, and
         `of_1000_rows` is the worst-case half-width over the column's bounds for a cell of 1,000 rows, [single,
-        simultaneous]. For a share they are those of the counts, and a group of 1,000 rows is taken. For a quantile, the
-        rows by which the ranks of its interval's ends may be off.
+        simultaneous]. For a share they are those of the counts, and a group of 1,000 rows is taken; for a standard
+        deviation, those of sums, squares and counts. For a quantile, the rows by which the ranks of its interval's ends
+        may be off.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         halved = self._widths(self.mechanism, level=(1 + _LEVEL) / 2)  # of a mean's two parts, each alone
@@ -186,17 +177,11 @@ class Plan:
 
     def curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths of quotients, each (answers of a kind, places), by kind: those that draws tell."""
-        kinds = ((QUOTIENTS, self._quotients), (OF_SHARES, self._shares))
-        known = {kind: trials.widths(level) for kind, trials in kinds if trials is not None}
-        return {kind: widths for kind, widths in known.items() if widths is not None}
+        return self._trials.curves(level)
 
     @cached_property
-    def _quotients(self) -> Quotients | None:
-        return quotients_of(self.query, self.mechanism)
-
-    @cached_property
-    def _shares(self) -> Shares | None:
-        return shares_of(self.query, self.mechanism)
+    def _trials(self) -> Trials:
+        return Trials(self.query, self.mechanism)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole plan as JSON can hold it."""
@@ -219,9 +204,9 @@ class Plan:
             f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
         kinds = tuple(sorted({estimate.kind for estimate in self.query.estimates} - {""}))
-        called = " and ".join(kinds).replace(QUOTIENTS, "means").capitalize()
+        called = " and ".join(_CALLED.get(kind, kind) for kind in kinds).capitalize()
         rows = self.query.left_out_rows(self.unit.column)
-        return [f"{called}: {worst} width."] * bool(kinds) + self.query.remarks(self.mechanism) + rows
+        return [f"{called}: {worst}"] * bool(kinds) + self.query.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return how near the chosen mechanism is to the best there can be, in a sentence or two."""
@@ -283,6 +268,7 @@ class Plan:
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
+_CALLED = {QUOTIENTS: "means", DEVIATIONS: "standard deviations"}
 ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
 
 
@@ -321,24 +307,6 @@ def plan(
             "Both an error and a guarantee are given.", "Give error (and delta), or epsilon, rho or mu."
         )
     return _cheapest(query, unit, error, delta)
-
-
-def quotients_of(query: Query, mechanism: Mechanism) -> Quotients | None:
-    """Return the quotients of noise that the means of a question follow from; None without means."""
-    found = (quotients(noise, q.step_sizes, quotient_terms(q.estimates)) for q, noise in _added(query, mechanism))
-    return next(filter(None, found), None)
-
-
-def shares_of(query: Query, mechanism: Mechanism) -> Shares | None:
-    """Return the widths of the shares of a question, from trial draws; None without shares or where draws are few."""
-    found = (share_widths(noise, share_terms(part.estimates)) for part, noise in _added(query, mechanism))
-    return next(filter(None, found), None)
-
-
-def _added(query: Query, mechanism: Mechanism) -> list[tuple[Query, AdditiveNoise]]:
-    """Return the parts to which noise is added, with that noise."""
-    pairs = zip(query.parts, mechanism.parts, strict=True)
-    return [(part, noise) for part, noise in pairs if isinstance(noise, AdditiveNoise)]
 
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:

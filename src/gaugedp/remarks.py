@@ -33,8 +33,8 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
     for (text, _), estimate, numbers in zip(
         question.labels.terms, question.estimates, np.split(shown, ends, axis=1), strict=True
     ):
-        if estimate.parts > 1:
-            yield from _about_range(text, 1.0, numbers, "Too few rows for this epsilon.")
+        if estimate.parts > 1 or estimate.deviation:
+            yield from _about_range(text, estimate.deviation or 1.0, numbers, "Too few rows for this epsilon.")
     sides = iter(np.split(at_once, ends, axis=1))
     for each in question.parts:
         of_terms = [next(sides) for _ in each.estimates]

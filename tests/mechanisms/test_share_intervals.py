@@ -9,9 +9,9 @@ import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.laplace import Laplace
 from gaugedp.mechanisms.share_intervals import PLACES, Shares, share_widths
-from gaugedp.planning import shares_of
 from gaugedp.queries.estimates import share_terms
 from gaugedp.queries.share_estimates import share_places
+from gaugedp.queries.trials import Trials
 
 DOMAIN = gd.Domain.of(a=["u", "w", "x"], b=["p", "q"], c=[str(i) for i in range(12)], v=gd.bounded(0, 10))
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
@@ -90,7 +90,7 @@ def test_walks_and_long_lists_have_none_and_high_levels_neither() -> None:
 
 def test_a_question_without_shares_has_no_widths_for_them() -> None:
     query = gd.query(DOMAIN, "a; mean(v)")
-    assert shares_of(query, gd.plan(query, ROW, epsilon=1).mechanism) is None
+    assert "shares" not in Trials(query, gd.plan(query, ROW, epsilon=1).mechanism).by_kind
 
 
 def test_unlike_cells_that_count_as_one_kind_get_the_largest_widths() -> None:

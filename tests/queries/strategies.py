@@ -68,8 +68,8 @@ def running_terms(domain):
 
 
 def measure_terms(domain):
-    """Sums and means of both columns, by everything."""
-    makers = (gd.bounded_sums, gd.bounded_means)
+    """Sums, means and standard deviations of both columns, by everything."""
+    makers = (gd.bounded_sums, gd.bounded_means, gd.bounded_deviations)
     return [make(domain, column, by) for make in makers for column in domain.columns for by in subsets(domain)]
 
 

@@ -58,7 +58,10 @@ class StubTable(Rows):
             return None
         steps = Fraction(min(max(value, facts.low), facts.high)) / facts.step
         assert steps.denominator == 1, "the stub takes values on the grid only"
-        return 1 if total.present else 2 * int(steps) - facts.low_steps - facts.high_steps
+        centred = 2 * int(steps) - facts.low_steps - facts.high_steps
+        if total.squared:
+            return 2 * centred**2 - (facts.high_steps - facts.low_steps) ** 2
+        return 1 if total.present else centred
 
 
 def every_row(domain: Domain, names: Sequence[str], columns: Sequence[str]) -> list[Row]:

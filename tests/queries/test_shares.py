@@ -166,7 +166,7 @@ def test_curves_go_to_the_terms_of_their_kind() -> None:
         ("proportion(a) by b", UnknownName, "Write share."),
         ("share(a); share(a)", InvalidRequest, "A term is asked twice"),
         ("share(a) by b per c", UnknownName, "There is no attribute"),
-        ("sd(v)", UnknownName, "Ask for quantiles"),
+        ("var(v)", UnknownName, "Write sd"),
     ],
 )
 def test_what_is_no_share_is_refused(text: str, error: type, words: str) -> None:

@@ -91,6 +91,8 @@ def people(kind, max_rows=3):
         Aggregate(("kind", "day")),
         Aggregate(("kind",), "amount"),
         Aggregate((), "share"),
+        Aggregate((), "share", squared=True),
+        Aggregate(("kind",), "amount", squared=True),
         Aggregate((), "share", each=True),
     ]
     return Case(table, PEOPLE, totals, PrivacyUnit("pid", max_rows=max_rows))
@@ -182,7 +184,11 @@ def unknown():
 def large():
     """Sums beyond 2^63, of numbers clipped from near the ends of 64 bits, once the rows are repeated `TIMES`."""
     table = pa.table({"x": pa.array(np.full(1000, 2**62))})
-    return Case(table, Domain.of(x=bounded(-(2**40), 2**40)), [Aggregate((), "x"), Aggregate(())])
+    return Case(
+        table,
+        Domain.of(x=bounded(-(2**40), 2**40)),
+        [Aggregate((), "x"), Aggregate((), "x", squared=True), Aggregate(())],
+    )
 
 
 TIMES = 5000

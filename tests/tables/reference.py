@@ -75,13 +75,25 @@ def coded(domain, totals, rows, person=None):
             )
 
 
-def addend(total, codes):
-    """What a row adds to its cell: 1, or its measure, or whether it has one; nothing where it has none."""
+def addend(total, codes, domain):
+    """What a row adds to its cell: 1, or its measure or square, or whether it has one; nothing where it has none."""
     if total.column is None:
         return 1
     if total.present:
         return int(codes[total.column] is not None)
+    if total.squared and codes[total.column] is not None:
+        return square(domain.columns[total.column], codes[total.column])
     return codes[total.column] or 0
+
+
+def square(column, centred):
+    """Twice the square of a centred value, less the largest, after k is rounded to so many digits that C < 2^25."""
+    span = column.high_steps - column.low_steps
+    unit = 1
+    while span // unit >= 2**24:
+        unit *= 2
+    k, c = ((number + unit // 2) // unit for number in ((centred + span) // 2, span))
+    return 2 * (2 * k - c) ** 2 - c**2
 
 
 def values_of(domain, total, kept):
@@ -104,7 +116,7 @@ def reference_totals(domain, totals, rows, unit=None, key=b""):
             continue
         cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes))), 0)
         for codes in kept:
-            cells[tuple(codes[name] for name in total.attributes)] += addend(total, codes)
+            cells[tuple(codes[name] for name in total.attributes)] += addend(total, codes, domain)
         is_sum = total.column is not None and not total.present
         answers.append(np.array(list(cells.values()), dtype=object if is_sum else np.int64))
     return answers

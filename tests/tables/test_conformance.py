@@ -44,9 +44,10 @@ def test_totals_and_rows_in_buckets(kind, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sums_beyond_64_bits(engine):
     case = large()
-    total, count = scanned(case, engine, TIMES).totals(case.totals, KEY)
+    total, squares, count = scanned(case, engine, TIMES).totals(case.totals, KEY)
     n_rows = case.table.num_rows * TIMES
     assert (total.tolist(), count.tolist()) == ([n_rows * 2**41], [n_rows])
+    assert squares.tolist() == [n_rows * 2**46]  # C is 2^23
     assert total[0] > 2**63
 
 

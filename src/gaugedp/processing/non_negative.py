@@ -45,7 +45,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     """
     nearest = consistent(query, values, deviations)
     tables = sorted(_tables(query, nearest, deviations), key=lambda part: part.level)
-    operator = WorkloadColumns(query.domain, query.attributes, query.columns, [part.piece for part in tables])
+    operator = WorkloadColumns(query.domain, query.attributes, query.choices, [part.piece for part in tables])
     aims, table = np.concatenate([part.values for part in tables]), np.zeros(operator.n_generators)
     for level in sorted({part.level for part in tables}):
         for floor in _FLOORS:
@@ -83,7 +83,7 @@ def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Ite
         yield _Table(piece, values, deviation)
         whole = replace(piece, attributes=(), cells=Identity(1))
         total = _Table(whole, np.array([values.sum()]), deviation * math.sqrt(len(values)))
-        kind = piece.column, piece.centred
+        kind = piece.choice, piece.centred
         if kind not in totals or total.deviation < totals[kind].deviation:
             totals[kind] = total
         start = stop

@@ -2,6 +2,7 @@
 
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import (
+    bounded_deviations,
     bounded_means,
     bounded_sums,
     count,
@@ -21,6 +22,7 @@ __all__ = [
     "Quantiles",
     "Query",
     "Workload",
+    "bounded_deviations",
     "bounded_means",
     "bounded_sums",
     "count",

@@ -1,6 +1,7 @@
 """Questions, ready to ask."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from gaugedp.queries.maps import CellMap, Identity, MatrixMap, Prefix, Ranges, c
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
+from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
 
@@ -129,6 +131,22 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     counts = Piece(names, cells, column, may_miss)
     estimate = Estimate(cells.n_released, (float((facts.low + facts.high) / 2), float((facts.high - facts.low) / 2)))
     return Workload(domain, (Term(f"mean({written(column)}){_by(names)}", (centred, counts), estimate),))
+
+
+def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workload:
+    """Return the standard deviation of a bounded column, in total or for each cell of `by`; it divides by the rows.
+
+    Released are the sums of the distances from the middle of the bounds, of twice their squares less the largest, and
+    the counts; the standard deviation is computed from these. Values are squared as whole steps, above 2^24 steps
+    rounded to 2^-24 of the range. Half of half the range stands for a cell whose noisy count is not positive.
+    """
+    means = bounded_means(domain, column, by).terms[0]
+    sums, counts = means.pieces
+    reach = Coarse(sums.high).reach
+    step = ((domain.column(column).high - domain.column(column).low) / (2 * reach)) ** 2
+    squares = replace(sums, centred=False, squared=True, low=-(reach**2), high=reach**2, step=step)
+    estimate = Estimate(means.estimate.n_answers, deviation=float(sums.step * sums.high))
+    return Workload(domain, (Term(f"sd({written(column)}){_by(_names(by))}", (sums, squares, counts), estimate),))
 
 
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) -> Workload:

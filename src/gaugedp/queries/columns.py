@@ -27,7 +27,8 @@ class WorkloadColumns:
     """The generators of a workload: one for each cell of the joint table of `attributes`, the last one fastest.
 
     With bounded columns, one for each cell and each choice, for every column, of its lower bound, its upper bound or,
-    where that can be, no value (the choice slowest). A row in the cell adds a point of the hull of these.
+    where that can be, no value (the choice slowest); the squares of a column are one more column. A row in the cell
+    adds a point of the hull of these.
     """
 
     domain: Domain
@@ -79,7 +80,7 @@ class WorkloadColumns:
             return None
         if max(piece.reach for piece in self.pieces) > _LARGEST_BOUND:
             return None
-        moving = [piece.column for piece in self.pieces if not piece.counts]
+        moving = [piece.choice for piece in self.pieces if not piece.counts]
         if len(set(moving)) < len(moving) or any(piece.counts and piece.may_miss for piece in self.pieces):
             return None
         low = tuple(float(min(piece.low, 0) if piece.may_miss else piece.low) for piece in self.pieces)
@@ -122,9 +123,9 @@ class WorkloadColumns:
         _check_size(math.prod(self.shape))
         alike: dict[str | None, list[np.ndarray]] = {}  # by column, its part of the products under each choice
         for piece, spread in self._products(direction):
-            values = [weight * spread for weight in ((1,) if piece.column is None else (piece.low, piece.high, 0))]
-            before = alike.get(piece.column, [np.zeros(self.shape)] * len(values))
-            alike[piece.column] = [total + value for total, value in zip(before, values, strict=True)]
+            values = [weight * spread for weight in ((1,) if piece.choice is None else (piece.low, piece.high, 0))]
+            before = alike.get(piece.choice, [np.zeros(self.shape)] * len(values))
+            alike[piece.choice] = [total + value for total, value in zip(before, values, strict=True)]
         fixed = alike.pop(None, [np.zeros(self.shape)])[0]
         tables = [np.stack(alike[name][:count]) for name, count in zip(self.columns, self._n_choices, strict=True)]
         high, low = (self._best(sign * fixed, [sign * table for table in tables]) for sign in (1, -1))
@@ -212,14 +213,14 @@ class WorkloadColumns:
     @property
     def _n_choices(self) -> tuple[int, ...]:
         """For every column: its lower bound, its upper bound and, where that can be, no value."""
-        missing = {piece.column for piece in self.pieces if piece.may_miss}
+        missing = {piece.choice for piece in self.pieces if piece.may_miss}
         return tuple(3 if name in missing else 2 for name in self.columns)
 
     def _weight(self, piece: Piece, choice: int) -> int:
         """The piece's weight under a choice for all columns, written in mixed radix, the last column fastest."""
-        if piece.column is None:
+        if piece.choice is None:
             return 1
-        place = self.columns.index(piece.column)
+        place = self.columns.index(piece.choice)
         later = math.prod(self._n_choices[place + 1 :])
         return (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
 

@@ -1,16 +1,18 @@
 """From released values to the answers that were asked for."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gaugedp.queries.deviation_estimates import deviation_intervals, deviations, longest_half_deviation
 from gaugedp.queries.fieller import within
 from gaugedp.queries.share_estimates import longest_half, share_intervals, shares
 
 ALONE, HALVED, AT_ONCE = "alone", "halved", "at once"  # which widths intervals follow from where there are no curves
-QUOTIENTS, OF_SHARES = KINDS = ("quotients", "shares")  # of curves of widths
+QUOTIENTS, OF_SHARES, DEVIATIONS = KINDS = ("quotients", "shares", "deviations")  # of curves of widths
 _PLACES = 65  # of a mean within its bounds, at which the length of its interval is computed
 
 
@@ -26,6 +28,9 @@ class Estimate:
     too, the lower and the upper ends of other intervals follow, each of which holds alone with that probability.
 
     With `parts` they are shares: the counts are a table (parts, groups), and each is divided by the total of its group.
+
+    With `deviation`, half the range of a column, they are standard deviations, released as n_answers sums centred on
+    the middle of the range, n_answers sums of 2·(distance)² − deviation², and n_answers counts.
     """
 
     n_answers: int
@@ -33,26 +38,27 @@ class Estimate:
     ends: float | None = None
     alone: bool = False
     parts: int = 0
+    deviation: float = 0.0
 
     @property
     def is_plain(self) -> bool:
         """Whether each released value is an answer, and its interval as wide to both sides."""
-        return self.n_released == self.n_answers and not self.parts
+        return self.n_released == self.n_answers and not self.kind
 
     @property
     def kind(self) -> str:
         """Which curves of widths the intervals follow from; empty where from none."""
-        return QUOTIENTS if self.ratio else OF_SHARES if self.parts else ""
+        return QUOTIENTS if self.ratio else OF_SHARES if self.parts else DEVIATIONS if self.deviation else ""
 
     @property
     def box(self) -> str:
         """Which widths the intervals follow from where there are no curves."""
-        return HALVED if self.ratio else AT_ONCE if self.parts else ALONE
+        return HALVED if self.ratio else AT_ONCE if self.parts or self.deviation else ALONE
 
     @property
     def n_released(self) -> int:
         """The number of released values."""
-        return self.n_answers * (5 if self.alone else 3 if self.ends else 2 if self.ratio else 1)
+        return self.n_answers * (5 if self.alone else 3 if self.ends or self.deviation else 2 if self.ratio else 1)
 
     @property
     def n_widths(self) -> int:
@@ -63,6 +69,8 @@ class Estimate:
         """Return the answers, shape (n_answers,)."""
         if self.parts:
             return shares(values, self.parts)
+        if self.deviation:
+            return deviations(values, self.deviation)
         if self.ratio is None:
             return values[: self.n_answers]
         middle, half_range = self.ratio
@@ -75,7 +83,7 @@ class Estimate:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest answers when each true value is within its width of the released one.
 
-        Shares: see `share_intervals`.
+        Shares: see `share_intervals`; standard deviations: see `deviation_intervals`.
         Ends that were released are returned as they are. With `curves` (n_answers, k), for means: the least and the
         largest m in [−half_range, half_range] with |sum − m·count| ≤ q(m), and the estimate; q runs straight between
         its k values, at equal distances from −half_range to half_range.
@@ -86,6 +94,8 @@ class Estimate:
             return lower, upper
         if self.parts:
             return share_intervals(values, self.parts, widths, curves)
+        if self.deviation:
+            return deviation_intervals(values, widths, self.deviation, curves)
         if self.ratio is None:
             return values - widths, values + widths
         middle, half_range = self.ratio
@@ -105,9 +115,14 @@ class Estimate:
         return middle + np.clip(low, -half_range, half_range), middle + np.clip(high, -half_range, half_range)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval of means, or shares, of `count` rows without noise, wherever they lie."""
+        """Return half the longest interval of means, or shares, of `count` rows without noise, wherever they lie.
+
+        Of standard deviations: in a few cells, narrow and wide ones.
+        """
         if self.parts:
             return longest_half(self.parts, widths, count, curves)
+        if self.deviation:
+            return longest_half_deviation(widths, self.deviation, count, curves)
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
         widths, curves = self._apart(widths, curves)
@@ -129,6 +144,8 @@ class Estimate:
         facts: dict[str, Any] = {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
         if self.parts:
             return {**facts, "parts": self.parts}
+        if self.deviation:
+            return {**facts, "deviation": self.deviation}
         released = {"ends": self.ends} | ({"alone": True} if self.alone else {})
         return {**facts, **released} if self.ends else facts
 
@@ -136,7 +153,10 @@ class Estimate:
     def of(cls, facts: dict[str, Any]) -> "Estimate":
         """Return the estimate that `to_dict` described."""
         ratio, ends, parts = facts["ratio"], facts.get("ends"), int(facts.get("parts", 0))
+        deviation = float(facts.get("deviation", 0))
         if parts < 0 or (parts and (ratio or ends or int(facts["answers"]) % parts)):
+            raise ValueError
+        if not 0 <= deviation < math.inf or (deviation and (ratio or ends or parts)):
             raise ValueError
         return cls(
             int(facts["answers"]),
@@ -144,6 +164,7 @@ class Estimate:
             None if ends is None else float(ends),
             ends is not None and bool(facts.get("alone", False)),
             parts,
+            deviation,
         )
 
 
@@ -181,6 +202,11 @@ def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]
 def share_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, int]]:
     """Return (where it starts among the released values, n_answers, parts) for each term of shares."""
     return [(start, one.n_answers, one.parts) for start, one in _starts(estimates) if one.parts]
+
+
+def deviation_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:
+    """Return (where it starts among the released values, n_answers, half_range) for each standard deviation."""
+    return [(start, one.n_answers, one.deviation) for start, one in _starts(estimates) if one.deviation]
 
 
 def _starts(estimates: Sequence[Estimate]) -> list[tuple[int, Estimate]]:

@@ -20,7 +20,7 @@ from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels
 from gaugedp.queries.maps import Identity, MatrixMap, StepRuns, check_size
-from gaugedp.queries.outline import COUNT, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
+from gaugedp.queries.outline import COUNT, DEVIATION, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
 
@@ -75,6 +75,11 @@ class Workload(Query):
         """The bounded columns in use."""
         return tuple(dict.fromkeys(piece.column for piece in self.pieces if piece.column))
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What decides how much a row adds to its cell, see `Piece.choice`: the columns, and squares of columns."""
+        return tuple(dict.fromkeys(piece.choice for piece in self.pieces if piece.choice))
+
     @cached_property
     def labels(self) -> Labels:
         """Pairs (term, cell), one for each answer."""
@@ -94,7 +99,7 @@ class Workload(Query):
     @cached_property
     def operator(self) -> WorkloadColumns:
         """The linear map from joint tables to the released integers."""
-        return WorkloadColumns(self.domain, self.attributes, self.columns, self.pieces)
+        return WorkloadColumns(self.domain, self.attributes, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
@@ -218,6 +223,8 @@ def _measure(term: Term) -> str:
         return MEAN
     if term.estimate.parts:
         return SHARE
+    if term.estimate.deviation:
+        return DEVIATION
     if term.pieces[0].cells.form == ROWS:
         return MATRIX
     return COUNT if term.pieces[0].counts else SUM
@@ -229,7 +236,7 @@ def _shows_cells(term: Term) -> bool:
 
 
 def _are_counts(term: Term) -> np.ndarray:
-    if term.estimate.ratio is not None:
+    if term.estimate.ratio is not None or term.estimate.deviation:
         return np.zeros(term.estimate.n_released, dtype=bool)
     return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
 
@@ -244,15 +251,18 @@ def _rows_are_counts(piece: Piece) -> np.ndarray:
 
 def _needed(piece: Piece) -> Sequence[Aggregate]:
     count = Aggregate(piece.attributes, piece.column, present=piece.column is not None)
-    return [count] if piece.counts else [count, Aggregate(piece.attributes, piece.column)]
+    total = Aggregate(piece.attributes, piece.column, squared=piece.squared)
+    return [count] if piece.counts else [count, total]
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
-    """Return the piece's own totals from the table's, which sum columns centred, in half steps."""
+    """Return the piece's own totals from the table's, which sum columns, and their squares, centred."""
     counts, *sums = (totals[total] for total in _needed(piece))
     if piece.counts:
         return counts
-    return sums[0] if piece.centred else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2
+    return (
+        sums[0] if piece.centred or piece.squared else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2
+    )
 
 
 def n_cells(domain: Domain, attributes: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from gaugedp.attributes import Attribute
 from gaugedp.queries.labels import Listed, Words, words
 
 COUNT, SUM, MEAN, SHARE, QUANTILE, MATRIX = "count", "sum", "mean", "share", "quantile", "matrix"  # what is measured
+DEVIATION = "standard deviation"
 CELLS, PREFIX, RANGES, ROWS, SHARES = "cells", "prefix", "ranges", "rows", "shares"  # how an axis is made of cells
 
 

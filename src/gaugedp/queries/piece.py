@@ -11,8 +11,9 @@ class Piece:
     """Released integers of one kind: a map of the totals over the cells of `attributes`.
 
     Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps to sum a column; twice its distance
-    from the middle of the bounds, in half steps, where `centred`. A piece with a `column` speaks of the rows that
-    have a value in it; `may_miss` says that others can exist.
+    from the middle of the bounds, in half steps, where `centred`; twice the square of that, less the largest square,
+    where `squared` (tables.aggregate.Coarse). A piece with a `column` speaks of the rows that have a value in it;
+    `may_miss` says that others can exist.
     """
 
     attributes: tuple[str, ...]
@@ -20,6 +21,7 @@ class Piece:
     column: str | None = None
     may_miss: bool = False
     centred: bool = False
+    squared: bool = False
     low: int = 1
     high: int = 1
     step: Fraction = Fraction(1)
@@ -28,6 +30,14 @@ class Piece:
     def reach(self) -> int:
         """The most that one row adds to its cell, in steps."""
         return max(abs(self.low), abs(self.high))
+
+    @property
+    def choice(self) -> str | None:
+        """What decides the number of steps: the value in the column, or its square, which is taken as one of its own.
+
+        That can only enlarge what a row is thought to add.
+        """
+        return f"{self.column}²" if self.squared else self.column
 
     @property
     def counts(self) -> bool:

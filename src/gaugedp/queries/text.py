@@ -10,6 +10,7 @@ from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
 from gaugedp.queries.builders import (
+    bounded_deviations,
     bounded_means,
     bounded_sums,
     count,
@@ -29,6 +30,7 @@ _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": prefix_sums, "
 _MEASURES: dict[str, Callable[[Domain, str, tuple[str, ...] | None], Workload]] = {
     "sum": lambda domain, inside, by: bounded_sums(domain, plain(inside), by),
     "mean": lambda domain, inside, by: bounded_means(domain, plain(inside), by),
+    "sd": lambda domain, inside, by: bounded_deviations(domain, plain(inside), by),
     "share": lambda domain, inside, by: shares(domain, _product(inside) if inside else (), by),
 }
 
@@ -40,7 +42,8 @@ _INSTEAD = {
     **dict.fromkeys(("shares", "percent", "percentage", "proportion"), "Write share."),
     **dict.fromkeys(("ratio", "rate"), _RATIOS),
     **dict.fromkeys(("min", "max", "minimum", "maximum"), _EXTREMES),
-    **dict.fromkeys(("std", "var", "variance", "sd"), "Ask for quantiles, or for counts of a finer attribute."),
+    **dict.fromkeys(("std", "stdev", "stddev"), "Write sd."),
+    **dict.fromkeys(("var", "variance"), "Write sd, and square its answers and the ends of their intervals."),
     **dict.fromkeys(("distinct", "unique", "nunique"), "Ask for count, which counts people where each has one row."),
 }
 
@@ -48,9 +51,9 @@ _INSTEAD = {
 def query(domain: Domain, text: str) -> Query:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    Also `share(A) by B`, `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A)*ranges(B)` and
-    `ranges(A) by R` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; one that holds
-    `*`, `;`, `(`, `)` or a quote stands in double quotes.
+    Also `sd(C) by A`, `share(A) by B`, `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R`
+    and `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; one
+    that holds `*`, `;`, `(`, `)` or a quote stands in double quotes.
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
@@ -163,7 +166,7 @@ def _check_joined(domain: Domain, text: str) -> None:
         and " by " in text
     ):
         raise InvalidRequest(
-            f"{text!r} is no term: by belongs to sums, means, shares and quantiles.",
+            f"{text!r} is no term: by belongs to sums, means, sd, share and quantiles.",
             f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
         )
     if text.lower() == "count" and "count" not in domain.attributes:
@@ -173,7 +176,7 @@ def _check_joined(domain: Domain, text: str) -> None:
     if not are_attributes and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
             f"{text!r} is no term.",
-            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, shares and quantiles.",
+            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, sd, share and quantiles.",
         )
 
 

@@ -9,7 +9,20 @@ import numpy as np
 
 from gaugedp.captions import Captions
 from gaugedp.queries.estimates import split_answers
-from gaugedp.queries.outline import COUNT, MATRIX, MEAN, PREFIX, QUANTILE, RANGES, SHARE, SHARES, SUM, Axis, Outline
+from gaugedp.queries.outline import (
+    COUNT,
+    DEVIATION,
+    MATRIX,
+    MEAN,
+    PREFIX,
+    QUANTILE,
+    RANGES,
+    SHARE,
+    SHARES,
+    SUM,
+    Axis,
+    Outline,
+)
 from gaugedp.report.figures import percent
 
 if TYPE_CHECKING:
@@ -22,6 +35,7 @@ _MEASURES = {
     SUM: "Sum of {}",
     MEAN: "Mean of {}",
     SHARE: "Share of rows",
+    DEVIATION: "Standard deviation of {}",
     QUANTILE: "Quantiles of {}",
     MATRIX: "Combination of counts",
 }

@@ -10,20 +10,48 @@ from gaugedp._progress import Progress
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 
+_SQUARED_BITS = 24
 MOST_VALUES = 10**7  # cells times values of a column that are counted one by one
 
 
 @dataclass(frozen=True)
 class Aggregate:
     """One number for every cell of `attributes`: the number of rows, or, of the rows that have a value in `column`,
-    their number (`present`), the number at each value low … high of the column (`each`), or the sum of their centred
-    values, in half steps.
+    their number (`present`), the number at each value low … high of the column (`each`), the sum of their centred
+    values, in half steps, or that of the centred squares (`squared`): Σ (2·w² − C²), see `Coarse`.
     """
 
     attributes: tuple[str, ...]
     column: str | None = None
     present: bool = False
     each: bool = False
+    squared: bool = False
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """How values are squared: k = 0 … span steps above the lower bound are w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C.
+
+    w runs from −C to C, with C = `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is
+    2·k − span.
+    """
+
+    span: int
+
+    @property
+    def bits(self) -> int:
+        """How many binary digits of k are rounded away."""
+        return max(0, self.span.bit_length() - _SQUARED_BITS)
+
+    @property
+    def reach(self) -> int:
+        """C."""
+        return (self.span + self.half) >> self.bits
+
+    @property
+    def half(self) -> int:
+        """What is added to k before it is cut."""
+        return (1 << self.bits) >> 1
 
 
 class Rows(ABC):

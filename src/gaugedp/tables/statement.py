@@ -3,7 +3,8 @@
 The statement reads each needed column once, gives every row its cells and its steps, leaves out what the row rule
 leaves out, keeps some rows of each person, and groups. Its result has a row for each cell that occurs in each grouping:
 `cell<i>` the cell of place i (−1 where the grouping has no such place), `n` the rows, `present<j>` those that
-have a value in column j, and the sum of its steps as `sum<j>_high` · 2^32 + `sum<j>_low`: every number fits 64 bits.
+have a value in column j, and the sum of its steps as `sum<j>_high` · 2^32 + `sum<j>_low`, that of squares likewise as
+`sum_squares<j>_…`: every number fits 64 bits.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.tables.aggregate import Aggregate
+from gaugedp.tables.aggregate import Aggregate, Coarse
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
@@ -185,10 +186,22 @@ class Aggregation:
         """What is added up: the rows `n`; for a column j that is summed the rows that have a value, and their steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
         summed = {total.column for total in self.totals if not total.each}
+        squared = {total.column for total in self.totals if total.squared}
         for j in (j for j, name in enumerate(self.columns) if name in summed):
             added[f"present{j}"] = exp.Count(this=exp.column(f"s{j}"))
             added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
+            if self.columns[j] in squared:
+                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j))
         return added
+
+    def _square(self, j: int) -> Sql:
+        coarse, steps = self._coarse(self.columns[j]), exp.column(f"s{j}")
+        cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
+        centred = cut * 2 - coarse.reach
+        return exp.paren(centred) * exp.paren(centred.copy())
+
+    def _coarse(self, column: str) -> Coarse:
+        return Coarse(self._span(column) - 1)
 
     def _mark(self, place: str) -> Sql:
         cell = exp.column(place)
@@ -227,7 +240,10 @@ class Aggregation:
         n_present = result[f"present{j}"][in_group]
         if total.present:
             return n_present
-        steps = result[f"sum{j}_high"][in_group].astype(object) * HALF + result[f"sum{j}_low"][in_group].astype(object)
+        name = f"sum_squares{j}" if total.squared else f"sum{j}"
+        steps = result[f"{name}_high"][in_group].astype(object) * HALF + result[f"{name}_low"][in_group].astype(object)
+        if total.squared:
+            return 2 * steps - self._coarse(total.column).reach ** 2 * n_present.astype(object)
         return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
 
 

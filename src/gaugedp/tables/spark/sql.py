@@ -75,7 +75,7 @@ def _try_cast(node: Sql) -> Sql:
 
 
 def _sum(node: Sql) -> Sql:
-    is_cast = not isinstance(node.this, exp.Column | exp.Case)
+    is_cast = isinstance(node.this, exp.Cast)
     return node if is_cast else exp.Sum(this=exp.cast(node.this, "DECIMAL(38, 0)"))
 
 

@@ -1,0 +1,57 @@
+"""What draws of a mechanism's own noise tell of the figures that are computed from several released numbers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
+from gaugedp.mechanisms.deviation_intervals import deviation_widths
+from gaugedp.mechanisms.ratio_intervals import quotients
+from gaugedp.mechanisms.share_intervals import share_widths
+from gaugedp.queries.base import Query
+from gaugedp.queries.deviation_estimates import ENDS, MEANS, PLACES
+from gaugedp.queries.estimates import (
+    DEVIATIONS,
+    OF_SHARES,
+    QUOTIENTS,
+    deviation_terms,
+    quotient_terms,
+    share_terms,
+)
+
+
+class Widths(Protocol):
+    """Widths at public places, from sorted draws."""
+
+    def widths(self, level: float) -> np.ndarray | None:
+        """Return them for a level, shape (answers, places); None where there are too few draws for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The widths of means, shares and standard deviations of a question under a mechanism."""
+
+    query: Query
+    mechanism: Mechanism
+
+    def curves(self, level: float) -> dict[str, np.ndarray]:
+        """Return the widths, each (answers of a kind, places), by kind: those that draws tell."""
+        known = {kind: found.widths(level) for kind, found in self.by_kind.items()}
+        return {kind: widths for kind, widths in known.items() if widths is not None}
+
+    @cached_property
+    def by_kind(self) -> dict[str, Widths]:
+        """What tells the widths of each kind; nothing for a kind that is not asked for, or of which draws are few."""
+        pairs = zip(self.query.parts, self.mechanism.parts, strict=True)
+        found: dict[str, Widths] = {}
+        for part, noise in ((part, noise) for part, noise in pairs if isinstance(noise, AdditiveNoise)):
+            terms, units = part.estimates, part.step_sizes
+            widths: dict[str, Widths | None] = {
+                QUOTIENTS: quotients(noise, units, quotient_terms(terms)),
+                OF_SHARES: share_widths(noise, share_terms(terms)),
+                DEVIATIONS: deviation_widths(noise, units, deviation_terms(terms), (ENDS, MEANS, PLACES)),
+            }
+            found = {kind: one for kind, one in widths.items() if one is not None} | found
+        return found
