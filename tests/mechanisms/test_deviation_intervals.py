@@ -7,6 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.entropy import research_rng
+from gaugedp.queries.deviation_estimates import ENDS, MEANS, PLACES
 from gaugedp.queries.trials import Trials
 
 DOMAIN = gd.Domain.of(A=["x", "y"], V=gd.bounded(0, 100))
@@ -62,3 +63,13 @@ def test_a_term_of_its_own_unit_stands_beside_others() -> None:
     query = gd.query(DOMAIN, "mean(V) by A; sd(V); A; share(A)")
     curves = gd.plan(query, UNIT, epsilon=1).curves(0.95)
     assert {kind: len(rows) for kind, rows in curves.items()} == {"quotients": 2, "deviations": 1, "shares": 2}
+
+
+def test_the_noise_of_sums_and_of_counts_widens_what_is_open() -> None:
+    """Widths at m = ±1 and at c = 3 are far above those at m = 0 and c = 0."""
+    query = gd.query(DOMAIN, "sd(V)")
+    (curve,) = gd.plan(query, UNIT, rho=0.1).curves(0.95)["deviations"]
+    grid = curve[len(ENDS) :].reshape(len(MEANS), len(PLACES))
+    middle, no_count = len(MEANS) // 2, list(PLACES).index(0)
+    assert grid[middle, -1] > 2 * grid[middle, no_count]
+    assert min(grid[0, no_count], grid[-1, no_count]) > 3 * grid[middle, no_count]

@@ -189,7 +189,7 @@ BAD_TEXT = [
     ("sum(PINCE)", UnknownName, "There is no bounded column 'PINCE'. Did you mean 'PINCP'?"),
     ("SEX, AGEP", InvalidRequest, "'SEX, AGEP' is no term. Join terms by ; and cross attributes by *"),
     ("SEX by AGEP", InvalidRequest, "For counts write SEX*AGEP."),
-    ("SEX; SEX,AGEP", InvalidRequest, "by belongs to sums, means, sd, share and quantiles"),
+    ("SEX; SEX,AGEP", InvalidRequest, "by belongs to sums, means, sd, share, quantiles"),
     ("mean(PINCP), SEX", InvalidRequest, "Join terms by ;"),
     ("mean(PINCP) by SEX, EDU", InvalidRequest, "Cross attributes by *: write by SEX*EDU. Between questions write ;."),
     ("median(PINCP) by SEX,AGE", InvalidRequest, "A comma stands after by."),

@@ -176,7 +176,7 @@ def _check_joined(domain: Domain, text: str) -> None:
     if not are_attributes and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
         raise InvalidRequest(
             f"{text!r} is no term.",
-            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, sd, share and quantiles.",
+            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, sd, share, quantiles.",
         )
 
 
