@@ -20,28 +20,27 @@ DELTAS = [0.1, 1e-2, 1e-5, 1e-9, 1e-15, 1e-30]
 
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("delta", DELTAS)
-def test_epsilon_is_the_optimum_over_orders(rho: float, delta: float) -> None:
-    assert_upper(ZCDP(rho).epsilon(delta), oracles.zcdp_epsilon(rho, delta), 1e-6, 1e-15)
+def test_epsilon_is_at_most_the_optimum_over_orders(rho: float, delta: float) -> None:
+    """The usual conversion takes one order; what all orders say together is no more."""
+    assert ZCDP(rho).epsilon(delta) <= oracles.zcdp_epsilon(rho, delta) * (1 + 1e-6) + 1e-15
 
 
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("place", [0.5, 1.0, 2.0, 4.0, 8.0])
-def test_delta_is_the_optimum_over_orders(rho: float, place: float) -> None:
+def test_delta_is_at_most_the_optimum_over_orders(rho: float, place: float) -> None:
     epsilon = rho + place * math.sqrt(2 * rho)
-    assert_upper(ZCDP(rho).delta(epsilon), oracles.zcdp_delta(rho, epsilon), 1e-6)
-
-
-@given(st.floats(-6, 1.5), st.floats(-30, -0.5), examples=40)
-def test_epsilon_is_never_below_the_optimum(log_rho: float, log_delta: float) -> None:
-    rho, delta = 10**log_rho, 10**log_delta
-    assert_upper(ZCDP(rho).epsilon(delta), oracles.zcdp_epsilon(rho, delta), 1e-6, 1e-15)
+    assert ZCDP(rho).delta(epsilon) <= oracles.zcdp_delta(rho, epsilon) * (1 + 1e-6)
 
 
 @given(st.floats(-4, 1.5), st.floats(0, 8), examples=40)
-def test_delta_is_never_below_the_optimum(log_rho: float, place: float) -> None:
+def test_delta_is_between_the_truth_of_gaussian_noise_and_the_optimum(log_rho: float, place: float) -> None:
+    """Gaussian noise has the curve ρ·a exactly."""
     rho = 10**log_rho
     epsilon = rho + place * math.sqrt(2 * rho)
-    assert_upper(ZCDP(rho).delta(epsilon), oracles.zcdp_delta(rho, epsilon), 1e-6)
+    found = ZCDP(rho).delta(epsilon)
+    with mpmath.workdps(40):
+        mu = mpmath.sqrt(2 * mpmath.mpf(rho))
+        assert oracles.gaussian_delta(mu, epsilon) <= found <= oracles.zcdp_delta(rho, epsilon) * (1 + 1e-6)
 
 
 @given(st.floats(-3, 1.3), st.floats(-12, -1))

@@ -5,10 +5,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from gaugedp._validate import decimal
 from gaugedp.accountant.bound import Bound
-from gaugedp.accountant.convert import renyi_to_delta, renyi_to_epsilon
+from gaugedp.accountant.convert import Converted, renyi_to_delta, renyi_to_epsilon
+from gaugedp.accountant.loss import Array
 from gaugedp.accountant.part import Cost, Part
+from gaugedp.accountant.region import Region
 from gaugedp.accountant.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
 from gaugedp.accountant.tight import Certified, tight_delta, tight_epsilon
 from gaugedp.accountant.total import Total, both_directions
@@ -17,6 +21,9 @@ Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
+_AROUND = 3  # powers of 2 of the best order, on both sides, at which a curve is read
+_LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
+_FIRST = 1e-300  # an order minus 1 that stands for the order 1
 _FEW = 32  # different guarantees, up to which each may be asked by itself
 
 
@@ -131,18 +138,58 @@ def _with_impossible(total: Total, finite: Certified) -> Certified:
 
 def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
     bounds = []
-    for total in both_directions(guarantee.components(), curves=True):
+    for total, reverse in _curves(guarantee):
         spare = _left(total, delta)
-        bounds.append(renyi_to_epsilon(total.log_moment_up, spare, total.knots) if spare > 0 else math.inf)
+        least = renyi_to_epsilon(total.log_moment_up, spare if spare > 0 else 0.0, total.knots)
+        found = least.value
+        if _has_only_a_curve(total) and 0 < spare < 1:
+            found = _around(guarantee, total, reverse, least).epsilon(spare, found)
+        bounds.append(found)
     return Bound(max(bounds), "rdp")
 
 
 def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
     bounds = []
-    for total in both_directions(guarantee.components(), curves=True):
-        high = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
-        bounds.append(_with_impossible(total, Certified(high, 0.0)).high)
+    for total, reverse in _curves(guarantee):
+        least = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
+        found = least.value
+        if _has_only_a_curve(total):
+            found = _around(guarantee, total, reverse, least).delta(epsilon, found)
+        bounds.append(_with_impossible(total, Certified(found, 0.0)).high)
     return Bound(max(bounds), "rdp")
+
+
+def curve_region(guarantee: Part, orders: Array) -> list[Region]:
+    """Return what the Rényi curve says of one event, at `orders` (minus 1) and where it bends: for each direction."""
+    return [_region(guarantee, total, reverse, orders) for total, reverse in _curves(guarantee)]
+
+
+def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
+    """Return the totals of removals and additions, by their curves, each with that of the other direction."""
+    totals = both_directions(guarantee.components(), curves=True)
+    return list(zip(totals, totals[::-1], strict=True))
+
+
+def _has_only_a_curve(total: Total) -> bool:
+    """Whether no pair of laws is known for some part: else "tight" says more than any curve."""
+    return any(part.dominating_pair(remove=True) is None for part, _ in total.others)
+
+
+def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> Region:
+    orders = best.order * 2.0 ** np.linspace(-_AROUND, _AROUND, 4 * _AROUND + 1)
+    return _region(guarantee, total, reverse, np.clip(orders, _LEAST_ORDER, _LARGEST_ORDER))
+
+
+def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:
+    """Where losses can be infinite, what is said of finite ones holds for one direction alone."""
+    orders = np.unique([*total.knots, *orders])
+    moments = [side.log_moment_up(orders) for side in (total, reverse)]
+    if total.has_first_order:
+        orders = np.concatenate([[_FIRST], orders])
+        moments = [np.concatenate([[_FIRST * guarantee.renyi(1.0)], side]) for side in moments]
+    if total.impossible or reverse.impossible:
+        return Region(orders, np.array([moments[0], np.full(len(orders), math.inf)]))
+    return Region(orders, np.array(moments), guarantee.renyi(math.inf))
 
 
 # -- basic and advanced ----------------------------------------------------------------------------

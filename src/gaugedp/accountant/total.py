@@ -65,6 +65,11 @@ class Total:
         return [order - 1 for part, _ in self.others for order in part.knots() if 1 < order < math.inf]
 
     @property
+    def has_first_order(self) -> bool:
+        """Whether some part is known at the order 1."""
+        return any(1 in part.knots() for part, _ in self.others)
+
+    @property
     def work(self) -> int:
         """How many numbers a point of a line needs."""
         return sum(family.work for family in self.families)

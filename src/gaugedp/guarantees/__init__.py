@@ -23,6 +23,7 @@ from gaugedp.guarantees.groups import Grouped, group_factor
 from gaugedp.guarantees.json import from_dict, from_json, to_json
 from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.guarantees.odometer import Odometer
+from gaugedp.guarantees.probability import probability_range
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
 from gaugedp.guarantees.renyi_budget import RenyiBudget
@@ -63,6 +64,7 @@ __all__ = [
     "gaussian_std",
     "group_factor",
     "laplace_scale",
+    "probability_range",
     "subsampled_noise_multiplier",
     "to_event",
     "to_json",

@@ -1,5 +1,6 @@
 """The interface of a guarantee: Rényi curve, privacy profile, costs, composition, JSON."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -81,6 +82,21 @@ class Guarantee(Part):
         check_delta(delta)
         check_method(method)
         return least_epsilon(self, float(delta), method)
+
+    def tradeoff(self, false_positive_rate: float) -> float:
+        """Return the least false-negative rate of any test of whether a unit is in the table, rounded down.
+
+        The test sees all that was released, and calls a unit present where it is not at most with the
+        `false_positive_rate` in [0, 1]; its false-negative rate is how often it misses one that is. This is the
+        trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
+        """
+        return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
+
+    def _highest(self, q: float) -> float:
+        from gaugedp.accountant.testing import highest_probability
+
+        check_delta(q)
+        return highest_probability(self, float(q))
 
     def __repr__(self) -> str:
         numbers = (value for name, value in self.to_dict().items() if name != "kind")

@@ -1,0 +1,69 @@
+"""How well a test of who is in the table can do: the largest P(E) that a guarantee leaves where Q(E) is given.
+
+From δ(ε): P(E) ≤ e^ε·Q(E) + δ, and, of what is not in E, 1 − Q(E) ≤ e^ε·(1 − P(E)) + δ, for every ε ≥ 0. All that is
+known of P(E) follows from these lines, as the pairs (P(E), Q(E)) of all events make a convex set (Wasserman and Zhou
+2010; Dong, Roth and Su 2022, proposition 2.12).
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from gaugedp.accountant.part import Part
+from gaugedp.accountant.rounding import up
+from gaugedp.accountant.rules import curve_region, least_delta
+from gaugedp.accountant.total import both_directions
+
+_ORDERS = np.geomspace(1e-3, 1e4, 57)  # minus 1, at which a curve is read
+_FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the first look; halvings of a golden section
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def highest_probability(guarantee: Part, q: float) -> float:
+    """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: within rounding the least one that is provable.
+
+    Every ε gives a valid line, so the search cannot err unsafely. Where a part has a Rényi curve only, the region of
+    the whole curve is read instead.
+    """
+    if q == 1:
+        return 1.0
+    if q == 0:
+        return min(1.0, float(least_delta(guarantee, _FAR, None)))
+    if any(total.others and not total.impossible for total in both_directions(guarantee.components())):
+        return max(region.highest(q) for region in curve_region(guarantee, _ORDERS))
+    return min(1.0, _by_lines(guarantee, q))
+
+
+def _by_lines(guarantee: Part, q: float) -> float:
+
+    def steep(epsilon: float) -> float:
+        return up(math.exp(epsilon) * q + float(least_delta(guarantee, epsilon, None)))
+
+    def flat(epsilon: float) -> float:
+        left = 1 - q - float(least_delta(guarantee, epsilon, None))
+        return up(1 - left * math.exp(-epsilon) * (1 - 1e-15)) if left > 0 else 1.0
+
+    return min(_least(steep), _least(flat))
+
+
+def _least(function: Callable[[float], float]) -> float:
+    """Return the least value met: on a coarse scale, and by a golden section around its least place."""
+    places = [0.0, *np.geomspace(1e-3, _FAR, _FIRST).tolist()]
+    values = [function(place) for place in places]
+    best = min(values)
+    at = values.index(best)
+    low, high = places[max(at - 1, 0)], places[min(at + 1, _FIRST)]
+    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+    found = [function(place) for place in inner]
+    for _ in range(_TURNS):
+        if found[0] <= found[1]:
+            high, inner[1], found[1] = inner[1], inner[0], found[0]
+            inner[0] = high - _GOLDEN * (high - low)
+            found[0] = function(inner[0])
+        else:
+            low, inner[0], found[0] = inner[0], inner[1], found[1]
+            inner[1] = low + _GOLDEN * (high - low)
+            found[1] = function(inner[1])
+        best = min(best, *found)
+    return best

@@ -1,0 +1,151 @@
+"""Rényi bounds without loss: coins that keep them never show more, and some show as much."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import gaugedp as gd
+from gaugedp.accountant.region import Region
+from gaugedp.guarantees import GaussianDP, RenyiDP, probability_range
+from tests.guarantees.coins import largest_coin
+from tests.steady import given
+
+FIGURES = [
+    ([2], [0.1], 1e-3, 3.3066),
+    ([1.5], [0.2], 1e-2, 3.1930),
+    ([2], [0.01], 1e-6, 7.8295),
+    ([8], [0.5], 1e-6, 2.0387),
+    ([2], [1.0], 1e-2, 3.7830),
+    ([4], [0.05], 1e-5, 2.4811),
+]
+
+
+@pytest.mark.parametrize(("orders", "values", "delta", "epsilon"), FIGURES)
+def test_the_figures_of_single_orders(orders: list, values: list, delta: float, epsilon: float) -> None:
+    bounds = RenyiDP(orders, values)
+    assert float(bounds.epsilon(delta)) == pytest.approx(epsilon, abs=6e-5)
+    assert float(bounds.delta(bounds.epsilon(delta))) == pytest.approx(delta, rel=1e-7)
+    assert float(RenyiDP(orders, values).epsilon(delta)) < epsilon + 1e-4
+
+
+@pytest.mark.thorough
+@given(
+    st.lists(st.floats(1.01, 40), min_size=1, max_size=3, unique=True),
+    st.floats(-3, 0.7),
+    st.floats(-8, -0.5),
+    st.floats(-9, -0.1),
+    examples=2000,
+)
+def test_coins_that_keep_the_bounds_never_show_more(
+    orders: list[float], log_value: float, log_delta: float, log_q: float
+) -> None:
+    check_coins(orders, log_value, log_delta, log_q)
+
+
+@given(
+    st.lists(st.floats(1.01, 40), min_size=1, max_size=3, unique=True),
+    st.floats(-3, 0.7),
+    st.floats(-8, -0.5),
+    st.floats(-9, -0.1),
+    examples=12,
+)
+def test_some_coins_that_keep_the_bounds_never_show_more(
+    orders: list[float], log_value: float, log_delta: float, log_q: float
+) -> None:
+    check_coins(orders, log_value, log_delta, log_q)
+
+
+def check_coins(orders: list[float], log_value: float, log_delta: float, log_q: float) -> None:
+    """δ(ε) and P(E) of the library are not below those of two coins, in 50 digits."""
+    bounds = RenyiDP(orders, [10**log_value * (1 + i) for i in range(len(orders))])
+    delta, q = 10**log_delta, 10**log_q
+    epsilon = float(bounds.epsilon(delta))
+    with mpmath.workdps(50):
+        p = largest_coin(bounds, mpmath.mpf(q))
+        assert probability_range(bounds, q)[1] >= p
+        assert probability_range(bounds, float(p))[0] <= q
+        if math.isfinite(epsilon):
+            assert p - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(q) <= delta
+
+
+@pytest.mark.parametrize(("orders", "values", "delta", "epsilon"), FIGURES[:4])
+def test_some_coins_show_as_much(orders: list, values: list, delta: float, epsilon: float) -> None:
+    """Over many q, coins on the edge of the region come within a tenth of δ."""
+    bounds = RenyiDP(orders, values)
+    shown = []
+    with mpmath.workdps(50):
+        for log_q in np.linspace(math.log(delta) - epsilon - 2, 0, 40)[:-1]:
+            q = mpmath.exp(log_q)
+            shown.append(float(largest_coin(bounds, q) - mpmath.exp(float(bounds.epsilon(delta))) * q))
+    assert delta * 0.9 < max(shown) <= delta
+
+
+def test_orders_together_say_more_than_each() -> None:
+    one, two = RenyiDP([1.5], [0.04]), RenyiDP([8], [0.7])
+    both = RenyiDP([1.5, 8], [0.04, 0.7])
+    assert float(both.epsilon(1e-2)) < min(float(one.epsilon(1e-2)), float(two.epsilon(1e-2))) - 1e-3
+
+
+def test_a_bound_at_order_one_and_at_infinity() -> None:
+    assert float(RenyiDP([1], [0.1]).epsilon(1e-2)) == pytest.approx(7.6918, abs=1e-3)
+    assert float(RenyiDP([1, math.inf], [0.1, 2.0]).epsilon(1e-9)) <= 2.0
+    assert probability_range(RenyiDP([math.inf], [1.0]), 0.1)[1] == pytest.approx(math.e / 10)
+
+
+def test_probabilities_of_an_event() -> None:
+    low, high = probability_range(RenyiDP([2], [0.1]), 0.1)
+    assert (low, high) == (pytest.approx(0.0380, abs=1e-4), pytest.approx(0.1973, abs=1e-4))
+    assert probability_range(gd.PureDP(1.0), 0.1) == (pytest.approx(0.1 / math.e), pytest.approx(0.1 * math.e))
+    assert probability_range(gd.ApproxDP(1.0, 1e-3), 0.0) == (0.0, pytest.approx(1e-3))
+    assert probability_range(gd.PureDP(1.0), 1.0) == (1.0 - 2**-53, 1.0)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_the_tradeoff_of_gaussian_noise(mu: float, rate: float) -> None:
+    with mpmath.workdps(50):
+        z = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))
+        truth = mpmath.ncdf(z - mu)
+        found = GaussianDP(mu).tradeoff(rate)
+        assert found <= truth
+        assert found == pytest.approx(float(truth), rel=1e-6, abs=1e-9)
+
+
+def test_tradeoffs_fall_and_the_ends_are_sure() -> None:
+    for guarantee in (
+        gd.ZCDP(0.1),
+        3 * gd.PureDP(0.2),
+        gd.RenyiDP([2, 8], [0.1, 0.4]),
+        gd.GaussianDP(1) + gd.PureDP(1),
+    ):
+        errors = [guarantee.tradeoff(rate) for rate in (0.0, 0.05, 0.3, 0.7, 1.0)]
+        assert errors == sorted(errors, reverse=True)
+        assert errors[-1] == 0
+        assert errors[0] > 0.9
+        assert all(error <= 1 - rate for error, rate in zip(errors, (0.0, 0.05, 0.3, 0.7, 1.0), strict=True))
+
+
+def test_rates_outside_are_refused() -> None:
+    for rate in (-0.1, 1.1, math.nan, True):
+        with pytest.raises(gd.InvalidRequest):
+            gd.PureDP(1.0).tradeoff(rate)
+        with pytest.raises(gd.InvalidRequest):
+            probability_range(gd.PureDP(1.0), rate)
+
+
+def test_a_line_below_a_coin_that_keeps_the_bounds_is_not_beyond() -> None:
+    """Looser bounds never give less: what is sure of a large region is sure of each smaller one."""
+    orders = np.array([0.5, 1.0, 3.0])
+    for factor in (1.0, 1.5, 3.0):
+        tight, loose = (Region(orders, np.array([orders * 0.1 * f] * 2)) for f in (1.0, factor))
+        assert tight.delta(1.0, 1.0) <= loose.delta(1.0, 1.0)
+        assert tight.highest(0.2) <= loose.highest(0.2)
+
+
+def test_the_other_direction_bounds_likely_events() -> None:
+    orders = np.array([2.0])
+    both, one = (Region(orders, np.array([[0.2], [other]])) for other in (0.2, math.inf))
+    assert both.highest(0.9) < one.highest(0.9) - 1e-3
