@@ -39,6 +39,7 @@ _MEASURES = {
     QUANTILE: "Quantiles of {}",
     MATRIX: "Combination of counts",
 }
+_FROM_ZERO = (COUNT, SHARE)  # measures whose axis has 0 on it: lengths are compared
 _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
 
 
@@ -51,6 +52,7 @@ class Term:
 
     `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
     attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
+    Where they are `from_zero`, the axis of a chart has 0 on it.
     """
 
     text: str
@@ -65,6 +67,7 @@ class Term:
     runs: str = ""
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    from_zero: bool = False
     processed: bool = False
     ends: float | None = None
     alone: bool = True
@@ -123,6 +126,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
         tuple(captions.name(axis.name) for axis in axes),
         tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
+        outline.measure in _FROM_ZERO,
     )
 
 
