@@ -27,7 +27,17 @@ def test_the_terms_are_those_of_the_corollary() -> None:
     assert found.stream == pytest.approx(16 * (2 * 3 + 2) * math.sqrt(KAPPA) * LOG / math.sqrt(N))
     assert found.curvature == pytest.approx(2 * 3 * LOG / N)
     assert found.confidence == 0
-    assert found.value == float(found) == pytest.approx(found.statistical + found.privacy)
+    assert found.one_pass == pytest.approx(found.statistical + found.privacy)
+
+
+def test_the_bound_is_the_least_and_says_which() -> None:
+    """X = 0 is at most L₀ off at ordinary n: L₀·‖X‖_* is attained by a linear loss; one pass wins at last."""
+    few, many = (nuclear_risk(n, 2, 1.0, 1e-6, lipschitz=2.0, smoothness=1e-3) for n in (N, 2 * 10**6))
+    assert (few.value, few.method, float(few)) == (2.0, "X = 0", 2.0)
+    assert few.one_pass > 2
+    assert (many.value, many.method) == (many.one_pass, "one pass")
+    assert many.value < 2
+    assert nuclear_risk(N, D, 1.0, 1e-6, failure=1e-9).value == 1
 
 
 def test_a_bound_with_high_probability_is_larger_and_is_that_of_part_b() -> None:
@@ -39,7 +49,7 @@ def test_a_bound_with_high_probability_is_larger_and_is_that_of_part_b() -> None
     first, second = 4 * math.sqrt(6 * log) * LOG / N * longer, 8 * 3 * math.sqrt(3 * log) * LOG / math.sqrt(N)
     assert sure.confidence == pytest.approx(first + second)
     assert sure.privacy > mean.privacy
-    assert nuclear_risk(N, D, 1.0, 1e-6, failure=1e-9).value > sure.value > mean.value
+    assert nuclear_risk(N, D, 1.0, 1e-6, failure=1e-9).one_pass > sure.one_pass > mean.one_pass
 
 
 def test_the_sums_behind_the_corollary_are_below_its_terms() -> None:

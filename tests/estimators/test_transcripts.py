@@ -117,6 +117,13 @@ def test_trace_regression(solver: str, neighbours: str) -> None:
 
 
 @BOTH
+def test_trace_regression_by_moments(neighbours: str) -> None:
+    """Two rows at right angles, with y = 1 both, attain what is charged where targets are at least 0."""
+    model = TraceRegression(EPSILON, DELTA, row_norm=1.0, target_bounds=(0, 1), solver="moments", neighbours=neighbours)
+    check(fits(model, "coef_"), flat_tables(neighbours), claim(neighbours), 5, 0.99)
+
+
+@BOTH
 @pytest.mark.parametrize("noise", ["toeplitz", "tree", "independent", "oja"])
 def test_one_pass(noise: str, neighbours: str) -> None:
     """As many slots as rows, shuffled: the row stands in a slot that chance chose. The worst: mechanisms' tests."""

@@ -12,13 +12,14 @@ from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.lattice import released
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.ratings.group_means import Groups
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings.model import BITS, Ratings
 from gaugedp.optimization.ratings.stages import Completion, Start, Terms
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex, lowest
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale
+from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale, cut
 from tests.optimization.test_streams import decays, noise_map
 from tests.optimization.transcripts import ROUNDING, check, check_draws, tapes, told, transcript
 
@@ -114,6 +115,37 @@ def test_sums_of_gradients(guarantee, region, kind, replaced: bool) -> None:
     numbers = method.n_steps * region.n_coordinates
     runs = math.ceil(14_000 / numbers)
     check(lambda problem, rng: method.solve(problem, 300, rng), regression(region, replaced), claim, runs, 0.999)
+
+
+def worst_moments(region, scale: MomentScale) -> tuple[TraceProblem, TraceProblem]:
+    """A last row with y = 1; and one with y = −1 whose design has the product with the first that moves furthest."""
+    one = designs(region, [1, 2, 0])
+    product = min(1.0, scale.weight**2 / 2)
+    cosine = math.sqrt(product) if isinstance(region, Spectraplex) else product
+    turned = one.rows.copy()
+    turned[2] = cosine * one.rows[2] + math.sqrt(1 - cosine**2) * one.rows[0]
+    if not scale.replaced:
+        turned = turned[:2]
+    other = RankOne(turned) if isinstance(region, Spectraplex) else Full(turned, region.shape)
+    target = np.array([1.0, -1.0, 1.0])
+    return TraceProblem(one, target, sign), TraceProblem(other, np.array([1.0, -1.0, -1.0])[: len(turned)], sign)
+
+
+@WAYS
+@pytest.mark.parametrize("region", [Spectraplex(12), NuclearBall((6, 10))], ids=repr)
+@pytest.mark.parametrize("guarantee", [gd.GaussianDP(MU), gd.PureDP(MU)], ids=repr)
+def test_moments(guarantee, region, replaced: bool) -> None:
+    """Joint Gaussian noise is charged what the worst rows move; two balls more: no rows move both sums furthest."""
+    scale = MomentScale(region, (-1.0, 1.0), 1.0, 0.0 if isinstance(region, Spectraplex) else -1.0, replaced)
+    method = MatrixMoments.calibrate(guarantee, scale)
+    tables = worst_moments(region, scale)
+    if isinstance(guarantee, gd.GaussianDP):
+        check(lambda problem, rng: method.solve(problem, 300, rng), tables, {"mu": MU}, 6, 0.99)
+    else:
+        runs = math.ceil(14_000 / region.n_coordinates)
+        least = 0.75 if replaced else 0.99
+        check(lambda problem, rng: method.release(problem.designs, cut(problem.target), rng), tables, {"epsilon": MU},
+              runs, least)  # fmt: skip
 
 
 # -- one pass over the rows -------------------------------------------------------------------------------

@@ -15,12 +15,15 @@ from gaugedp.optimization.streams import stream
 class NuclearRisk:
     """An upper bound on F(X) − min F over {X ⪰ 0, tr X ≤ 1}, F the mean loss of the rows' population.
 
+    It is the least of two: that of one pass, the sum of the terms below, and that of X = 0, which reads no row.
+
     start : what is left of X_0 = 0.
     batch : D_0 is the gradient of half of the rows.
     stream : later rows change it one at a time.
     confidence : what a bound with probability 1 − failure adds to one of the mean; 0 for the mean.
     curvature : a step goes along a tangent.
     privacy : the extreme points are those of gradients with noise.
+    trivial : F(0) − min F ≤ L₀·‖X‖_* ≤ L₀.
     """
 
     start: float
@@ -29,9 +32,20 @@ class NuclearRisk:
     confidence: float
     curvature: float
     privacy: float
+    trivial: float = math.inf
 
     @property
     def value(self) -> float:
+        """The least bound."""
+        return min(self.one_pass, self.trivial)
+
+    @property
+    def method(self) -> str:
+        """What the least bound is for: "one pass", or "X = 0"."""
+        return "one pass" if self.one_pass < self.trivial else "X = 0"
+
+    @property
+    def one_pass(self) -> float:
         """The sum of all terms."""
         return self.statistical + self.privacy
 
@@ -55,7 +69,7 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     noise: str = "toeplitz",
     failure: float | None = None,
 ) -> NuclearRisk:
-    """Return the bound for rows that are drawn independently, gradients of rank one, and replaced rows.
+    """Return the least bound for rows that are drawn independently, gradients of rank one, and replaced rows.
 
     Hypotheses: losses convex, `lipschitz` = L₀ in the nuclear norm and `smoothness` = L₁ from it to the operator
     norm, matrices (d, d), n ≥ 3. The mean where `failure` is None, else with probability 1 − failure.
@@ -82,7 +96,7 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     sensitivities = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
     std = float(np.multiply(sensitivities, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
     privacy = std * _oracle_loss(n_columns, running.n_steps, failure)
-    return NuclearRisk(lipschitz / root, batch, later, confidence, 2 * smoothness * log / n_rows, privacy)
+    return NuclearRisk(lipschitz / root, batch, later, confidence, 2 * smoothness * log / n_rows, privacy, lipschitz)
 
 
 def conjectured_rate(n_rows: int, n_columns: int, epsilon: float) -> Rate:

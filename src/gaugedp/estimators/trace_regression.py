@@ -14,16 +14,18 @@ from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.feature_names import check_names
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
-from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.matrix_moments import MOST_COORDINATES, MatrixMoments, MomentScale
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES
 
-SOLVERS = ("auto", "descent", "frank_wolfe", "stochastic")
-Method = MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
+SOLVERS = ("auto", "moments", "descent", "frank_wolfe", "stochastic")
+Method = MatrixMoments | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
+_FAINT = 10.0  # of the mean eigenvalue of second moments at most: the edge of pure noise with which these are released
 
 
 @dataclass(eq=False, repr=False)
@@ -35,13 +37,16 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back. Or
     row_norm : for rows z, a bound on ‖z‖₂, the root of that.
     target_bounds : (low, high), public; the target is clipped to them.
-    solver : "descent", noisy projected gradients of all rows, and "auto"; "frank_wolfe", steps to the extreme points
-        that noisy gradients of all rows point to: both clip predictions to the target's bounds in their slopes (the
-        loss stays convex). "stochastic" takes every row once, and clips nothing.
+    solver : "moments", the sums Σ aaᵀ and Σ y·a of a = vec(A) with noise, released once; "descent", noisy projected
+        gradients of all rows; "frank_wolfe", steps to the extreme points that noisy gradients of all rows point to.
+        These two clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes
+        every row once, and clips nothing. "auto" takes moments or descent, by the number of rows, the size of X, ε and
+        δ alone.
     noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
         "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/nuclear_ball.md and stochastic_frank_wolfe.md.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, nuclear_ball.md and
+    stochastic_frank_wolfe.md.
     Where rows are added or removed, a tenth of ε goes to their number. A design with an entry that is not finite counts
     as 0, a target as the middle of its bounds.
 
@@ -62,15 +67,15 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
         requested, (rows, shape) = self._requested(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
-        solver, reason = self._chosen()
-        residual = self._residual(size, shape, solver)
         count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
-        fitted = _guarantee(count.remaining, solver == "stochastic" and self.noise == "exponential")
-        kind = _designs(rows[:0], shape)
-        self._method(solver, fitted, kind, residual, len(rows) if count.mechanism is None else PUBLIC_ROWS)
+        fitted = _guarantee(count.remaining, self.solver == "stochastic" and self.noise == "exponential")
+        kind, planned = _designs(rows[:0], shape), len(rows) if count.mechanism is None else PUBLIC_ROWS
+        residual = self._residual(size, shape)
+        self._method(self._chosen(fitted, kind, residual, planned)[0], fitted, kind, residual, planned)
         guarantee = count.with_remaining(fitted)
         reservation = self._pay(guarantee, requested, rows.shape)
         n_rows = count.draw(len(rows), rng)
+        solver, reason = self._chosen(fitted, kind, residual, n_rows)
         self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
         problem = TraceProblem(_designs(scaled, shape), residual.target(target), residual)
@@ -107,26 +112,40 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
             raise InvalidRequest("row_norm is for rows z.", "Give design_norm for matrices.")
         return float(self.row_norm) * float(self.row_norm)
 
-    def _chosen(self) -> tuple[str, str]:
+    def _chosen(self, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> tuple[str, str]:
+        """Return the solver and why, by public numbers alone. docs/theory/matrix_moments.md"""
         one_of(SOLVERS, solver=self.solver)
         one_of(ORACLES, noise=self.noise)
         if self.solver != "auto":
             return self.solver, "it was asked for"
-        return "descent", "gradients of all rows need less noise than one pass over them"
+        if kind.region.n_coordinates > MOST_COORDINATES:
+            return "descent", f"X has more than {MOST_COORDINATES:,} free entries"
+        if isinstance(guarantee, PureDP):
+            loudness = self._moments(guarantee, kind, residual).loudness(n_rows)
+            if loudness > _FAINT:
+                return "descent", f"without delta, noise hides the second moments of {n_rows:,.0f} rows"
+        return "moments", "second moments released once need less noise than gradients at every step"
 
-    def _residual(self, size: float, shape: tuple[int, int] | None, solver: str) -> "Residual":
+    def _residual(self, size: float, shape: tuple[int, int] | None) -> "Residual":
         positive(radius=self.radius)
         low, high = (float(end) for end in read_bounds("target_bounds", self.target_bounds))
         positive(**{"radius·design_norm": float(self.radius) * size})
         least = 0.0 if shape is None else -1.0
-        return Residual(float(self.radius) * size, (least, 1.0), (low, high), solver != "stochastic")
+        return Residual(float(self.radius) * size, (least, 1.0), (low, high), self.solver != "stochastic")
 
     def _method(self, solver: str, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
+        if solver == "moments":
+            return self._moments(guarantee, kind, residual)
         replaced = self.neighbours == "replace"
         scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.prediction_range, replaced)
         if solver == "stochastic":
             return StochasticFrankWolfe.calibrate(guarantee, scale, self.noise, 1.0)
         return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(guarantee, scale)
+
+    def _moments(self, guarantee: Guarantee, kind: Designs, residual: "Residual") -> MatrixMoments:
+        replaced = self.neighbours == "replace"
+        scale = MomentScale(kind.region, residual.bounds, residual.reach, kind.span[0], replaced)
+        return MatrixMoments.calibrate(guarantee, scale)
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,19 @@ def coordinates(square: np.ndarray) -> np.ndarray:
     The ℓ₂ norm of the d(d + 1)/2 numbers is the Frobenius norm of the matrix.
     """
     upper = np.triu_indices(len(square))
-    return square[upper] * _stretch(upper)
+    return square[upper] * stretch(upper)
 
 
 def square_of(coords: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix that `coordinates` read."""
     d = (math.isqrt(8 * len(coords) + 1) - 1) // 2
     upper, square = np.triu_indices(d), np.zeros((d, d))
-    square[upper] = coords / _stretch(upper)
+    square[upper] = coords / stretch(upper)
     return square + np.triu(square, 1).T
 
 
-def _stretch(upper: tuple[np.ndarray, ...]) -> np.ndarray:
+def stretch(upper: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return 1 for entries of the diagonal and √2 for the others, at the places `upper` of a triangle."""
     return np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
 
 

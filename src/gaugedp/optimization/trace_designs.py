@@ -10,6 +10,7 @@ from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.row_blocks import blocks, slices
 from gaugedp.optimization.spectraplex import NuclearBall, Region, Spectraplex
+from gaugedp.optimization.symmetric import stretch
 
 BITS = 12  # of the entries of designs and of slopes: sums over 2^28 rows are exact
 _POINT_BITS = 28  # of X, so that zᵀXz is exact; 40 for ⟨A, X⟩
@@ -28,7 +29,7 @@ class Designs(ABC):
     span: tuple[float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", _cut(self.rows))
+        object.__setattr__(self, "rows", cut(self.rows))
 
     @property
     def prediction_range(self) -> float:
@@ -45,6 +46,10 @@ class Designs(ABC):
 
         One row adds a matrix of Frobenius norm at most 1.
         """
+
+    @abstractmethod
+    def vectors(self, part: slice) -> np.ndarray:
+        """Return the coordinates (m, p) of the designs of a part of the rows, whole multiples, of ℓ₂ norm at most 1."""
 
     @abstractmethod
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
@@ -75,8 +80,13 @@ class RankOne(Designs):
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
-        total = sum(_cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows))
+        total = sum(cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows))
         return (total + total.T) / 2
+
+    def vectors(self, part: slice) -> np.ndarray:
+        """Return the upper triangles of zzᵀ, entries beside the diagonal times √2, cut towards 0."""
+        rows, upper = self.rows[part], np.triu_indices(self.rows.shape[1])
+        return cut(rows[:, upper[0]] * rows[:, upper[1]] * stretch(upper))
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz."""
@@ -111,8 +121,12 @@ class Full(Designs):
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
         """Return Σ slope·A, slopes cut towards 0."""
-        total = sum(_cut(slopes[part]) @ self.rows[part] for part in slices(self.rows))
+        total = sum(cut(slopes[part]) @ self.rows[part] for part in slices(self.rows))
         return np.reshape(total, self.shape)
+
+    def vectors(self, part: slice) -> np.ndarray:
+        """Return the entries of A, row after row."""
+        return self.rows[part]
 
     def predict(self, places: np.ndarray, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩."""
@@ -166,5 +180,6 @@ class TraceScale:
         return 2.0 if self.replaced else 1.0
 
 
-def _cut(values: np.ndarray) -> np.ndarray:
+def cut(values: np.ndarray) -> np.ndarray:
+    """Return values rounded towards 0 to whole multiples of 2^−BITS."""
     return np.trunc(values * 2.0**BITS) * 2.0**-BITS
