@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import gaugedp as gd
 from gaugedp.audit import audit
@@ -243,6 +244,43 @@ def test_the_risk_is_below_its_bound(shape: tuple[int, ...], p: float, purpose: 
     assert one.risk_bound(population=True) > one.risk_bound(population=False)
 
 
+@pytest.mark.parametrize("loss", [Logistic(), Hinge(), Absolute()], ids=repr)
+@pytest.mark.parametrize("p", [1, 1.5, 2, math.inf])
+def test_the_risk_is_above_its_bound_as_seldom_as_promised_by_integration(p: float, loss: Loss) -> None:
+    geometry = Geometry((2,), p, 20.0)
+    rows, targets = table(geometry, 40, 6)
+    one = Gibbs.calibrate(geometry, loss, 40, gd.ApproxDP(8.0, 1e-3))
+    axis = geometry.outer.radius * np.linspace(-1, 1, 301)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    grid = grid[geometry.outer.contains(grid)]
+    logs = -one.posterior(rows, targets).value(grid)
+    chances = np.exp(logs - np.logaddexp.reduce(logs))
+    losses = loss.value(grid @ rows.T, np.broadcast_to(targets, (len(grid), 40))).mean(axis=1)
+    excess = losses - losses[geometry.contains(grid)].min()
+    for confidence in (0.05, 0.5, 0.95, 0.9999):
+        assert chances[excess > one.risk_bound(confidence=confidence)].sum() <= 1 - confidence
+    assert chances[excess > one.risk_bound(confidence=0.5) / 50].sum() > 0.5  # control: a bound this small fails
+
+
+@pytest.mark.parametrize("d", [1, 2, 10, 300])
+@pytest.mark.parametrize("confidence", [0.95, 0.9999])
+def test_the_bound_with_a_confidence_holds_for_a_cone(d: int, confidence: float) -> None:
+    """The exponent ‖w‖ on ℝ^d has the law Gamma(d): three tenths of the deviation are too little (control)."""
+    one = Gibbs.calibrate(Geometry((d,), 2), Logistic(), 100, ASKED)
+    deviation = one._deviation(confidence, population=False)
+    failure = 1 - confidence
+    assert scipy.stats.gamma.sf(d + deviation, d) <= failure
+    assert scipy.stats.gamma.sf(d + 0.3 * deviation, d) > failure
+    assert one.risk_bound(confidence=confidence) > one.risk_bound()
+
+
+def test_the_samplers_error_is_part_of_the_chance_to_fail() -> None:
+    one = Gibbs.calibrate(Geometry((3,), 2), Logistic(), 100, gd.ApproxDP(0.1, 0.9))
+    assert one.total_variation > 1e-3
+    with pytest.raises(InvalidRequest, match="leaves nothing"):
+        one.risk_bound(confidence=1 - one.total_variation / 2)
+
+
 @pytest.mark.parametrize("loss", [Hinge(), Absolute()], ids=repr)
 def test_kinks_are_smoothed_by_little(loss: Loss) -> None:
     one = Gibbs.calibrate(Geometry((3,), 2), loss, 60, ASKED)
@@ -312,6 +350,10 @@ def test_removed_rows_need_no_public_number() -> None:
         lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED, purpose="strongly_convex"),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED, convexity=1.0),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED, neighbours="none"),
+        lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED).risk_bound(confidence=1.0),
+        lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED).risk_bound(confidence="high"),
+        lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED).risk_bound(population=True, confidence=0.95),
+        lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED, purpose="sco").risk_bound(confidence=0.95),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED).sample(np.ones((39, 3)), np.ones(39)),
         lambda g: Gibbs.calibrate(g, Logistic(), 40, ASKED).sample(np.ones((40, 2)), np.ones(40)),
     ],

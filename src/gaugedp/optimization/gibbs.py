@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._cells import entries_of, numbers, read_cells
 from gaugedp._progress import Progress, part_of, silent
-from gaugedp._validate import one_of, positive, whole
+from gaugedp._validate import between, one_of, positive, whole
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
@@ -190,22 +190,45 @@ class Gibbs:
         largest = 1.0 if signed else _FARTHEST * self.row_norm * self.geometry.radius
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
-    def risk_bound(self, population: bool | None = None) -> float:
-        """Return a bound on the mean of F(w) − min over the ball of F.
+    def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
+        """Return a bound on the mean of F(w) − min over the ball of F; with `confidence`, on F(w) − min itself.
 
         Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population that the rows are
         independent draws of: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. To that comes
         what a smoothed kink, the sampler's τ and the lattice may add. `population` None: where the purpose is "sco".
+
+        Theorem 4. F the mean loss of the rows, L = log(1/(1 − confidence − τ)): F(w) − min is above
+        (d + √(2dL) + L + λΘ)/k, and what a kink and the lattice may add, with probability at most 1 − `confidence`.
         """
+        population = self.purpose == "sco" if population is None else population
+        excess, drift = 0.0, 2 * math.sqrt(self._pace) * self.total_variation
+        if confidence is not None:
+            excess, drift = self._deviation(confidence, population), 0.0
         k = self.rate * self.n_rows
         regulariser_range = 0.0 if self.purpose == "strongly_convex" else self.strength * self.geometry.range
         steep = self.loss.lipschitz * self.row_norm
-        bound = (self.geometry.ambient_dim + regulariser_range) / k + self.bias
-        if self.purpose == "sco" if population is None else population:
+        bound = (self.geometry.ambient_dim + excess + regulariser_range) / k + self.bias
+        if population:
             bound += 2 * self.rate * steep**2 / self.strength
         rounding = float(self.lattice_step) * math.sqrt(self.geometry.ambient_dim) / 2
-        drift = 2 * math.sqrt(self._pace) * self.total_variation + rounding
-        return bound + steep * self.geometry.row_reach * drift
+        return bound + steep * self.geometry.row_reach * (drift + rounding)
+
+    def _deviation(self, confidence: float, population: bool) -> float:
+        """Return √(2dL) + L of theorem 4."""
+        if population or self.purpose == "strongly_convex":
+            raise InvalidRequest(
+                "A bound with a confidence is proved for the mean loss of the rows alone.",
+                "Give population=False, for the purposes erm and sco; or leave confidence out.",
+            )
+        between(0, 1, confidence=confidence)
+        failure = 1 - confidence - self.total_variation
+        if failure <= 0:
+            raise InvalidRequest(
+                f"The confidence {confidence} leaves nothing for the sampler's error.",
+                "Give a smaller confidence, such as 0.95.",
+            )
+        log = -math.log(failure)
+        return math.sqrt(2 * self.geometry.ambient_dim * log) + log
 
     def describe(self) -> str:
         """Return the law in words."""
