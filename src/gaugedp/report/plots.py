@@ -298,7 +298,7 @@ def _range(term: Term) -> tuple[float, float]:
     """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
     low = float(min(term.lowest.min(), term.estimate.min()))
     high = float(max(term.highest.max(), term.estimate.max()))
-    if 0 < low and (term.from_zero or low < high / 2):
+    if low > 0 and (term.from_zero or low < high / 2):
         low = 0.0
     if low / 2 < high < 0:
         high = 0.0
