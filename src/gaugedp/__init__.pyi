@@ -53,6 +53,7 @@ from gaugedp.queries import ranges as ranges
 from gaugedp.queries import shares as shares
 from gaugedp.queries import stack as stack
 from gaugedp.queries import workload as workload
+from gaugedp.queries.sql import sql_query as sql_query
 from gaugedp.releasing import Release as Release
 from gaugedp.releasing import release as release
 from gaugedp.streams.answer import StreamAnswer as StreamAnswer

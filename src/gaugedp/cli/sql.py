@@ -1,0 +1,41 @@
+"""`gaugedp sql`: a question as a SELECT, translated, or answered from a table and paid for."""
+
+from typing import Any
+
+import click
+
+from gaugedp.cli.release import release
+from gaugedp.cli.shared import load
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.sql import sql_text
+
+_LEDGER = click.Option(["--ledger", "ledger_path"], metavar="FILE", help="The durable account of this table.")
+
+
+def _sql(statement: str, table: str | None, domain_path: str, ledger_path: str | None, **others: Any) -> None:
+    """Answer the SELECT of STATEMENT from TABLE (a .csv, .tsv or .parquet file) and pay for it.
+
+    Without TABLE, print the question that it asks, and read and spend nothing. The options are those of release.
+
+    gaugedp sql "SELECT SEX, COUNT(*), AVG(PINCP) FROM people GROUP BY SEX" --domain domain.toml
+    """
+    text = sql_text(load(domain_path)[0], statement)
+    if table is None:
+        click.echo(text)
+        return
+    if ledger_path is None:
+        raise InvalidRequest("The answer has no ledger to be paid from.", "Give --ledger FILE.")
+    assert release.callback is not None
+    release.callback(table=table, domain_path=domain_path, text=text, ledger_path=ledger_path, **others)
+
+
+sql = click.Command(
+    "sql",
+    callback=_sql,
+    help=_sql.__doc__,
+    params=[
+        click.Argument(["statement"]),
+        click.Argument(["table"], required=False),
+        *(_LEDGER if one.name == "ledger_path" else one for one in release.params if one.name not in ("table", "text")),
+    ],
+)

@@ -1,0 +1,61 @@
+"""Questions as a small SELECT: its aggregates become the terms of one question, answered together and paid once."""
+
+from collections.abc import Iterable
+
+from gaugedp._names import written
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.queries.base import Query
+from gaugedp.queries.text import query
+from gaugedp.tables.select import FUNCTIONS, Selected, read_select
+
+
+def sql_query(domain: Domain, statement: str) -> Query:
+    """Return the question that one SELECT asks; `sql_text` says which it is."""
+    return query(domain, sql_text(domain, statement))
+
+
+def sql_text(domain: Domain, statement: str) -> str:
+    """Return the text of the question that a statement SELECT … FROM one table GROUP BY attributes asks.
+
+    COUNT(*), SUM, AVG, STDDEV_POP (which STDDEV is read as), MEDIAN and PERCENTILE_CONT of bounded columns, for each
+    cell of the attributes in GROUP BY: each that the domain has, not only those that occur. Names are those of the
+    domain, in any case where that is clear. The table's name and aliases are not looked at. Refused, by its name:
+    anything else.
+    """
+    if not isinstance(domain, Domain) or not isinstance(statement, str):
+        raise InvalidRequest(
+            f"The domain is of type {type(domain).__name__}, and the statement of type {type(statement).__name__}.",
+            'Give a domain and a text: "SELECT SEX, COUNT(*) FROM people GROUP BY SEX".',
+        )
+    select = read_select(statement)
+    groups = [_name(name, domain.attributes, "attribute") for name in select.groups]
+    for column in select.columns:
+        if (name := _name(column, domain.attributes, "attribute")) not in groups:
+            raise InvalidRequest(f"{name} is selected and not grouped by.", f"Add it to GROUP BY: {name}.")
+    if not select.aggregates:
+        raise InvalidRequest("The statement selects no aggregate.", f"Ask for some of {FUNCTIONS}.")
+    return "; ".join(_terms(domain, select.aggregates, "*".join(map(written, groups))))
+
+
+def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> Iterable[str]:
+    """Yield each term once; all quantiles of one column are one term."""
+    shares: dict[tuple[str, str], list[str]] = {}
+    for kind, column, share in aggregates:
+        name = _name(column, domain.columns, "bounded column") if column else ""
+        shares.setdefault((kind, name), []).extend([share] if share else [])
+    by = f" by {of_groups}" if of_groups else ""
+    for (kind, column), parts in shares.items():
+        if kind == "count":
+            yield of_groups or "count"
+        else:
+            yield f"{kind}({', '.join([written(column), *dict.fromkeys(parts)])}){by}"
+
+
+def _name(name: str, known: Iterable[str], kind: str) -> str:
+    """Return the name in the domain: the same, or the only one that differs in case alone."""
+    names = list(known)
+    alike = [one for one in names if one.lower() == name.lower()]
+    if name in names or len(alike) == 1:
+        return name if name in names else alike[0]
+    raise UnknownName.among(kind, name, names)
