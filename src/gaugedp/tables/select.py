@@ -8,8 +8,27 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from gaugedp.errors import InvalidRequest
+from gaugedp.tables.engine import Sql
 
-_READ = {"expressions", "from", "from_", "group"}  # parts of a SELECT that are understood
+_TEXT = {"this"}
+_READ: dict[type[Sql], set[str]] = {  # what is understood, and which of its parts
+    exp.Select: {"expressions", "from", "from_", "group"},
+    exp.From: _TEXT,
+    exp.Table: {"this", "alias", "db", "catalog"},
+    exp.TableAlias: _TEXT,
+    exp.Identifier: {"this", "quoted"},
+    exp.Alias: {"this", "alias"},
+    exp.Column: {"this", "table"},
+    exp.Group: {"expressions"},
+    exp.Literal: {"this", "is_string"},
+    exp.Star: set(),
+    exp.Count: {"this", "big_int"},
+    exp.WithinGroup: {"this", "expression"},
+    exp.PercentileCont: _TEXT,
+    exp.Order: {"expressions"},
+    exp.Ordered: {"this", "nulls_first"},
+    **dict.fromkeys((exp.Sum, exp.Avg, exp.Stddev, exp.StddevPop, exp.Median), _TEXT),
+}
 _INSTEAD = {
     "where": ("WHERE", "Ask for all groups, and take those that you need."),
     "having": ("HAVING", "Ask for all groups, and take those that you need."),
@@ -21,7 +40,7 @@ _INSTEAD = {
     "with_": ("WITH", "Write one SELECT with one table."),
 }
 FUNCTIONS = "COUNT(*), SUM(C), AVG(C), STDDEV_POP(C), MEDIAN(C) and PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY C)"
-_MEASURES: dict[type[exp.Expression], str] = {
+_MEASURES: dict[type[Sql], str] = {
     exp.Sum: "sum",
     exp.Avg: "mean",
     exp.Stddev: "sd",
@@ -53,13 +72,14 @@ def read_select(statement: str) -> Select:
     selected = [one.unalias() for one in select.expressions]
     groups = [_group(one, selected) for one in (select.args.get("group") or exp.Group()).expressions]
     aggregates = tuple(_aggregate(one) for one in selected if not isinstance(one, exp.Column))
-    return Select(aggregates, tuple(one.name for one in selected if isinstance(one, exp.Column)), tuple(groups))
+    columns = tuple(one.name for one in selected if isinstance(one, exp.Column))
+    return Select(aggregates, columns, tuple(dict.fromkeys(groups)))
 
 
 def _parsed(statement: str) -> exp.Select:
     try:
         parsed = sqlglot.parse(statement)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         raise InvalidRequest(
             "The statement is no SQL that is understood.", "Write SELECT A, COUNT(*) FROM people GROUP BY A."
         ) from None
@@ -69,16 +89,28 @@ def _parsed(statement: str) -> exp.Select:
 
 
 def _check_parts(select: exp.Select) -> None:
+    """Refuse whatever is not read: a part that were passed over would make another question of the statement."""
     for name, part in select.args.items():
-        if part and name not in _READ:
-            what, do = _INSTEAD.get(name, (name.upper(), "Write SELECT, FROM and GROUP BY alone."))
+        if part and name not in _READ[exp.Select]:
+            what, do = _INSTEAD.get(name, ("What stands beside FROM and GROUP BY", "Write SELECT, FROM and GROUP BY."))
             raise InvalidRequest(f"{what} is not supported.", do)
     source = select.args.get("from_") or select.args.get("from")
-    if source is None or not isinstance(source.this, exp.Table) or source.this.args.get("joins"):
+    if source is None or not isinstance(source.this, exp.Table):
         raise InvalidRequest("The statement does not read one table.", "Write FROM and the name of one table.")
+    for node in select.walk():
+        if type(node) not in _READ or any(part and name not in _READ[type(node)] for name, part in node.args.items()):
+            raise _unsupported(node)
+    known = {"", source.this.name.lower(), source.this.alias.lower()}
+    for column in select.find_all(exp.Column):
+        if column.table.lower() not in known:
+            raise InvalidRequest(f"{column.table} is not the table that is read.", "Write the column's name alone.")
 
 
-def _group(one: exp.Expression, columns: Sequence[exp.Expression]) -> str:
+def _unsupported(node: Sql) -> InvalidRequest:
+    return InvalidRequest(f"{node.sql()[:60]} is not supported.", f"Ask for some of {FUNCTIONS}.")
+
+
+def _group(one: Sql, columns: Sequence[Sql]) -> str:
     """Return the name in a part of GROUP BY, or that of the selected column whose number it is."""
     if isinstance(one, exp.Literal) and not one.is_string and one.name.isdecimal():
         place = int(one.name)
@@ -90,7 +122,7 @@ def _group(one: exp.Expression, columns: Sequence[exp.Expression]) -> str:
     return str(one.name)
 
 
-def _aggregate(one: exp.Expression) -> Selected:
+def _aggregate(one: Sql) -> Selected:
     if isinstance(one, exp.Count):
         if isinstance(one.this, exp.Star) or (isinstance(one.this, exp.Literal) and not one.this.is_string):
             return Selected("count")
@@ -98,8 +130,8 @@ def _aggregate(one: exp.Expression) -> Selected:
     for kind, word in _MEASURES.items():
         if type(one) is kind and isinstance(one.this, exp.Column):
             return Selected(word, one.this.name)
-    if isinstance(one, exp.WithinGroup) and isinstance(one.this, exp.PercentileCont | exp.PercentileDisc):
+    if isinstance(one, exp.WithinGroup) and isinstance(one.this, exp.PercentileCont):
         order = one.expression.expressions if isinstance(one.expression, exp.Order) else []
         if len(order) == 1 and isinstance(order[0].this, exp.Column) and isinstance(one.this.this, exp.Literal):
             return Selected("quantiles", order[0].this.name, one.this.this.name)
-    raise InvalidRequest(f"{one.sql()[:60]} is not supported.", f"Ask for some of {FUNCTIONS}.")
+    raise _unsupported(one)
