@@ -21,7 +21,7 @@ Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _MOST = 10**150
-_AROUND = 3  # powers of 2 of the best order, on both sides, at which a curve is read
+_AROUND = 20  # places on both sides of the best order at which a curve is read
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
 _FIRST = 1e-300  # an order minus 1 that stands for the order 1
 _FEW = 32  # different guarantees, up to which each may be asked by itself
@@ -176,8 +176,9 @@ def _has_only_a_curve(total: Total) -> bool:
 
 
 def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> Region:
-    orders = best.order * 2.0 ** np.linspace(-_AROUND, _AROUND, 4 * _AROUND + 1)
-    return _region(guarantee, total, reverse, np.clip(orders, _LEAST_ORDER, _LARGEST_ORDER))
+    """The orders are powers of 2^⅒, whatever the best: so the δ at the ε of a δ is that δ."""
+    place = round(10 * math.log2(min(max(best.order, _LEAST_ORDER), _LARGEST_ORDER)))
+    return _region(guarantee, total, reverse, 2.0 ** (np.arange(place - _AROUND, place + _AROUND + 1) / 10))
 
 
 def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:
