@@ -131,8 +131,8 @@ class _Place:
             powers = np.expm1(np.multiply.outer([ratio, rest, -ratio, -rest], c)) / c  # (ratio^c − 1)/c
             terms = chances * powers
             lost = _UNIT * a * (1 + c * powers[[1, 3]]) * [[1.0], [math.exp(min(log_not_q - log_not_p, _LARGEST))]]
-            logs = np.array([[log_p, log_q], [log_not_p, log_not_q]])
-            far = 1 + np.abs(np.maximum(logs, -_LARGEST)).sum(axis=1)  # a power of a ratio is off by this many units
+            sizes = np.array([[log_p, log_q], [log_not_p, log_not_q]])
+            far = 1 + np.abs(np.maximum(sizes, -_LARGEST)).sum(axis=1)  # a power of a ratio is off by this many units
             blurred = _UNIT * a * chances * (1 + c * powers) * np.tile(far, 2)[:, None]
             slack = _MARGIN * (np.abs(terms[::2]) + np.abs(terms[1::2]) + region.bounds) + lost
             slack = slack + blurred[::2] + blurred[1::2]
