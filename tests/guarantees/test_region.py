@@ -149,3 +149,18 @@ def test_the_other_direction_bounds_likely_events() -> None:
     orders = np.array([2.0])
     both, one = (Region(orders, np.array([[0.2], [other]])) for other in (0.2, math.inf))
     assert both.highest(0.9) < one.highest(0.9) - 1e-3
+
+
+def test_coins_beside_a_leak_never_show_more() -> None:
+    """Where a loss can be infinite, what is left are no two laws: the region must not be read."""
+    bounds, leak = RenyiDP([2], [0.1]), 0.1
+    both = bounds + gd.guarantees.FiniteLoss([leak, 1 - leak], [0.0, 1.0])
+    with mpmath.workdps(30):
+        for q in (1e-4, 0.01, 0.1, 0.9):
+            p = largest_coin(bounds, mpmath.mpf(q))
+            first = [leak * p, leak * (1 - p), (1 - leak) * p, (1 - leak) * (1 - p)]
+            second = [0, 0, mpmath.mpf(q), 1 - mpmath.mpf(q)]
+            for epsilon in (0.0, 0.2, 0.5, 1.0):
+                shown = sum(max(0, x - mpmath.exp(epsilon) * y) for x, y in zip(first, second, strict=True))
+                assert both.delta(epsilon, "rdp") >= shown
+            assert probability_range(both, q)[1] >= first[0] + first[1] + first[2]

@@ -142,7 +142,7 @@ def _rdp_epsilon(guarantee: Part, delta: float) -> Bound:
         spare = _left(total, delta)
         least = renyi_to_epsilon(total.log_moment_up, spare if spare > 0 else 0.0, total.knots)
         found = least.value
-        if _has_only_a_curve(total) and 0 < spare < 1:
+        if _is_lossless(total, reverse) and 0 < spare < 1:
             found = _around(guarantee, total, reverse, least).epsilon(spare, found)
         bounds.append(found)
     return Bound(max(bounds), "rdp")
@@ -153,7 +153,7 @@ def _rdp_delta(guarantee: Part, epsilon: float) -> Bound:
     for total, reverse in _curves(guarantee):
         least = renyi_to_delta(total.log_moment_up, epsilon, total.knots)
         found = least.value
-        if _has_only_a_curve(total):
+        if _is_lossless(total, reverse):
             found = _around(guarantee, total, reverse, least).delta(epsilon, found)
         bounds.append(_with_impossible(total, Certified(found, 0.0)).high)
     return Bound(max(bounds), "rdp")
@@ -170,8 +170,13 @@ def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
     return list(zip(totals, totals[::-1], strict=True))
 
 
-def _has_only_a_curve(total: Total) -> bool:
-    """Whether no pair of laws is known for some part: else "tight" says more than any curve."""
+def _is_lossless(total: Total, reverse: Total) -> bool:
+    """Whether the region of one event may be read: no loss is infinite, as finite losses alone are of no two laws.
+
+    Not where a pair of laws is known for every part: "tight" then says more than any curve.
+    """
+    if total.impossible or reverse.impossible:
+        return False
     return any(part.dominating_pair(remove=True) is None for part, _ in total.others)
 
 
@@ -182,14 +187,11 @@ def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> R
 
 
 def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:
-    """Where losses can be infinite, what is said of finite ones holds for one direction alone."""
     orders = np.unique([*total.knots, *orders])
     moments = [side.log_moment_up(orders) for side in (total, reverse)]
     if total.has_first_order:
         orders = np.concatenate([[_FIRST], orders])
         moments = [np.concatenate([[_FIRST * guarantee.renyi(1.0)], side]) for side in moments]
-    if total.impossible or reverse.impossible:
-        return Region(orders, np.array([moments[0], np.full(len(orders), math.inf)]))
     return Region(orders, np.array(moments), guarantee.renyi(math.inf))
 
 

@@ -24,13 +24,14 @@ def highest_probability(guarantee: Part, q: float) -> float:
     """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: within rounding the least one that is provable.
 
     Every ε gives a valid line, so the search cannot err unsafely. Where a part has a Rényi curve only, the region of
-    the whole curve is read instead.
+    the whole curve is read instead; not where losses can be infinite.
     """
     if q == 1:
         return 1.0
     if q == 0:
         return min(1.0, float(least_delta(guarantee, _FAR, None)))
-    if any(total.others and not total.impossible for total in both_directions(guarantee.components())):
+    totals = both_directions(guarantee.components())
+    if any(total.others for total in totals) and not any(total.impossible for total in totals):
         return max(region.highest(q) for region in curve_region(guarantee, _ORDERS))
     return min(1.0, _by_lines(guarantee, q))
 
