@@ -26,7 +26,10 @@ TABLES = {
     "small": np.full((8, 3), 10),
     "skewed": np.rint(np.outer(6000 * 0.4 ** np.arange(8), [1, 0.1, 0.01])).astype(int),
 }
-QUESTIONS = ("share(A)", "share(A) by B", "share(B) by A", "sd(C)", "sd(C) by B")
+QUESTIONS = (
+    *("share(A)", "share(A) by B", "share(B) by A", "sd(C)", "sd(C) by B"),
+    *("difference(A)", "ratio(A) by B", "index(A)", "change(A)", "change(A) by B", "change(B) by A"),
+)
 GUARANTEES: tuple[tuple[str, dict[str, float]], ...] = (("ε = 1", {"epsilon": 1.0}), ("ρ = 0.05", {"rho": 0.05}))
 
 
@@ -110,7 +113,8 @@ def page(rows: list[str]) -> str:
     )
     foot = (
         "\n\nOf 1,000 repetitions, a share of 95 % is known to ± 1.4 %. Where counts are few beside the noise, totals\n"
-        "are often not positive, the interval is all of [0, 1], and holds more often than it must. "
+        "are often not positive, the interval is all there can be, and holds more often than it must.\n"
+        "∞: beside a count that may be 0, a ratio has no upper end. "
         "Written by `python benchmarks/derived.py`.\n"
     )
     return head + "\n".join(rows) + foot

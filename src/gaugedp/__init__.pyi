@@ -43,6 +43,7 @@ from gaugedp.publication.publication import Publication as Publication
 from gaugedp.queries import bounded_deviations as bounded_deviations
 from gaugedp.queries import bounded_means as bounded_means
 from gaugedp.queries import bounded_sums as bounded_sums
+from gaugedp.queries import comparisons as comparisons
 from gaugedp.queries import count as count
 from gaugedp.queries import marginals as marginals
 from gaugedp.queries import prefix_sums as prefix_sums

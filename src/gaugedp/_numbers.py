@@ -34,7 +34,7 @@ def digits_down(value: float | str) -> str:
 def readable(value: float) -> str:
     """Return at most four significant digits, rounded to the nearest, such as 83.43, 12,340 or 2.1e-07."""
     if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
+        return "0" if value == 0 else str(value).replace("inf", "∞")
     if not 1e-3 <= abs(value) < 1e12:
         return scientific(value)
     decimals = max(0, _READ - 1 - math.floor(math.log10(abs(value))))
@@ -87,6 +87,8 @@ def _rounded(value: float | str, direction: str) -> str:
 
 
 def _fixed(value: float, places: int, direction: str) -> str:
+    if value == math.inf:
+        return "∞"
     number = Decimal(repr(float(value))).quantize(Decimal((0, (1,), -places)), direction, _EXACT)
     text = f"{number:,.{max(places, 0)}f}"
     return text if number else text.lstrip("-")

@@ -195,7 +195,7 @@ class Plan:
             "in_rows": self.mechanism.in_rows,
             "lower_bound": self.bound_facts(),
             "candidates": self.table(),
-            "terms": self.terms(),
+            "terms": [term | {"of_1000_rows": _finite(term["of_1000_rows"])} for term in self.terms()],
         }
 
     def remarks(self) -> list[str]:
@@ -270,6 +270,11 @@ class Plan:
 
 _CALLED = {QUOTIENTS: "means", DEVIATIONS: "standard deviations"}
 ANSWERS = "Answers, ± of their 95 % confidence intervals, single / simultaneous"
+
+
+def _finite(widths: list[float] | None) -> list[float | None] | None:
+    """Return widths as JSON can hold them: none where an interval has no end."""
+    return None if widths is None else [width if math.isfinite(width) else None for width in widths]
 
 
 def worth(term: dict[str, Any]) -> list[str]:

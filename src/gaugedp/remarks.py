@@ -33,7 +33,9 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
     for (text, _), estimate, numbers in zip(
         question.labels.terms, question.estimates, np.split(shown, ends, axis=1), strict=True
     ):
-        if estimate.parts > 1 or estimate.deviation:
+        if estimate.comparison:
+            yield from _about_ends(text, numbers[2])
+        elif estimate.parts > 1 or estimate.deviation:
             yield from _about_range(text, estimate.deviation or 1.0, numbers, "Too few rows for this epsilon.")
     sides = iter(np.split(at_once, ends, axis=1))
     for each in question.parts:
@@ -50,6 +52,12 @@ def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Ite
         yield f"The interval of {name} is the whole range: this answer carries no information. {why}"
     elif whole:
         yield f"The interval of {name} is the whole range in {whole} of {len(lengths)} cells: no information there."
+
+
+def _about_ends(name: str, high: np.ndarray) -> Iterator[str]:
+    """Say where intervals have no upper end."""
+    if n_open := int(np.isinf(high).sum()):
+        yield f"The interval of {name} has no upper end in {n_open} of {len(high)} cells: the count below may be 0."
 
 
 def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:

@@ -8,8 +8,8 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.mechanisms.laplace import Laplace
-from gaugedp.mechanisms.share_intervals import PLACES, Shares, share_widths
-from gaugedp.queries.estimates import share_terms
+from gaugedp.mechanisms.share_intervals import PLACES, Pairs, Quotients, comparison_widths, share_widths
+from gaugedp.queries.estimates import comparison_terms, share_terms
 from gaugedp.queries.share_estimates import share_places
 from gaugedp.queries.trials import Trials
 
@@ -23,6 +23,12 @@ CASES = [
     ("share(a)", REPLACED, {"epsilon": 1}, "KNorm"),
     ("prefix(c); share(a) by b", ROW, {"mu": 1}, "Matrix"),
     ("mean(v); share(a) by b; a", ROW, {"epsilon": 1}, "KNorm"),
+]
+COMPARED = [
+    ("change(c)", ROW, {"epsilon": 1}),
+    ("difference(a) by b", REPLACED, {"epsilon": 1}),
+    ("ratio(c)", ROW, {"rho": 0.1}),
+    ("prefix(c); index(a) by b", ROW, {"mu": 1}),
 ]
 DRAWS, LEVELS = 40_000, (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -60,6 +66,41 @@ def test_they_hold_as_often_as_they_say_and_hardly_more(text, unit, guarantee, n
             assert coverage(noise, terms[0], 0.8 * widths).min() < level - error, "and a fifth less would not do"
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize(("text", "unit", "guarantee"), COMPARED, ids=str)
+def test_those_of_comparisons_hold_both_ways_and_hardly_more(text, unit, guarantee) -> None:
+    query = gd.query(DOMAIN, text)
+    noise = gd.plan(query, unit, **guarantee).mechanism
+    ((own, other),) = comparison_terms(query.estimates)
+    rows = noise.sample_noise(DRAWS, research_rng(98))
+    found = comparison_widths(noise, [(own, other)])
+    for level in (0.5, 0.9, 0.95, 0.99):
+        error = 5.5 * math.sqrt(level * (1 - level) / DRAWS)
+        seen = []
+        for tops, bottoms, widths in zip((own, other), (other, own), np.hsplit(found.widths(level), 2), strict=True):
+            for p in (0, 0.3, 0.5, 0.9, 1):
+                reach = np.array([np.interp(p, PLACES, one) for one in widths])
+                gaps = np.abs(rows[:, tops] - p * rows[:, bottoms])
+                assert ((gaps <= reach + 1e-9).mean(axis=0) >= level - error).all(), (level, p)
+                seen.append((gaps <= 0.8 * reach).mean(axis=0).min())
+        assert level < 0.9 or min(seen) < level - error, "and a fifth less would not do"
+
+
+def test_walks_have_no_widths_of_comparisons() -> None:
+    query = gd.query(DOMAIN, "change(c)")
+    noise = gd.plan(query, ROW, epsilon=1).mechanism
+    terms = comparison_terms(query.estimates)
+    assert comparison_widths(noise, terms).widths(0.9).shape == (11, 2 * len(PLACES))
+    assert comparison_widths(noise, terms).widths(0.99999) is None
+    assert comparison_widths(noise, []) is None
+
+    class Walk:
+        exactness, half_widths, form, n_answers = "mixing", noise.half_widths, noise.form, noise.n_answers
+        variances = noise.variances
+
+    assert comparison_widths(Walk(), terms) is None
+
+
 def test_the_places_are_those_at_which_estimates_read_them() -> None:
     assert (share_places(len(PLACES)) == PLACES).all()
 
@@ -95,12 +136,13 @@ def test_a_question_without_shares_has_no_widths_for_them() -> None:
 
 def test_unlike_cells_that_count_as_one_kind_get_the_largest_widths() -> None:
     rows = np.random.default_rng(3).normal(size=(4000, 2)) * [1, 5]
-    terms, kinds = [(0, 2, 2)], [np.zeros(2, dtype=int)]
-    both = Shares(rows, terms, kinds, one_tells=False).widths(0.9)
+    one_kind, cells = np.zeros(2, dtype=int), np.arange(2)
+    terms = [Pairs(rows, rows.sum(axis=1, keepdims=True), cells, one_kind, one_kind)]
+    both = Quotients(terms, one_tells=False).widths(0.9)
     assert (both[0] == both[1]).all()
     gaps = np.abs(rows[:, 1])
     assert np.mean(gaps <= both[0, 0]) >= 0.9
-    assert np.mean(gaps <= Shares(rows, terms, kinds, one_tells=True).widths(0.9)[1, 0]) < 0.5
+    assert np.mean(gaps <= Quotients(terms, one_tells=True).widths(0.9)[1, 0]) < 0.5
 
 
 @pytest.mark.statistical

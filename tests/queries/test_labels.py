@@ -174,7 +174,7 @@ BAD_TEXT = [
     ("mean(PINCP) - mean(PINCP)", InvalidRequest, "Ask for its parts, joined by ;: shares and differences"),
     ("sum(PINCP)/count", InvalidRequest, "shares and differences of answers cost nothing more"),
     ("percent(SEX)", UnknownName, "There is no question 'percent'. Write share."),
-    ("ratio(SEX)", UnknownName, "Write share(A) by B for the part of each cell"),
+    ("rate(SEX)", UnknownName, "Write share(A) by B for the part of each cell"),
     ("min(PINCP)", UnknownName, "No noise hides the one row that it is"),
     ("count(SEX)", InvalidRequest, "Write count for the number of all rows, or SEX for those of each cell."),
     ("count by SEX", InvalidRequest, "For counts write SEX."),

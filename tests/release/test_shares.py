@@ -10,6 +10,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.queries.comparison_estimates import COMPARISONS
 from gaugedp.queries.trials import Trials
 from gaugedp.report.terms import read_terms
 from gaugedp.streams.noise import StreamNoise
@@ -54,6 +55,17 @@ def test_json_gives_back_shares_and_intervals(table) -> None:
     for spoilt in ({"0.95": [[1, 2.0]]}, {"0.95": [[9, float("nan")]]}, 7):
         with pytest.raises(InvalidRequest, match="not a release"):
             gd.Release.from_json(json.dumps({**facts, "widths": {**facts["widths"], "shares": spoilt}}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A", "share(A) by B", "mean(PAY)", "sd(PAY) by A", "median(PAY)", *(f"{kind}(A) by B" for kind in COMPARISONS)],
+)
+def test_what_the_ledger_stores_of_any_term_is_read_back_under_its_key(table, text) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(1))
+    first, again = (gd.release(gd.query(DOMAIN, text), table, ledger=ledger, epsilon=1, key="k") for _ in range(2))
+    assert again.to_json() == first.to_json()
+    assert all((one == other).all() for one, other in zip(first.interval(), again.interval(), strict=True))
 
 
 def test_without_curves_single_intervals_are_those_that_hold_at_once(table) -> None:

@@ -3,9 +3,12 @@
 For released x = c + e and X = C + E with c = p·C, x − p·X = e − p·E. So the p with |x − p·X| ≤ q(p) hold the true share
 with the probability with which |e − p·E| ≤ q(p) (Fieller 1954). As |e − p·E| is convex in p for each draw, what holds
 at two places at once with straight widths holds between them: docs/theory/derived.md
+
+The same for counts x, X compared with one another: their quotient, or that the other way round, is at most 1.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,28 +25,44 @@ _PUBLIC_SEED = 1940
 _ALIKE = 3  # digits of widths of counts that are alike
 
 
-class Shares:
-    """Widths at PLACES for the cells of terms (start, n, parts), from draws (m, d) of their noise."""
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Noise over noise: draws (m, …) of both, and for each quotient the columns of its two, and the kind of its law."""
 
-    def __init__(
-        self, rows: np.ndarray, terms: Sequence[tuple[int, int, int]], kinds: Sequence[np.ndarray], one_tells: bool
-    ) -> None:
-        """Take for each term the number of each cell's kind; where `one_tells`, cells of a kind have the same law."""
+    tops: np.ndarray
+    bottoms: np.ndarray
+    top: np.ndarray
+    bottom: np.ndarray
+    kind: np.ndarray
+
+    @property
+    def swapped(self) -> "Pairs":
+        """The quotients the other way round."""
+        return Pairs(self.bottoms, self.tops, self.bottom, self.top, self.kind)
+
+    def of_kind(self, number: int, most: int | None) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the draws of both, shapes (m,), for each quotient of a kind, `most` at most."""
+        places = np.flatnonzero(self.kind == number)[:most]
+        return [(self.tops[:, self.top[i]], self.bottoms[:, self.bottom[i]]) for i in places]
+
+
+class Quotients:
+    """Widths at PLACES for pairs of noise (e, E)."""
+
+    def __init__(self, terms: Sequence[Pairs], one_tells: bool) -> None:
+        """Take the pairs of each term; where `one_tells`, those of a kind have the same law."""
         self._of_kind: list[tuple[np.ndarray, np.ndarray]] = []  # scales at PLACES, and sorted trials (m, PLACES − 1)
         numbers = []
-        for (start, n, parts), kind in zip(terms, kinds, strict=True):
-            counts = rows[:, start : start + n]
-            totals = counts.reshape(len(rows), parts, -1).sum(axis=1)
-            numbers.append(kind + len(self._of_kind))
-            for number in range(kind.max() + 1):
-                cells = np.flatnonzero(kind == number)
-                self._of_kind.append(_trials(counts, totals, cells[: 1 if one_tells else None]))
+        for pairs in terms:
+            numbers.append(pairs.kind + len(self._of_kind))
+            for number in range(pairs.kind.max() + 1):
+                self._of_kind.append(_trials(pairs.of_kind(number, 1 if one_tells else None)))
         self._numbers = np.concatenate(numbers)
 
     def widths(self, level: float) -> np.ndarray | None:
-        """Return q at PLACES, shape (cells, PLACES), straight between them: |e − p·E| ≤ q(p) with chance `level`.
+        """Return q at PLACES, shape (pairs, PLACES), straight between them: |e − p·E| ≤ q(p) with chance `level`.
 
-        None where there are too few draws for the level. Cells of one kind get the largest widths of them.
+        None where there are too few draws for the level. Pairs of one kind get the largest widths of them.
         """
         rank = safe_rank(len(self._of_kind[0][1]), level)
         if rank is None:
@@ -55,43 +74,79 @@ class Shares:
         return np.array(widths)[self._numbers]
 
 
-def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) -> Shares | None:
+class BothWays:
+    """Widths of pairs, and of the same pairs swapped, side by side: for quotients up to 1, and for those above."""
+
+    def __init__(self, terms: Sequence[Pairs], one_tells: bool) -> None:
+        n_pairs = sum(len(pairs.kind) for pairs in terms)
+        self._quotients, self._n_pairs = Quotients([*terms, *(pairs.swapped for pairs in terms)], one_tells), n_pairs
+
+    def widths(self, level: float) -> np.ndarray | None:
+        """Return them, shape (pairs, 2·PLACES); None where there are too few draws for the level."""
+        found = self._quotients.widths(level)
+        return None if found is None else np.hstack([found[: self._n_pairs], found[self._n_pairs :]])
+
+
+def share_widths(noise: AdditiveNoise, terms: Sequence[tuple[int, int, int]]) -> Quotients | None:
     """Return the widths of the shares of terms (start, n, parts): answers start … start + n − 1, a table (parts, …).
 
     None without terms; for a walk, whose draws hang together; and for more answers than draws are made of.
     """
-    kinds = [_kinds(noise, start, n) for start, n, _ in terms]
-    one_tells = noise.form == "independent" and all(
-        np.ptp(noise.variances[start : start + n]) == 0 for start, n, _ in terms
-    )
-    numbers = noise.n_answers + len(PLACES) * (len(terms) if one_tells else sum(n for _, n, _ in terms))
-    size = min(_MOST_TRIALS, max(_NUMBERS // numbers, _FEWEST_TRIALS))
-    if not terms or size * noise.n_answers > _MOST_NUMBERS or noise.exactness == "mixing":
+    places = [np.arange(start, start + n) for start, n, _ in terms]
+    one_tells = _are_alike(noise, places)
+    rows = _draws(noise, len(terms) if one_tells else sum(map(len, places)))
+    if not terms or rows is None:
         return None
-    return Shares(noise.sample_noise(size, research_rng(_PUBLIC_SEED)), terms, kinds, one_tells)
+    pairs = []
+    for place, (_, n, parts) in zip(places, terms, strict=True):
+        totals = rows[:, place].reshape(len(rows), parts, -1).sum(axis=1)
+        groups = np.arange(n) % totals.shape[1]
+        pairs.append(Pairs(rows, totals, place, groups, _kinds(noise, place)))
+    return Quotients(pairs, one_tells)
 
 
-def _kinds(noise: AdditiveNoise, start: int, n: int) -> np.ndarray:
-    """Return a number for each cell of a term, the same where the widths of their counts are."""
-    widths = noise.half_widths(0.95)[start : start + n]
-    _, kinds = np.unique([float(f"{width:.{_ALIKE}g}") for width in widths], return_inverse=True)
+def comparison_widths(noise: AdditiveNoise, terms: Sequence[tuple[np.ndarray, np.ndarray]]) -> BothWays | None:
+    """Return the widths of answers compared with other answers, both given by their places; None as for shares."""
+    one_tells = _are_alike(noise, [np.concatenate(places) for places in terms])
+    rows = _draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in terms)))
+    if not terms or rows is None:
+        return None
+    return BothWays([Pairs(rows, rows, own, other, _kinds(noise, own, other)) for own, other in terms], one_tells)
+
+
+def _are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
+    """Whether the noise of each term's answers is independent, with one law."""
+    return noise.form == "independent" and all(np.ptp(noise.variances[place]) == 0 for place in places)
+
+
+def _draws(noise: AdditiveNoise, n_curves: int) -> np.ndarray | None:
+    """Return draws of the noise, with a public seed, as many as memory holds beside so many curves."""
+    size = min(_MOST_TRIALS, max(_NUMBERS // (noise.n_answers + len(PLACES) * n_curves), _FEWEST_TRIALS))
+    if size * noise.n_answers > _MOST_NUMBERS or noise.exactness == "mixing":
+        return None
+    return noise.sample_noise(size, research_rng(_PUBLIC_SEED))
+
+
+def _kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:
+    """Return a number for each answer, or pair, of a term: the same where the widths of their counts are."""
+    widths = noise.half_widths(0.95)
+    rounded = [[float(f"{width:.{_ALIKE}g}") for width in widths[place]] for place in places]
+    _, kinds = np.unique(np.array(rounded), axis=1, return_inverse=True)
     return np.asarray(kinds).ravel()
 
 
-def _trials(counts: np.ndarray, totals: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _trials(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return the scales of |e − p·E| at PLACES, and for each stretch the largest multiple of them at its ends, sorted.
 
-    Of several cells, the largest of their sorted trials.
+    Of several pairs, the largest of their sorted trials.
     """
-    first = len(counts) // _OF_SCALES
-    groups = cells % totals.shape[1]
-    squares = [
-        _gaps(counts[:first, cell], totals[:first, group]) ** 2 for cell, group in zip(cells, groups, strict=True)
-    ]
+    n_draws = len(pairs[0][0])
+    first = n_draws // _OF_SCALES
+    squares = [_gaps(top[:first], bottom[:first]) ** 2 for top, bottom in pairs]
     scales = np.sqrt(np.mean([square.mean(axis=0) for square in squares], axis=0)) + 1e-300
-    largest = np.zeros((len(counts) - first, len(PLACES) - 1))
-    for cell, group in zip(cells, groups, strict=True):
-        multiples = _gaps(counts[first:, cell], totals[first:, group]) / scales
+    largest = np.zeros((n_draws - first, len(PLACES) - 1))
+    for top, bottom in pairs:
+        multiples = _gaps(top[first:], bottom[first:]) / scales
         np.maximum(largest, np.sort(np.maximum(multiples[:, :-1], multiples[:, 1:]), axis=0), out=largest)
     return scales, largest
 

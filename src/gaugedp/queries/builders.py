@@ -7,8 +7,9 @@ import numpy as np
 
 from gaugedp._names import written
 from gaugedp.domain import Domain
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
+from gaugedp.queries.comparison_estimates import COMPARISONS
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import CellMap, Identity, MatrixMap, Prefix, Ranges, check_size
@@ -163,6 +164,25 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) ->
     return Workload(
         domain, (Term(f"share({_crossed(names)}){_by(groups)}", (Piece((*names, *groups), cells),), estimate),)
     )
+
+
+def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> Workload:
+    """Return the counts of the cells of an attribute beside others, among all rows or those of each cell of `by`.
+
+    `kind` is "difference" (less the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio) or
+    "change" (from the cell before, in percent of it). Released are the counts of `attribute` crossed with `by`, as
+    `marginals` releases them. As many rows in both stand where the noisy count that is divided by is not positive.
+    Refused: another kind; an attribute with one cell.
+    """
+    parts, names = n_cells(domain, (attribute,)), (attribute, *_names(by))
+    if kind not in COMPARISONS:
+        raise UnknownName.among("comparison", str(kind), COMPARISONS)
+    if parts == 1:
+        raise InvalidRequest(f"{attribute} has one cell: nothing to compare.", "Compare those of another attribute.")
+    cells = Identity(n_cells(domain, names))
+    estimate = Estimate(cells.n_released // parts * (parts - 1), parts=parts, comparison=kind)
+    text = f"{kind}({written(attribute)}){_by(_names(by))}"
+    return Workload(domain, (Term(text, (Piece(names, cells),), estimate),))
 
 
 def stack(*queries: Query) -> Query:

@@ -1,19 +1,51 @@
 """From released values to the answers that were asked for."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gaugedp.queries.comparison_estimates import (
+    COMPARISONS,
+    compared,
+    comparison_intervals,
+    comparisons,
+    longest_half_comparison,
+)
 from gaugedp.queries.deviation_estimates import deviation_intervals, deviations, longest_half_deviation
 from gaugedp.queries.fieller import within
 from gaugedp.queries.share_estimates import longest_half, share_intervals, shares
 
 ALONE, HALVED, AT_ONCE = "alone", "halved", "at once"  # which widths intervals follow from where there are no curves
-QUOTIENTS, OF_SHARES, DEVIATIONS = KINDS = ("quotients", "shares", "deviations")  # of curves of widths
+QUOTIENTS, OF_SHARES, DEVIATIONS, COMPARED = KINDS = (
+    "quotients",
+    "shares",
+    "deviations",
+    "comparisons",
+)  # of curves of widths
 _PLACES = 65  # of a mean within its bounds, at which the length of its interval is computed
+
+
+class _Derived(NamedTuple):
+    """Figures that are computed from counts, or from sums and counts: functions of these, and of widths and curves."""
+
+    answers: Callable[..., np.ndarray]
+    intervals: Callable[..., tuple[np.ndarray, np.ndarray]]
+    half_length: Callable[..., float]
+
+    def about(self, **facts: Any) -> "_Derived":
+        """Return the functions of figures of which these facts hold."""
+        return _Derived(
+            partial(self.answers, **facts), partial(self.intervals, **facts), partial(self.half_length, **facts)
+        )
+
+
+_COMPARISONS = _Derived(comparisons, comparison_intervals, longest_half_comparison)
+_SHARES = _Derived(shares, share_intervals, longest_half)
+_DEVIATIONS = _Derived(deviations, deviation_intervals, longest_half_deviation)
 
 
 @dataclass(frozen=True)
@@ -28,6 +60,7 @@ class Estimate:
     too, the lower and the upper ends of other intervals follow, each of which holds alone with that probability.
 
     With `parts` they are shares: the counts are a table (parts, groups), and each is divided by the total of its group.
+    With `comparison` too, one of COMPARISONS, each part but the first is compared with another part.
 
     With `deviation`, half the range of a column, they are standard deviations, released as n_answers sums centred on
     the middle of the range, n_answers sums of 2·(distance)² − deviation², and n_answers counts.
@@ -39,6 +72,7 @@ class Estimate:
     alone: bool = False
     parts: int = 0
     deviation: float = 0.0
+    comparison: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -48,6 +82,8 @@ class Estimate:
     @property
     def kind(self) -> str:
         """Which curves of widths the intervals follow from; empty where from none."""
+        if self.comparison:
+            return COMPARED
         return QUOTIENTS if self.ratio else OF_SHARES if self.parts else DEVIATIONS if self.deviation else ""
 
     @property
@@ -58,6 +94,8 @@ class Estimate:
     @property
     def n_released(self) -> int:
         """The number of released values."""
+        if self.comparison:
+            return self.n_answers // (self.parts - 1) * self.parts
         return self.n_answers * (5 if self.alone else 3 if self.ends or self.deviation else 2 if self.ratio else 1)
 
     @property
@@ -65,12 +103,19 @@ class Estimate:
         """The number of widths that a plan knows: one for each released value that is not an end."""
         return self.n_answers if self.ends else self.n_released
 
+    @cached_property
+    def _derived(self) -> _Derived | None:
+        """How these are computed, where they are neither plain answers nor means."""
+        if self.comparison:
+            return _COMPARISONS.about(kind=self.comparison, parts=self.parts)
+        if self.parts:
+            return _SHARES.about(parts=self.parts)
+        return _DEVIATIONS.about(half_range=self.deviation) if self.deviation else None
+
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers, shape (n_answers,)."""
-        if self.parts:
-            return shares(values, self.parts)
-        if self.deviation:
-            return deviations(values, self.deviation)
+        if self._derived:
+            return self._derived.answers(values)
         if self.ratio is None:
             return values[: self.n_answers]
         middle, half_range = self.ratio
@@ -83,7 +128,7 @@ class Estimate:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest answers when each true value is within its width of the released one.
 
-        Shares: see `share_intervals`; standard deviations: see `deviation_intervals`.
+        Shares: see `share_intervals`; standard deviations: `deviation_intervals`; comparisons: `comparison_intervals`.
         Ends that were released are returned as they are. With `curves` (n_answers, k), for means: the least and the
         largest m in [−half_range, half_range] with |sum − m·count| ≤ q(m), and the estimate; q runs straight between
         its k values, at equal distances from −half_range to half_range.
@@ -92,10 +137,8 @@ class Estimate:
             _, *ends = np.split(values, self.n_released // self.n_answers)
             lower, upper = ends[:2] if simultaneous else ends[-2:]
             return lower, upper
-        if self.parts:
-            return share_intervals(values, self.parts, widths, curves)
-        if self.deviation:
-            return deviation_intervals(values, widths, self.deviation, curves)
+        if self._derived:
+            return self._derived.intervals(values, widths=widths, curves=curves)
         if self.ratio is None:
             return values - widths, values + widths
         middle, half_range = self.ratio
@@ -119,10 +162,8 @@ class Estimate:
 
         Of standard deviations: in a few cells, narrow and wide ones.
         """
-        if self.parts:
-            return longest_half(self.parts, widths, count, curves)
-        if self.deviation:
-            return longest_half_deviation(widths, self.deviation, count, curves)
+        if self._derived:
+            return self._derived.half_length(widths=widths, count=count, curves=curves)
         _, half_range = self.ratio or (0.0, 0.0)
         sums = count * half_range * np.linspace(-1, 1, _PLACES)
         widths, curves = self._apart(widths, curves)
@@ -143,7 +184,7 @@ class Estimate:
         """Return the estimate as JSON can hold it."""
         facts: dict[str, Any] = {"answers": self.n_answers, "ratio": self.ratio and list(self.ratio)}
         if self.parts:
-            return {**facts, "parts": self.parts}
+            return {**facts, "parts": self.parts} | ({"comparison": self.comparison} if self.comparison else {})
         if self.deviation:
             return {**facts, "deviation": self.deviation}
         released = {"ends": self.ends} | ({"alone": True} if self.alone else {})
@@ -154,7 +195,10 @@ class Estimate:
         """Return the estimate that `to_dict` described."""
         ratio, ends, parts = facts["ratio"], facts.get("ends"), int(facts.get("parts", 0))
         deviation = float(facts.get("deviation", 0))
-        if parts < 0 or (parts and (ratio or ends or int(facts["answers"]) % parts)):
+        comparison = str(facts.get("comparison", ""))
+        if comparison not in ("", *COMPARISONS) or (comparison and parts < 2):
+            raise ValueError
+        if parts < 0 or (parts and (ratio or ends or int(facts["answers"]) % (parts - bool(comparison)))):
             raise ValueError
         if not 0 <= deviation < math.inf or (deviation and (ratio or ends or parts)):
             raise ValueError
@@ -165,6 +209,7 @@ class Estimate:
             ends is not None and bool(facts.get("alone", False)),
             parts,
             deviation,
+            comparison,
         )
 
 
@@ -201,7 +246,13 @@ def quotient_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]
 
 def share_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, int]]:
     """Return (where it starts among the released values, n_answers, parts) for each term of shares."""
-    return [(start, one.n_answers, one.parts) for start, one in _starts(estimates) if one.parts]
+    return [(start, one.n_answers, one.parts) for start, one in _starts(estimates) if one.kind == OF_SHARES]
+
+
+def comparison_terms(estimates: Sequence[Estimate]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each term of comparisons the places, among the released values, of its answers and of the others."""
+    terms = ((start, one) for start, one in _starts(estimates) if one.comparison)
+    return [compared(np.arange(start, start + one.n_released), one.comparison, one.parts) for start, one in terms]
 
 
 def deviation_terms(estimates: Sequence[Estimate]) -> list[tuple[int, int, float]]:

@@ -18,7 +18,7 @@ from gaugedp.mechanisms.choose import candidates, left_out
 from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
-from gaugedp.queries.labels import Cells, Labels
+from gaugedp.queries.labels import Cells, Labels, Listed, Words
 from gaugedp.queries.maps import Identity, MatrixMap, StepRuns, check_size
 from gaugedp.queries.outline import COUNT, DEVIATION, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
@@ -32,6 +32,10 @@ class Term:
     text: str
     pieces: tuple[Piece, ...]
     estimate: Estimate
+
+    def answered(self, words: tuple[Words, ...]) -> tuple[Words, ...]:
+        """Return those of the words along each axis that have an answer: what others are compared with has none."""
+        return (Listed(list(words[0])[1:]), *words[1:]) if self.estimate.comparison else words
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ class Workload(Query):
     @cached_property
     def labels(self) -> Labels:
         """Pairs (term, cell), one for each answer."""
-        return Labels(tuple((term.text, self._cells(term.pieces[0])) for term in self.terms))
+        return Labels(tuple((term.text, self._cells(term)) for term in self.terms))
 
     @property
     def step_runs(self) -> StepRuns:
@@ -161,7 +165,7 @@ class Workload(Query):
         return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
 
     def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
-        """Name the shares whose counts another term releases too: each then has more noise than it need have."""
+        """Name shares and comparisons whose counts another term releases too: each has more noise than it need have."""
         alike: dict[frozenset[str], list[Term]] = {}
         for term in filter(_shows_cells, self.terms):
             alike.setdefault(frozenset(term.pieces[0].attributes), []).append(term)
@@ -198,7 +202,12 @@ class Workload(Query):
     @cached_property
     def outlines(self) -> tuple[Outline, ...]:
         """One a term."""
-        return tuple(Outline(term.text, _measure(term), term.pieces[0].column, self._axes(term)) for term in self.terms)
+        return tuple(self._outline(term) for term in self.terms)
+
+    def _outline(self, term: Term) -> Outline:
+        piece = term.pieces[0]
+        reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.comparison else ""
+        return Outline(term.text, _measure(term), piece.column, self._axes(term), reference)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]
@@ -207,11 +216,13 @@ class Workload(Query):
         forms = [factor.form for factor in piece.cells.factors] or [piece.cells.form] * len(words)
         if forms == [ROWS]:
             return (Axis("row", words[0], ROWS),)
-        return tuple(attribute_axis(*parts) for parts in zip(piece.attributes, facts, words, forms, strict=True))
+        shown = term.answered(words)
+        return tuple(attribute_axis(*parts) for parts in zip(piece.attributes, facts, shown, forms, strict=True))
 
-    def _cells(self, piece: Piece) -> Cells:
+    def _cells(self, term: Term) -> Cells:
+        piece = term.pieces[0]
         columns = [[f"{name}={label}" for label in self.domain.attribute(name).labels] for name in piece.attributes]
-        return Cells(piece.cells.labels(columns))
+        return Cells(term.answered(piece.cells.labels(columns)))
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
@@ -221,6 +232,8 @@ class Workload(Query):
 def _measure(term: Term) -> str:
     if term.estimate.ratio is not None:
         return MEAN
+    if term.estimate.comparison:
+        return term.estimate.comparison
     if term.estimate.parts:
         return SHARE
     if term.estimate.deviation:

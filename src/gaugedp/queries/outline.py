@@ -9,7 +9,7 @@ from gaugedp.attributes import Attribute
 from gaugedp.queries.labels import Listed, Words, words
 
 COUNT, SUM, MEAN, SHARE, QUANTILE, MATRIX = "count", "sum", "mean", "share", "quantile", "matrix"  # what is measured
-DEVIATION = "standard deviation"
+DEVIATION, DIFFERENCE, RATIO, INDEX, CHANGE = "standard deviation", "difference", "ratio", "index", "change"
 CELLS, PREFIX, RANGES, ROWS, SHARES = "cells", "prefix", "ranges", "rows", "shares"  # how an axis is made of cells
 
 
@@ -54,6 +54,7 @@ class Outline:
     measure: str
     column: str | None
     axes: tuple[Axis, ...]
+    reference: str = ""  # the cell of the first axis that others are compared with
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,13 +74,15 @@ class Outline:
     def to_dict(self) -> dict[str, Any]:
         """Return the term as JSON can hold it."""
         axes = [axis.to_dict() for axis in self.axes]
-        return {"query": self.text, "measure": self.measure, "column": self.column, "axes": axes}
+        facts = {"query": self.text, "measure": self.measure, "column": self.column, "axes": axes}
+        return {**facts, "reference": self.reference} if self.reference else facts
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Outline":
         """Return what `to_dict` described."""
         column, axes = facts.get("column"), tuple(map(Axis.of, facts["axes"]))
-        return cls(str(facts["query"]), str(facts["measure"]), None if column is None else str(column), axes)
+        name = None if column is None else str(column)
+        return cls(str(facts["query"]), str(facts["measure"]), name, axes, str(facts.get("reference", "")))
 
     @classmethod
     def unknown(cls, text: str, cells: Sequence[str]) -> "Outline":
@@ -89,4 +92,10 @@ class Outline:
 
 def attribute_axis(name: str, attribute: Attribute, texts: Words, form: str = CELLS) -> Axis:
     """Return the axis of an attribute's cells, or of runs of them."""
-    return Axis(name, texts, form, attribute.values_are, attribute.borders if form == CELLS else ())
+    return Axis(
+        name,
+        texts,
+        form,
+        attribute.values_are,
+        attribute.borders[len(attribute.labels) - len(texts) :] if form == CELLS else (),
+    )

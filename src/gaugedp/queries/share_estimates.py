@@ -34,16 +34,16 @@ def share_intervals(
     return np.minimum(low, middle), np.maximum(high, middle)
 
 
-def longest_half(parts: int, widths: np.ndarray, total: float, curves: np.ndarray | None) -> float:
-    """Return half the longest interval of a share in a group of `total` rows without noise, the others alike."""
+def longest_half(parts: int, widths: np.ndarray, count: float, curves: np.ndarray | None) -> float:
+    """Return half the longest interval of a share in a group of `count` rows without noise, the others alike."""
     n = len(widths)
     lengths = []
     for share in np.linspace(0, 1, _PLACES_OF_PLAN):
-        own, others = np.full(n, total * share), np.full(n, total * (1 - share) / max(parts - 1, 1))
+        own, others = np.full(n, count * share), np.full(n, count * (1 - share) / max(parts - 1, 1))
         if curves is None:
             low, high = _of_box(own, others, parts, widths)
         else:
-            low, high = _of_curves(own, np.full(n, total), curves)
+            low, high = _of_curves(own, np.full(n, count), curves)
         lengths.append(float((high - low).max()))
     return max(lengths) / 2
 

@@ -13,6 +13,7 @@ from gaugedp.queries.builders import (
     bounded_deviations,
     bounded_means,
     bounded_sums,
+    comparisons,
     count,
     marginals,
     prefix_sums,
@@ -32,15 +33,20 @@ _MEASURES: dict[str, Callable[[Domain, str, tuple[str, ...] | None], Workload]] 
     "mean": lambda domain, inside, by: bounded_means(domain, plain(inside), by),
     "sd": lambda domain, inside, by: bounded_deviations(domain, plain(inside), by),
     "share": lambda domain, inside, by: shares(domain, _product(inside) if inside else (), by),
+    "difference": lambda domain, inside, by: comparisons(domain, "difference", plain(inside), by),
+    "ratio": lambda domain, inside, by: comparisons(domain, "ratio", plain(inside), by),
+    "index": lambda domain, inside, by: comparisons(domain, "index", plain(inside), by),
+    "change": lambda domain, inside, by: comparisons(domain, "change", plain(inside), by),
 }
 
 _QUANTILES = ("median", "quantiles")
-_RATIOS = "Write share(A) by B for the part of each cell; of other counts ask for each: quotients cost nothing more."
+_RATES = "Write share(A) by B for the part of each cell, or ratio(A) by B for the counts of A over that of its first."
 _EXTREMES = "No noise hides the one row that it is: ask for quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
     **dict.fromkeys(("average", "avg"), "Write mean."),
     **dict.fromkeys(("shares", "percent", "percentage", "proportion"), "Write share."),
-    **dict.fromkeys(("ratio", "rate"), _RATIOS),
+    "rate": _RATES,
+    **dict.fromkeys(("growth", "percent_change"), "Write change."),
     **dict.fromkeys(("min", "max", "minimum", "maximum"), _EXTREMES),
     **dict.fromkeys(("std", "stdev", "stddev"), "Write sd."),
     **dict.fromkeys(("var", "variance"), "Write sd, and square its answers and the ends of their intervals."),
@@ -51,9 +57,10 @@ _INSTEAD = {
 def query(domain: Domain, text: str) -> Query:
     """Return the question that `text` asks: `A`, `A*B`, `count`, `prefix(A)`, `ranges(A)`, `sum(C)`, `mean(C) by A`.
 
-    Also `sd(C) by A`, `share(A) by B`, `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R`
-    and `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; one
-    that holds `*`, `;`, `(`, `)` or a quote stands in double quotes.
+    Also `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`, `ratio`, `index`), `median(C)` and
+    `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. Terms are joined
+    by `;`, as `stack` does. Names are those of the domain; one that holds `*`, `;`, `(`, `)` or a quote stands in
+    double quotes.
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(

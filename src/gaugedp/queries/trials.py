@@ -9,13 +9,15 @@ import numpy as np
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.deviation_intervals import deviation_widths
 from gaugedp.mechanisms.ratio_intervals import quotients
-from gaugedp.mechanisms.share_intervals import share_widths
+from gaugedp.mechanisms.share_intervals import comparison_widths, share_widths
 from gaugedp.queries.base import Query
 from gaugedp.queries.deviation_estimates import ENDS, MEANS, PLACES
 from gaugedp.queries.estimates import (
+    COMPARED,
     DEVIATIONS,
     OF_SHARES,
     QUOTIENTS,
+    comparison_terms,
     deviation_terms,
     quotient_terms,
     share_terms,
@@ -31,7 +33,7 @@ class Widths(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The widths of means, shares and standard deviations of a question under a mechanism."""
+    """The widths of means, shares, comparisons and standard deviations of a question under a mechanism."""
 
     query: Query
     mechanism: Mechanism
@@ -51,6 +53,7 @@ class Trials:
             widths: dict[str, Widths | None] = {
                 QUOTIENTS: quotients(noise, units, quotient_terms(terms)),
                 OF_SHARES: share_widths(noise, share_terms(terms)),
+                COMPARED: comparison_widths(noise, comparison_terms(terms)),
                 DEVIATIONS: deviation_widths(noise, units, deviation_terms(terms), (ENDS, MEANS, PLACES)),
             }
             found = {kind: one for kind, one in widths.items() if one is not None} | found

@@ -261,9 +261,10 @@ def _marks(axes: "Axes", term: Term, places: np.ndarray, selection: tuple[np.nda
     at, n_cells = places[mask], len(places)
     thin = upright and n_cells > 60
     widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
+    ends = [np.clip(end[mask], *_range(term)) for end in (term.lowest, term.highest, term.lower, term.upper)]
     if term.alone:
-        _bars(axes, at, (term.lowest[mask], term.highest[mask]), (_PALE[series], widths[0], upright))
-    _bars(axes, at, (term.lower[mask], term.upper[mask]), (COLOURS[series], widths[1], upright))
+        _bars(axes, at, (ends[0], ends[1]), (_PALE[series], widths[0], upright))
+    _bars(axes, at, (ends[2], ends[3]), (COLOURS[series], widths[1], upright))
     values = term.estimate[mask]
     if thin:
         style = (COLOURS[series], min(3.6, max(1.2, 1000 / n_cells)), upright)
@@ -295,9 +296,13 @@ def _bars(
 
 
 def _range(term: Term) -> tuple[float, float]:
-    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it."""
-    low = float(min(term.lowest.min(), term.estimate.min()))
-    high = float(max(term.highest.max(), term.estimate.max()))
+    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it.
+
+    A bar without an end ends where the axis does.
+    """
+    shown = np.concatenate([term.lowest, term.highest, term.estimate])
+    shown = shown[np.isfinite(shown)]
+    low, high = float(shown.min()), float(shown.max())
     if low > 0 and (term.from_zero or low < high / 2):
         low = 0.0
     if low / 2 < high < 0:

@@ -10,13 +10,17 @@ import numpy as np
 from gaugedp.captions import Captions
 from gaugedp.queries.estimates import split_answers
 from gaugedp.queries.outline import (
+    CHANGE,
     COUNT,
     DEVIATION,
+    DIFFERENCE,
+    INDEX,
     MATRIX,
     MEAN,
     PREFIX,
     QUANTILE,
     RANGES,
+    RATIO,
     SHARE,
     SHARES,
     SUM,
@@ -38,8 +42,12 @@ _MEASURES = {
     DEVIATION: "Standard deviation of {}",
     QUANTILE: "Quantiles of {}",
     MATRIX: "Combination of counts",
+    DIFFERENCE: "Rows, less those of {}",
+    RATIO: "Rows, divided by those of {}",
+    INDEX: "Index of rows, {} = 100",
+    CHANGE: "Change of rows from the cell before, in %",
 }
-_FROM_ZERO = (COUNT, SHARE)  # measures whose axis has 0 on it: lengths are compared
+_FROM_ZERO = (COUNT, SHARE, DIFFERENCE, RATIO, CHANGE)  # measures whose axis has 0 on it: lengths are compared
 _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
 
 
@@ -132,7 +140,8 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
 
 def _measure(outline: Outline, captions: Captions) -> str:
     if outline.column is None:
-        return _MEASURES[outline.measure]
+        reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
+        return _MEASURES[outline.measure].format(reference)
     unit = captions.unit(outline.column)
     is_median = outline.measure == QUANTILE and all(axis.form != SHARES for axis in outline.axes)
     words = "Median of {}" if is_median else _MEASURES[outline.measure]

@@ -1,5 +1,6 @@
 """Answers in a sheet of Excel, with a sheet that says what they are."""
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import chain
@@ -39,7 +40,8 @@ def check_installed() -> None:
 
 
 def _plain_text(sheet: Any, value: Any) -> Any:
-    """Return a cell whose text is no formula, whatever it begins with."""
+    """Return a cell whose text is no formula, whatever it begins with; an end that is not there is a text."""
+    value = "∞" if value == math.inf else value
     if not isinstance(value, str):
         return value
     from openpyxl.cell import WriteOnlyCell
