@@ -506,3 +506,17 @@ def test_the_ledger_shows_which_releases_were_seeded(desk: Desk) -> None:
     lines = desk.gaugedp("ledger", "show", "people.ledger").out.splitlines()
     assert len([line for line in lines if "answered; seeded: not private" in line]) == 1
     assert any(line.startswith("Seeded: made for research") for line in lines)
+
+
+def test_answers_of_two_attributes_stand_side_by_side_and_others_in_lines(desk: Desk) -> None:
+    lines = desk.release(query="AGE*SEX; SEX", key="both").out.splitlines()
+    (head,) = (place for place, line in enumerate(lines) if line == "AGE*SEX: estimates (and their intervals)")
+    assert lines[head + 1].split() == ["AGE", "1", "2"]
+    number = r"-?[\d,]+"
+    assert re.fullmatch(rf"\S+( +{number} \({number} to {number}\)){{2}} *", lines[head + 2]), lines[head + 2]
+    assert [line.split()[:2] for line in lines[1:head]] == [["query", "cell"], ["SEX", "SEX=1"], ["SEX", "SEX=2"]]
+    processed = desk.release("people.csv", "--round", query="AGE*SEX; SEX", key="both").out
+    assert "AGE*SEX: estimates" not in processed, "raw answers stand beside processed ones, in lines"
+    wide = desk.release(query="SEX*AGE").out
+    assert "SEX*AGE: estimates" not in wide, "too many columns"
+    assert desk.release(query="AGE*SEX").out.splitlines()[1].startswith("AGE*SEX: estimates")

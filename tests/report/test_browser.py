@@ -8,9 +8,34 @@ from typing import Any
 import pytest
 
 import gaugedp as gd
+from gaugedp.cli.main import run
 
 BROWSER = shutil.which("chromium-headless-shell")
 QUESTION = "SEX; AGEP; SEX*AGEP"
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "publications"
+PUBLICATIONS = ("survey", "series", "incomes")
+# What a screen reader cannot tell: tables without caption and heads with a scope, charts without words.
+UNHEARD = """() => [...document.querySelectorAll("table, svg")].filter(one => one.tagName === "TABLE"
+  ? !(one.caption && one.querySelector("th[scope=col]") && one.querySelector("th[scope=row]"))
+  : !(one.getAttribute("role") === "img" && one.getAttribute("aria-label"))).map(one => one.tagName.toLowerCase())"""
+# Texts whose contrast with what is behind them is below 4.5 (WCAG 2.2, AA), or below 3 for large ones.
+FAINT = """() => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number)
+  const light = colour => parts(colour).slice(0, 3).map(c => c / 255)
+    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0)
+  const behind = one => { for (; one; one = one.parentElement) {
+      const colour = getComputedStyle(one).backgroundColor
+      if ((parts(colour)[3] ?? 1) > 0) return colour }
+    return "rgb(255, 255, 255)" }
+  return [...document.querySelectorAll("body *:not(svg *):not(script):not(style)")]
+    .filter(one => one.checkVisibility() && [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+    .filter(one => { const look = getComputedStyle(one)
+      const [a, b] = [light(look.color), light(behind(one))].sort((x, y) => y - x)
+      return (a + 0.05) / (b + 0.05) < (parseFloat(look.fontSize) >= 24 ? 3 : 4.5) })
+    .map(one => one.textContent.trim().slice(0, 40))
+}"""
 
 PEOPLE = "SEX,AGEP\n" + "1,31\n2,45\n1,68\n" * 40
 
@@ -65,3 +90,48 @@ def test_a_page_that_breaks_the_rules_is_seen(page: Any, tmp_path: Path) -> None
     page.goto(bad.as_uri())
     assert page.errors
     assert remote(page.addresses)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three publications of the examples, each by its command."""
+    folder = tmp_path_factory.mktemp("published")
+    for name in PUBLICATIONS:
+        command = ["publish", str(EXAMPLES / f"{name}.toml"), "--ledger", str(folder / f"{name}.ledger")]
+        assert run([*command, "--budget", "1", "--out", str(folder / name)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 375])
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_publications_fit_can_be_read_and_heard(page: Any, published: Path, name: str, width: int, scheme: str) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.goto((published / name / "index.html").as_uri())
+    assert page.errors == []
+    assert remote(page.addresses) == []
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    assert page.evaluate(UNHEARD) == []
+    assert page.evaluate(FAINT) == []
+
+
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_publications_print(page: Any, published: Path, name: str) -> None:
+    page.goto((published / name / "index.html").as_uri())
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate(FAINT) == []
+    written = page.pdf(format="A4")
+    assert written.startswith(b"%PDF-")
+    assert 2 <= written.count(b"/Type /Page\n") + written.count(b"/Type/Page\n") + written.count(b"/Type /Page ") <= 20
+
+
+def test_faint_text_and_a_table_without_words_are_seen(page: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        '<body style="background:#fff"><p style="color:#999">a</p><table><tr><td>1</td></tr></table><svg/>', "utf-8"
+    )
+    page.goto(bad.as_uri())
+    assert len(page.evaluate(FAINT)) == 1
+    assert page.evaluate(UNHEARD) == ["table", "svg"]

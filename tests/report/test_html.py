@@ -18,6 +18,7 @@ import gaugedp as gd
 from gaugedp.errors import MissingExtra
 from gaugedp.report import check_installed, render
 from gaugedp.report.account import _percents as percents
+from gaugedp.report.figures import answers as answers_shown
 from gaugedp.tables.aggregate import Rows
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
@@ -397,3 +398,61 @@ def test_the_account_is_rounded_to_its_sides() -> None:
     best = made("SEX", budget=gd.guarantees.RenyiBudget(4, 1e-6), epsilon=0.5)
     shown = re.sub(r"\s+", " ", text(render(best)))
     assert re.search(r"Spent in all ε = 0\.5\d+ Left ε = 3\.4\d+ Budget RenyiBudget\(4, 1e-06\)", shown)
+
+
+BROKEN_DOWN = gd.Domain.of(
+    when=gd.dates("2017-01", "2017-06", by="month"),
+    where=["n", "s"],
+    area=[str(i) for i in range(9)],
+    pay=gd.bins(edges=[0, 10, 20, 40, 1000], outside="other"),
+)
+
+
+def chart(text: str) -> tuple[Any, Any]:
+    """The term of a question, and the form of its chart."""
+    from gaugedp.report.layout import arrange
+    from gaugedp.report.terms import read_terms
+
+    (term,) = read_terms(made(text, BROKEN_DOWN))
+    return term, arrange(term, compact=False)
+
+
+def test_time_is_drawn_as_lines_with_one_for_each_cell_of_another_attribute() -> None:
+    assert chart("when")[1].form == "line"
+    _, lines = chart("where*when")
+    assert (lines.form, lines.series, lines.title) == ("line", ("n", "s"), "when")
+    assert lines.at.tolist() == [*range(6)] * 2
+    assert lines.of_series.tolist() == [0] * 6 + [1] * 6
+    assert chart("when*area")[1].form != "line", "nine lines are too many"
+    assert chart("where")[1].form == "dots"
+    assert chart("change(when) by where")[1].at.max() == 4
+
+
+def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:
+    _, areas = chart("pay")
+    assert areas.form == "histogram"
+    assert areas.left.tolist() == [0, 10, 20, 40]
+    assert areas.right.tolist() == [10, 20, 40, 60], "the last is cut: it would be fifty times as long as others"
+    assert areas.cut == 1000
+    assert areas.per_count.tolist() == [1, 1, 0.5, 10 / 960], "heights tell counts for each 10"
+    assert "other has no place on the line" in areas.remark
+    page = render(made("pay", BROKEN_DOWN))
+    assert "Number of rows per 10" in page
+    assert "… 1,000" in page
+    assert chart("pay*where")[1].form == "dots"
+    assert chart("index(pay)")[1].form == "dots", "no counts"
+
+
+def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> None:
+    from gaugedp.report.tables import finding, wide_table
+
+    term, _ = chart("area*where")
+    written = wide_table(term)
+    assert written.count("<tr>") == 1 + 9
+    assert "area, by where" in written
+    for middle, low, high in answers_shown(term.estimate, term.lower, term.upper):
+        assert f"{middle}<small>{low} to {high}</small>" in written
+    assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
+    assert wide_table(chart("area")[0]) == ""
+    changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
+    assert finding(changed).startswith("Largest: 900 for 3 · s, between ")

@@ -56,7 +56,7 @@ def test_the_command_has_the_flags() -> None:
 def test_a_dot_outside_its_bar_stays_in_the_chart() -> None:
     from dataclasses import replace
 
-    from gaugedp.report.plots import _range
+    from gaugedp.report.term_charts import _range
     from gaugedp.report.terms import read_terms
 
     term = read_terms(made("AGEP"))[0]

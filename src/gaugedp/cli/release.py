@@ -8,6 +8,7 @@ import click
 
 from gaugedp._numbers import answers
 from gaugedp.answer import RAW, Release
+from gaugedp.cli.crossed import is_crossed, side_by_side
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
 from gaugedp.cli.shared import (
     budget,
@@ -140,12 +141,12 @@ def _released(planned: Plan, source: Table, account: Ledger, steps: Sequence[str
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
-    rows, n_answers = list(islice(_rows(answer), _SHOWN)), len(answer.labels)
+    n_answers = len(answer.labels)
     about = f"({_guarantee(answer)}, {answer.exactness})"
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    show_table(rows, title + _simultaneous(answer), numbers=_NUMBERS)
+    _show_answers(answer, title + _simultaneous(answer))
     if n_answers > _SHOWN:
         click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
     for line in answer.remarks(question):
@@ -160,6 +161,21 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
             stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and question.linear is not None)
         )
     show_account(account, stored)
+
+
+def _show_answers(answer: Release, title: str) -> None:
+    """Print the first answers: raw ones of two or three attributes with the last side by side, the others in lines."""
+    rows, lines, tables = islice(_rows(answer), _SHOWN), list[dict[str, str]](), []
+    for term in answer.terms:
+        of_term = list(islice(rows, term.size))
+        if is_crossed(term) and len(of_term) == term.size and not answer.processing:
+            tables.append((term, list(side_by_side(term, answer.captions, of_term))))
+        else:
+            lines += of_term
+    show_table(lines, title, numbers=_NUMBERS) if lines else click.echo(title)
+    for term, crossed in tables:
+        columns = list(crossed[0])[len(term.axes) - 1 :]
+        show_table(crossed, f"{term.text}: estimates (and their intervals)", numbers=columns)
 
 
 def _intervals(answer: Release) -> str:

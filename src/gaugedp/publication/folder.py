@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from gaugedp.answer import Release
+from gaugedp.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.publication.publication import Publication
+from gaugedp.queries import Query
+from gaugedp.queries.outline import Outline
 from gaugedp.tidy.files import WRITERS
 from gaugedp.tidy.spreadsheet import check_installed as check_sheets
 
@@ -125,6 +128,15 @@ def _slug(title: str) -> str:
 def titled(publication: Publication) -> Publication:
     """Return the publication with the titles of its tables among the words that people read."""
     pairs = zip(publication.tables, publication.queries, strict=True)
-    titles = {text: table.title for table, question in pairs for text, _ in question.labels.terms}
-    captions = replace(publication.domain.captions, title=publication.title, terms=titles)
+    captions = publication.domain.captions
+    titles = {
+        one.text: _title(table.title, one, question, captions) for table, question in pairs for one in question.outlines
+    }
+    captions = replace(captions, title=publication.title, terms=titles)
     return replace(publication, domain=publication.domain.with_captions(captions))
+
+
+def _title(title: str, term: Outline, question: Query, captions: Captions) -> str:
+    """Return the title of a term: that of its table, and of several terms by what each is told."""
+    by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
+    return title if len(question.outlines) == 1 else f"{title}: {by}"

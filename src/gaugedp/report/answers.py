@@ -8,9 +8,11 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.processing import remark, words
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
-from gaugedp.report.layout import MARKS, Dots, arrange
+from gaugedp.report.layout import MARKS, Layout, arrange
 from gaugedp.report.markup import Html, table, tag
-from gaugedp.report.plots import COLOURS, draw
+from gaugedp.report.plots import COLOURS
+from gaugedp.report.tables import finding, is_wide, wide_table
+from gaugedp.report.term_charts import draw
 from gaugedp.report.terms import MOST_DRAWN, Term, named, read_terms
 
 if TYPE_CHECKING:
@@ -91,19 +93,27 @@ def _card(term: Term, name: str, compact: bool, n_rows: int) -> Html:
         many = f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all."
         picture, wide = tag("p", many), False
     else:
-        wide = not isinstance(layout, Dots) and not compact
+        wide = layout.form != "dots" and not compact
         box = {"class_": "paper"}
         if wide:  # it scrolls by itself on a narrow screen
             box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart of {term.text}"}
         chart = tag("div", draw(term, layout, name, compact), **box)
-        key = _key(layout) if isinstance(layout, Dots) and layout.series_title else Html("")
-        picture = tag("figure", tag("figcaption", f"{term.meaning}."), key, chart)
+        key = _key(layout) if layout.series_title else Html("")
+        picture = tag(
+            "figure",
+            tag("figcaption", " ".join(f"{text}." for text in (term.meaning, layout.remark) if text)),
+            key,
+            chart,
+        )
     single = _single(term) if len(term.cells) == 1 else Html("")
-    body = [tag("h3", term.title or term.text), single, picture, _numbers(term, n_rows, compact)]
+    said = finding(term) if len(term.cells) > 1 else ""
+    found = tag("p", said) if said else Html("")
+    tables = [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
+    body = [tag("h3", term.title or term.text), single, found, picture, *tables]
     return tag("article", *body, class_="card wide" if wide else "card", id=name)
 
 
-def _key(layout: Dots) -> Html:
+def _key(layout: Layout) -> Html:
     """Return what the colours and marks stand for."""
     items = [
         tag("span", tag("b", mark, style=f"color:{colour}", aria_hidden="true"), f" {label}")

@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
+from gaugedp.queries.outline import CELLS
 from gaugedp.report.terms import MOST_DRAWN, Term, labels
 
 MARKS = "●■▲◆▼✚"  # one for each series, beside its colour
 _MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
 _MOST_GROUPS = 60
+_FEWEST = 3  # places on a line
+_MOST_BINS, _TAIL = 60, 4  # of a histogram; how many times wider than the cell before the last may be drawn
 _MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
 
 
@@ -17,28 +21,73 @@ _MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
 class Dots:
     """Answers as dots in rows; `row` and `series` say where each answer stands."""
 
+    form: ClassVar[str] = "dots"
     rows: list[str]
     row_title: str
     row: np.ndarray
     series: tuple[str, ...]
     series_title: str
     of_series: np.ndarray
+    remark: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Dense:
     """Answers side by side in their order, with a few `ticks` (position, label), and lines between groups."""
 
+    form: ClassVar[str] = "wide"
     ticks: list[tuple[float, str]]
     title: str
     borders: list[float]
+    series: tuple[str, ...] = ("",)
+    series_title: str = ""
+    remark: str = ""
 
 
-def arrange(term: Term, compact: bool) -> Dots | Dense | None:
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Answers along time, a line for each series: `at` says where each answer stands, `ticks` name places."""
+
+    form: ClassVar[str] = "line"
+    ticks: list[tuple[float, str]]
+    title: str
+    at: np.ndarray
+    series: tuple[str, ...]
+    series_title: str
+    of_series: np.ndarray
+    remark: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts as areas over cells of true widths: `left` and `right` ends, and what a height is worth of a count.
+
+    `unit` is the width for which heights tell counts. `cut` says where a last cell ends that is too long to draw. A
+    cell of other values, which comes last, has no place on the line.
+    """
+
+    form: ClassVar[str] = "histogram"
+    left: np.ndarray
+    right: np.ndarray
+    per_count: np.ndarray
+    title: str
+    unit: float
+    cut: float | None
+    series: tuple[str, ...] = ("",)
+    series_title: str = ""
+    remark: str = ""
+
+
+Layout = Dots | Dense | Line | Histogram
+
+
+def arrange(term: Term, compact: bool) -> Layout | None:
     """Return the form of a term's chart; None where it has too many cells for one."""
     n_cells = len(term.cells)
     if n_cells > MOST_DRAWN:
         return None
+    if (layout := _line(term, compact) or _histogram(term)) is not None:
+        return layout
     axis = _series_axis(term)
     limit = _MOST_ROWS[compact]
     if axis is not None and n_cells <= 1.5 * limit:
@@ -50,6 +99,40 @@ def _series_axis(term: Term) -> int | None:
     """Return the attribute told by colours and marks: the first with at most six levels, of the first and the last."""
     ends = (0, len(term.names) - 1) if len(term.names) > 1 else ()
     return next((axis for axis in ends if 1 < len(term.levels[axis]) <= len(MARKS)), None)
+
+
+def _line(term: Term, compact: bool) -> Line | None:
+    """Return answers along time, where one attribute is a date and another, if any, has few cells."""
+    times = [place for place, axis in enumerate(term.axes) if axis.form == CELLS and axis.values == "dates"]
+    others = [place for place in range(len(term.names)) if place not in times]
+    if len(times) != 1 or len(others) > 1 or len(term.levels[times[0]]) < 3:
+        return None
+    (time,) = times
+    if others and len(term.levels[others[0]]) > len(MARKS):
+        return None
+    places = np.indices([len(levels) for levels in term.levels]).reshape(len(term.levels), -1)
+    ticks = _thinned([(float(place), label) for place, label in enumerate(term.levels[time])], _MOST_TICKS[compact])
+    if not others:
+        return Line(ticks, term.names[time], places[time], ("",), "", np.zeros(len(term.cells), dtype=int))
+    other = others[0]
+    return Line(ticks, term.names[time], places[time], term.levels[other], term.names[other], places[other])
+
+
+def _histogram(term: Term) -> Histogram | None:
+    """Return counts over cells on a line, where each cell has a width."""
+    borders = np.array(term.axes[0].borders if len(term.axes) == 1 else ())
+    n_cells = len(borders) - 1
+    if not term.counts or not _FEWEST <= n_cells <= _MOST_BINS or len(term.cells) - n_cells > 1:
+        return None
+    widths = np.diff(borders)
+    is_long = widths[-1] > _TAIL * widths[-2]
+    shown = np.append(borders[:-1], borders[-2] + widths[-2]) if is_long else borders
+    unit = float(widths.min())
+    beside = (
+        f"{term.levels[0][-1]} has no place on the line, and stands in the table" if len(term.cells) > n_cells else ""
+    )
+    cut = float(borders[-1]) if is_long else None
+    return Histogram(shown[:-1], shown[1:], unit / widths, term.names[0], unit, cut, remark=beside)
 
 
 def _dots(term: Term) -> Dots:

@@ -54,7 +54,7 @@ figcaption{margin-bottom:.6rem}
 .paper,.key{background:#fff;color:#1d232b}
 .paper{padding:.5rem}
 @media (prefers-color-scheme:dark){.paper{border-radius:3px}.key{border-radius:3px;margin-bottom:2px}}
-.key{margin:0;padding:.35rem .5rem 0;font-size:.9rem;display:flex;flex-wrap:wrap;gap:.1rem .9rem}
+.key{margin:0;max-width:none;padding:.35rem .5rem 0;font-size:.9rem;display:flex;flex-wrap:wrap;gap:.1rem .9rem}
 .chart{display:block;width:100%;height:auto;max-width:36rem}
 .chart.compact{max-width:26rem}
 .chart.wide{max-width:none;min-width:38rem}
@@ -73,6 +73,8 @@ thead th{border-bottom:1.5px solid var(--ink);font-weight:600}
 th{text-align:left;font-weight:400}
 tbody th{overflow-wrap:anywhere;min-width:7rem}
 .numbers td,.numbers th+th{text-align:right;white-space:nowrap}
+.crossed small{display:block;color:var(--soft)}
+.crossed td{line-height:1.25}
 .offers{min-width:50rem}
 .offers td:last-child{min-width:14rem}
 .offers tbody th{font-weight:600}

@@ -60,7 +60,8 @@ class Term:
 
     `measure` says what the numbers are, in words. The cells are all combinations of `levels` in product order, of the
     attributes `names`; both are empty where there are too many for a chart. `runs` says how cells are put together.
-    Where they are `from_zero`, the axis of a chart has 0 on it.
+    Where they are `from_zero`, the axis of a chart has 0 on it. `axes` say what the cells of each attribute are, and
+    `counts` that rows are counted in them.
     """
 
     text: str
@@ -75,6 +76,8 @@ class Term:
     runs: str = ""
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    axes: tuple[Axis, ...] = ()
+    counts: bool = False
     from_zero: bool = False
     processed: bool = False
     ends: float | None = None
@@ -134,6 +137,8 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
         tuple(captions.name(axis.name) for axis in axes),
         tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
+        axes,
+        outline.measure == COUNT,
         outline.measure in _FROM_ZERO,
     )
 

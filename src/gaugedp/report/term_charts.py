@@ -1,0 +1,234 @@
+"""The chart of a term: its answers as dots, along time, as areas over a line, or side by side."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gaugedp.report.figures import answers, plain
+from gaugedp.report.layout import Dense, Dots, Histogram, Layout, Line
+from gaugedp.report.markup import Html, visible
+from gaugedp.report.plots import (
+    COLOURS,
+    COMPACT,
+    FAINT,
+    INK,
+    NORMAL,
+    PALE,
+    SHAPES,
+    WIDE,
+    Sizes,
+    bars,
+    check_installed,
+    new_figure,
+    round_places,
+    set_names,
+    settings,
+    shortened,
+    text_length,
+    write_words,
+    written,
+)
+from gaugedp.report.svg import inline
+from gaugedp.report.terms import Term
+
+_SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, ""))
+
+
+def draw(term: Term, layout: Layout, name: str, compact: bool) -> Html:
+    """Return the chart of a term for the inside of a page; `name` tells its ids from those of other charts."""
+    check_installed()
+    with settings(name):
+        draw_form, sizes, kind = _DRAWN[layout.form]
+        drawing = draw_form(term, layout, COMPACT if compact else sizes)
+    kind = "compact" if compact else kind
+    return inline(drawing, name, describe(term), f"chart {kind}")
+
+
+def describe(term: Term) -> str:
+    """Return what the chart shows, in words."""
+    low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
+    texts = [estimate for estimate, _, _ in answers(term.estimate, term.lower, term.upper)]
+    if len(term.cells) == 1:
+        return visible(f"{term.meaning}: {texts[0]}, with the {term.level} error bar{term.bars}.")
+    ends = " and ".join(
+        f"the {word} estimate is {texts[at]} at {term.cells[at]}" for word, at in (("smallest", low), ("largest", high))
+    )
+    return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
+
+
+def _dots(term: Term, layout: Dots, sizes: Sizes) -> str:
+    texts = [shortened(row, 24) for row in layout.rows]
+    n_series = len(layout.series)
+    height_of_row = max(sizes.row, sizes.row * 0.55 * n_series + 3)
+    left = max([text_length(text) for text in [*texts, shortened(layout.row_title, 24)]]) * sizes.font + 10
+    top, bottom = 8 + (sizes.font + 4 if layout.row_title else 0), 2 * sizes.font + 18
+    height = top + bottom + height_of_row * len(texts)
+    right = max(14, 0.5 * text_length(_ticks(term)[1][-1]) * sizes.font)
+    figure, axes = new_figure(sizes, height, (left, right, bottom, top))
+    places = layout.row + (layout.of_series - (n_series - 1) / 2) * 0.72 / n_series
+    for series in range(n_series):
+        _marks(axes, term, places, (layout.of_series == series, series), upright=False)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    set_names(axes.set_yticks, range(len(texts)), texts, sizes)
+    _value_axis(axes, term, sizes, upright=False)
+    if layout.row_title:
+        x, y = 4 / sizes.width, 1 - (sizes.font + 4) / height
+        write_words(figure, (x, y), shortened(layout.row_title, 40), sizes, weight="bold")
+    return written(figure)
+
+
+def _dense(term: Term, layout: Dense, sizes: Sizes) -> str:
+    axes, left = _upright_axes(term, sizes)
+    everything = np.ones(len(term.cells), dtype=bool)
+    for border in layout.borders:
+        axes.axvline(border, color=FAINT, linewidth=0.6, zorder=0)
+    _marks(axes, term, np.arange(len(term.cells)), (everything, 0), upright=True)
+    axes.set_xlim(-1, len(term.cells))
+    return _finished(axes, term, sizes, left, (layout.ticks, layout.title))
+
+
+def _line(term: Term, layout: Line, sizes: Sizes) -> str:
+    """Draw a line through the answers of each series; their bars stand beside one another."""
+    axes, left = _upright_axes(term, sizes)
+    n_series = len(layout.series)
+    places = layout.at + (layout.of_series - (n_series - 1) / 2) * 0.6 / n_series
+    for series in range(n_series):
+        mask = layout.of_series == series
+        axes.plot(places[mask], term.estimate[mask], color=COLOURS[series], linewidth=1.3, zorder=3, clip_on=False)
+        _marks(axes, term, places, (mask, series), upright=True)
+    axes.set_xlim(-0.6, layout.at.max() + 0.6)
+    return _finished(axes, term, sizes, left, (layout.ticks, layout.title))
+
+
+def _histogram(term: Term, layout: Histogram, sizes: Sizes) -> str:
+    """Draw each count as an area; bars of intervals stand in the middle of cells."""
+    unit = f" per {plain(layout.unit)}" if np.ptp(layout.per_count) else ""
+    heights = replace(_scaled(term, layout.per_count), measure=term.measure + unit)
+    ends = [(float(border), plain(float(border))) for border in np.append(layout.left, layout.right[-1])]
+    if layout.cut is not None:
+        ends[-1] = (ends[-1][0], f"… {plain(layout.cut)}")
+    axes, left = _upright_axes(heights, sizes, max(14.0, 0.5 * text_length(ends[-1][1]) * sizes.font))
+    widths, middles = layout.right - layout.left, (layout.left + layout.right) / 2
+    axes.bar(layout.left, heights.estimate, widths, align="edge", color=PALE[0], edgecolor="white", linewidth=0.8)
+    inside = [np.clip(end, *_range(heights)) for end in (heights.lower, heights.upper)]
+    bars(axes, middles, (inside[0], inside[1]), (COLOURS[0], 1.7, True))
+    axes.set_xlim(layout.left[0], layout.right[-1])
+    return _finished(axes, heights, sizes, left, (_apart(ends, sizes), layout.title))
+
+
+def _scaled(term: Term, factors: np.ndarray) -> Term:
+    """Return the first answers and their intervals, each times a factor."""
+    first = slice(0, len(factors))
+    return replace(
+        term,
+        estimate=term.estimate[first] * factors,
+        lower=term.lower[first] * factors,
+        upper=term.upper[first] * factors,
+        lowest=term.lowest[first] * factors,
+        highest=term.highest[first] * factors,
+    )
+
+
+def _apart(ticks: list[tuple[float, str]], sizes: Sizes) -> list[tuple[float, str]]:
+    """Return the first and the last tick, and those between that leave room for one another."""
+    scale = (ticks[-1][0] - ticks[0][0]) / sizes.width
+    kept = [ticks[0]]
+    for tick in ticks[1:-1]:
+        needed = (text_length(tick[1]) + text_length(kept[-1][1]) + 2) / 2 * sizes.font * scale
+        last = (text_length(tick[1]) + text_length(ticks[-1][1]) + 2) / 2 * sizes.font * scale
+        if tick[0] - kept[-1][0] >= needed and ticks[-1][0] - tick[0] >= last:
+            kept.append(tick)
+    return [*kept, ticks[-1]]
+
+
+def _upright_axes(term: Term, sizes: Sizes, right: float = 14.0) -> tuple[Any, float]:
+    """Return axes for answers side by side, and how far from the left they begin."""
+    left = max(text_length(text) for text in _ticks(term)[1]) * sizes.font + 12
+    _, axes = new_figure(sizes, sizes.height, (left, right, 2 * sizes.font + 18, sizes.font + 14))
+    return axes, left
+
+
+def _finished(axes: Any, term: Term, sizes: Sizes, left: float, along: tuple[list[tuple[float, str]], str]) -> str:
+    """Write the ticks and the title below, and the axis of values, and return the drawing."""
+    ticks, title = along
+    positions, labels = zip(*ticks, strict=True)
+    set_names(axes.set_xticks, positions, [shortened(label, 24) for label in labels], sizes)
+    _value_axis(axes, term, sizes, upright=True)
+    middle = (left + sizes.width - 12) / 2 / sizes.width
+    figure: Any = axes.figure
+    write_words(figure, (middle, 6 / sizes.height), shortened(title, 60), sizes, ha="center")
+    return written(figure)
+
+
+def _marks(axes: Any, term: Term, places: np.ndarray, selection: tuple[np.ndarray, int], *, upright: bool) -> None:
+    """Draw the wide pale bars (where they are others than the narrow), the narrow bars and the points of one series."""
+    mask, series = selection
+    at, n_cells = places[mask], len(places)
+    thin = upright and n_cells > 60
+    widths = (min(5.0, max(0.6, 380 / n_cells)), min(1.6, max(0.4, 160 / n_cells))) if thin else (5.0, 1.7)
+    ends = [np.clip(end[mask], *_range(term)) for end in (term.lowest, term.highest, term.lower, term.upper)]
+    if term.alone:
+        bars(axes, at, (ends[0], ends[1]), (PALE[series], widths[0], upright))
+    bars(axes, at, (ends[2], ends[3]), (COLOURS[series], widths[1], upright))
+    values = term.estimate[mask]
+    if thin:
+        style = (COLOURS[series], min(3.6, max(1.2, 1000 / n_cells)), upright)
+        bars(axes, at, (values, values), style, cap="round")
+        return
+    x, y = (at, values) if upright else (values, at)
+    look: dict[str, Any] = {"color": COLOURS[series], "marker": SHAPES[series], "markersize": 4.6, "clip_on": False}
+    axes.plot(x, y, linestyle="none", markeredgecolor="white", markeredgewidth=0.5, zorder=4, **look)
+
+
+def _range(term: Term) -> tuple[float, float]:
+    """Return the ends of the axis: all bars and points, and 0 for counts, and unless all lie far from it.
+
+    A bar without an end ends where the axis does.
+    """
+    shown = np.concatenate([term.lowest, term.highest, term.estimate])
+    shown = shown[np.isfinite(shown)]
+    low, high = float(shown.min()), float(shown.max())
+    if low > 0 and (term.from_zero or low < high / 2):
+        low = 0.0
+    if low / 2 < high < 0:
+        high = 0.0
+    pad = 0.03 * (high - low) or 1.0
+    return (low if low == 0 else low - pad), (high if high == 0 else high + pad)
+
+
+def _ticks(term: Term) -> tuple[np.ndarray, list[str], str]:
+    """Return the places and texts of the ticks, and their unit."""
+    low, high = _range(term)
+    places = round_places(low, high)
+    scale, unit = next((s, u) for least, s, u in _SCALES if max(-low, high) >= least)
+    shown = places / scale
+    decimals = next((d for d in range(7) if np.allclose(shown, np.round(shown, d), rtol=0, atol=1e-9)), 7)
+    return places, [plain(float(value), decimals) for value in shown], unit
+
+
+def _value_axis(axes: Any, term: Term, sizes: Sizes, *, upright: bool) -> None:
+    places, texts, unit = _ticks(term)
+    limits = _range(term)
+    (axes.set_ylim if upright else axes.set_xlim)(*limits)
+    set_names(axes.set_yticks if upright else axes.set_xticks, places, texts, sizes)
+    axes.grid(axis="y" if upright else "x", color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    if limits[0] <= 0 <= limits[1]:
+        (axes.axhline if upright else axes.axvline)(0, color=INK, linewidth=0.9, zorder=2, clip_on=False)
+    title = shortened(term.measure, 40) + unit
+    box = axes.get_position()
+    figure: Any = axes.figure
+    height = figure.get_figheight() * 72
+    if upright:
+        write_words(figure, (4 / sizes.width, 1 - (sizes.font + 2) / height), title, sizes)
+    else:
+        write_words(figure, ((box.x0 + box.x1) / 2, 5 / height), title, sizes, ha="center")
+
+
+_DRAWN: dict[str, tuple[Any, Sizes, str]] = {
+    "dots": (_dots, NORMAL, "dots"),
+    "wide": (_dense, WIDE, "wide"),
+    "line": (_line, WIDE, "wide"),
+    "histogram": (_histogram, WIDE, "wide"),
+}
