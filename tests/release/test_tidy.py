@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -165,6 +166,9 @@ def test_a_sheet_holds_the_columns_and_no_formula(tmp_path: Path) -> None:
     domain = gd.Domain.of(A=["=1+1", "b"])
     answer = released("A", pd.DataFrame({"A": ["=1+1", "b", "b"]}), domain)
     answer.save_excel(tmp_path / "answers.xlsx")
+    with ZipFile(tmp_path / "answers.xlsx") as book:  # the same answers make the same file
+        assert {part.date_time[0] for part in book.infolist()} == {1980}
+        assert b"dcterms:" not in book.read("docProps/core.xml").split(b">", 1)[1].replace(b'xmlns:dcterms="', b"")
     sheet = openpyxl.load_workbook(tmp_path / "answers.xlsx")["answers"]
     head, first, second = sheet.iter_rows()
     assert [cell.value for cell in head] == list(answer.columns())

@@ -98,6 +98,14 @@ def people(kind, max_rows=3):
     return Case(table, PEOPLE, totals, PrivacyUnit("pid", max_rows=max_rows))
 
 
+def squares_of_people():
+    """Steps of people's rows that fit 32 bits, whose squares do not."""
+    draw = random.Random("squares")
+    table = pa.table({"pid": [draw.randrange(40) for _ in range(200)], "cost": [0.0, 250.0, 499.99, 1e6] * 50})
+    totals = [Aggregate((), "cost", squared=True), Aggregate((), "cost")]
+    return Case(table, Domain.of(cost=bounded(0, 500, 0.01)), totals, PrivacyUnit("pid", max_rows=3))
+
+
 TEXTS = [
     "1", " 1", "1 ", "+1", "-1", "1.", ".5", "1e0", "1E+2", "0x1", "1d", "1f", "1_0", "", " ", "nan", "NaN", "inf",
     "-INF", "Infinity", "infinit", "1e999", "-1e999", "1e-400", "\u0667", "1\n", "\t1\r\n", "1\x0b", "\x0b1", "1\u00a0",
@@ -196,6 +204,7 @@ CASES = {
     "plain": plain,
     "empty": empty,
     **{f"people by {kind}": lambda kind=kind: people(kind) for kind in IDS},
+    "squares of people": squares_of_people,
     "texts": texts,
     "types": types,
     "unknown": unknown,

@@ -17,6 +17,7 @@ _HEAD = """\
 # From the names of the columns of {file} alone: no row was read. Fill in what anybody may know without the rows, from a
 # codebook or the questionnaire, and take the # away. Leave out the columns that no question is about.
 name = {name}
+# title = "…"  # of what is published; also source and footnote
 
 [unit]
 neighbours = "add_remove"  # one row is one person, who is in the table or not
@@ -27,6 +28,8 @@ neighbours = "add_remove"  # one row is one person, who is in the table or not
 [attributes]  # what is counted by: all categories; bins low, high, width; or whole numbers from, to
 # A row whose value is missing, or fits no cell, is left out of the whole question.
 # {{ values = ["…", "…"], outside = "other" }} counts such rows in a cell of their own.
+# Dates are {{ date = "month", from = "2024-01", to = "2024-12" }}; also day, week, quarter, year.
+# What people read: {{ values = ["1", "2"], label = "sex", labels = {{ "1" = "men", "2" = "women" }} }}.
 """
 _NUMBERS = "\n[columns]  # numbers to add up or to average, and those of models: bounds, and the step of their values\n"
 _MISSING = """\

@@ -45,7 +45,7 @@ _MEASURES = {
     DIFFERENCE: "Rows, less those of {}",
     RATIO: "Rows, divided by those of {}",
     INDEX: "Index of rows, {} = 100",
-    CHANGE: "Change of rows from the cell before, in %",
+    CHANGE: "Change from the cell before, in %",
 }
 _FROM_ZERO = (COUNT, SHARE, DIFFERENCE, RATIO, CHANGE)  # measures whose axis has 0 on it: lengths are compared
 _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}

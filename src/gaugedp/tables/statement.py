@@ -195,7 +195,7 @@ class Aggregation:
         return added
 
     def _square(self, j: int) -> Sql:
-        coarse, steps = self._coarse(self.columns[j]), exp.column(f"s{j}")
+        coarse, steps = self._coarse(self.columns[j]), exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares pass 32 bits
         cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
         centred = cut * 2 - coarse.reach
         return exp.paren(centred) * exp.paren(centred.copy())

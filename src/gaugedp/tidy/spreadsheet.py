@@ -1,15 +1,19 @@
 """Answers in a sheet of Excel, with a sheet that says what they are."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from gaugedp.errors import InvalidRequest, MissingExtra
 
 _MOST_ROWS = 2**20 - 1  # of a sheet, below its heads
+_PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
 _NOTES = {"query": "Question", "table": "Table", "protects": "Protected", "digest": "Digest of the question"}
 
 
@@ -30,7 +34,17 @@ def write_sheet(path: str | Path, columns: Mapping[str, Sequence[Any]], facts: M
         notes.append([words, _plain_text(notes, str(facts.get(key, "")))])
     for rule in facts.get("rules", ()):
         notes.append(["Rule", _plain_text(notes, str(rule))])
-    book.save(path)
+    written = BytesIO()
+    book.save(written)
+    _write_undated(written, path)
+
+
+def _write_undated(written: BytesIO, path: str | Path) -> None:
+    """Write a book without the times at which it was made: the same answers make the same file."""
+    with ZipFile(written) as parts, ZipFile(path, "w", ZIP_DEFLATED) as book:
+        for name in parts.namelist():
+            text = parts.read(name)
+            book.writestr(ZipInfo(name), _TIMES.sub(b"", text) if name == _PROPERTIES else text, ZIP_DEFLATED)
 
 
 def check_installed() -> None:
