@@ -349,3 +349,45 @@ def test_a_model_that_cannot_be_written_is_kept(desk: Desk, monkeypatch: pytest.
 def test_help_names_the_options(desk: Desk) -> None:
     text = desk.gaugedp("fit", "--help").out
     assert all(f"--{name}" in text for name in [*USUAL, "delta", "score", "budget", "key", "out", "json"])
+
+
+# -- ratings -------------------------------------------------------------------------------------------
+
+
+def test_ratings_are_fitted_stored_and_predicted(desk: Desk) -> None:
+    lines = [f"{user},{item},{1 + (user + item) % 5}" for user in range(1, 40) for item in range(1, 6)]
+    (desk.folder / "rated.csv").write_text("\n".join(["who,what,stars", *lines, "99,1,5", "1,2,"]), "utf-8")
+    text = 'name = "rated"\n[unit]\nneighbours = "add_remove"\ncolumn = "who"\nmax_rows = 5\n'
+    text += "[attributes]\nwho = { from = 1, to = 40 }\nwhat = { from = 1, to = 5 }\n"
+    (desk.folder / "rated.toml").write_text(text + "[columns]\nstars = { low = 1, high = 5 }\n", "utf-8")
+    asked = {
+        "domain": "rated.toml",
+        "model": "ratings",
+        "target": "stars",
+        "features": "who, what",
+        "ledger": "r.ledger",
+    }
+    done = fit(desk, "rated.csv", **asked, budget="1", epsilon="1", key="k", out="model.json")
+    assert done.code == 0, done.err
+    assert "ratings model of stars" in done.out
+    assert desk.ledger("r.ledger").spent == PureDP(1)
+    again = fit(desk, "rated.csv", "--json", **asked, epsilon="1", key="k")
+    assert json.loads(again.out) == json.loads((desk.folder / "model.json").read_text("utf-8"))
+    predicted = desk.gaugedp("predict", "rated.csv", "--model", "model.json", "--domain", "rated.toml")
+    assert predicted.code == 0, predicted.err
+    rows = [line.split(",") for line in predicted.out.splitlines()[1:]]
+    assert len(rows) == len(lines) + 2
+    assert all(1 <= float(row[-1]) <= 5 for row in rows), "a user whom nobody knows gets the items' means"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        ({"score": "1"}, "neither --score"),
+        ({"radius": "1"}, "neither --score"),
+        ({"target": "SEX"}, "needs the kind bounded column"),
+        ({"features": "SEX"}, "the users, then the items"),
+    ],
+)
+def test_what_ratings_do_not_take_is_refused(desk: Desk, chosen: dict[str, str], words: str) -> None:
+    check_refused(desk, words, model="ratings", **{"features": "SEX, AGE", **chosen})

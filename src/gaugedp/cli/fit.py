@@ -23,6 +23,7 @@ from gaugedp.cli.shared import (
 from gaugedp.cli.stage import stage
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
@@ -31,7 +32,7 @@ from gaugedp.ledger.entries import Stored
 from gaugedp.tables.table import Table
 
 if TYPE_CHECKING:
-    from gaugedp.estimators.table_fit import Look, TableFit
+    from gaugedp.estimators.table_fit import Look, Planned
 
 _SHOWN = 60
 
@@ -39,9 +40,14 @@ _SHOWN = 60
 @click.command()
 @click.argument("table")
 @click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public: a TOML file.")
-@click.option("--model", required=True, metavar="NAME", help="logistic, svc or linear.")
-@click.option("--target", required=True, metavar="NAME", help="An attribute; for linear, a bounded column.")
-@click.option("--features", required=True, metavar="NAMES", help='Attributes and bounded columns: "SEX, AGEP, PINCP".')
+@click.option("--model", required=True, metavar="NAME", help="logistic, svc, linear or ratings.")
+@click.option("--target", required=True, metavar="NAME", help="An attribute; for linear and ratings, a bounded column.")
+@click.option(
+    "--features",
+    required=True,
+    metavar="NAMES",
+    help='Attributes and bounded columns: "SEX, AGEP, PINCP". For ratings: "USER, ITEM".',
+)
 @click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
 @click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
@@ -115,6 +121,23 @@ def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
     show_account(account, stored)
 
 
+def show_ratings(result: dict[str, Any], stored: Ledger | None = None) -> None:
+    """Print a model of ratings: the items that are rated highest, by the model."""
+    about = f"({rounded_up(from_dict(result['guarantee']))}, {result['exactness']})"
+    highest = sorted(result["items"].items(), key=lambda pair: -pair[1])
+    rows = [{"item": name, "rating": result["mean"] + offset} for name, offset in highest[:_SHOWN]]
+    show_table(rows, f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}")
+    if len(highest) > _SHOWN:
+        click.echo(f"... and {len(highest) - _SHOWN:,} more: write them with --out")
+    click.echo(f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings.")
+    for line in result["facts"]["rules"]:
+        click.echo(line)
+    account = result["facts"]["account"]
+    if stored is not None:
+        click.echo(stored_before("model", account))
+    show_account(account, stored)
+
+
 def _use_in_words(result: dict[str, Any]) -> str:
     then = " The class with the largest sum is predicted." if isinstance(result["intercept"], dict) else ""
     return (
@@ -150,19 +173,24 @@ def _baseline(score: dict[str, Any]) -> str:
 
 def _planned(
     domain: Domain, unit: PrivacyUnit, names: tuple[str, str, str], guarantee: tuple[float | None, ...]
-) -> "TableFit":
+) -> "Planned":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
+    from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
     from gaugedp.estimators.table_fit import TableFit, is_classifier
     from gaugedp.estimators.table_rows import TableDesign
 
     model, target, features = names
     *budget, score, radius = guarantee
     columns = [plain(name) for name in parts(features, ",") if name]
+    if model == "ratings":
+        if score is not None or radius is not None:
+            raise InvalidRequest("Ratings take neither --score nor --radius.", "Leave them out.")
+        return RatingsFit.plan(RatingsDesign.of(domain, columns, plain(target)), unit, guarantee_asked(*budget))
     design = TableDesign.of(domain, columns, plain(target), is_classifier(model))
     return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius)
 
 
-def _fitted(planned: "TableFit", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:
+def _fitted(planned: "Planned", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:
     """Pay, look, store."""
     stage.show("pay")
     guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()
@@ -185,7 +213,8 @@ def _write(result: dict[str, Any], out: str | None, as_json: bool, stored: Ledge
     text = json.dumps(result)
 
     def printed() -> None:
-        click.echo(text) if as_json else show(result, stored)
+        show_model = show_ratings if result["model"] == "ratings" else show
+        click.echo(text) if as_json else show_model(result, stored)
 
     hand_over("model", [(lambda path: path.write_text(f"{text}\n", encoding="utf-8"), out)], printed)
     if as_json and stored is not None:

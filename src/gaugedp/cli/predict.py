@@ -14,7 +14,7 @@ from gaugedp.cli.shared import check_apart, check_writable, load
 from gaugedp.errors import GaugedpError, UnreadableTable
 
 if TYPE_CHECKING:
-    from gaugedp.estimators.table_model import TableModel
+    from gaugedp.estimators.stored_model import StoredModel
     from gaugedp.tables.lines import FileLines
 
 
@@ -29,13 +29,13 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
     A line without a cell in one of the model's attributes gets no prediction; numbers beyond their bounds count as the
     bounds. What is written is as private as TABLE.
     """
-    from gaugedp.estimators.table_model import TableModel
+    from gaugedp.estimators.stored_model import load_model
     from gaugedp.tables.lines import FileLines
 
     domain, _ = load(domain_path)
     check_apart({"table": table, "domain file": domain_path, "model": model_path}, {"out": out})
     check_writable(out, ".csv")
-    model = TableModel.load(model_path, domain)
+    model = load_model(model_path, domain)
     lines = FileLines.open(table, domain, model.design.attributes, model.design.columns)
     name = f"predicted_{model.design.target}"
     if name in lines.names:
@@ -73,7 +73,7 @@ def _kept(write: Callable[[], None]) -> None:
 class _Predictions:
     """The lines with what is predicted for each; afterwards, how many had no cell or no number where one is needed."""
 
-    def __init__(self, model: "TableModel", lines: "FileLines") -> None:
+    def __init__(self, model: "StoredModel", lines: "FileLines") -> None:
         self.model, self.lines = model, lines
         self.n_lines, self.n_predicted = 0, 0
         self.n_missing = dict.fromkeys(model.design.columns, 0)

@@ -1,16 +1,13 @@
 """A model of a table as it was written: read again, to predict for the lines of a file."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gaugedp.domain import Domain
-from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.table_fit import FORMAT, is_classifier
+from gaugedp.estimators.table_fit import is_classifier
 from gaugedp.estimators.table_rows import TableDesign
 
 
@@ -28,30 +25,17 @@ class TableModel:
     intercepts: np.ndarray
 
     @classmethod
-    def load(cls, path: str, domain: Domain) -> "TableModel":
-        """Return the model in the file `path`, which was fitted with a domain that says the same of its names.
+    def design_of(cls, document: Mapping[str, Any], domain: Domain) -> TableDesign:
+        """Return the design that a document names, as the domain describes it now."""
+        by_class = is_classifier(document["model"])
+        return TableDesign.of(domain, document["facts"]["features"], document["target"], by_class)
 
-        Raises InvalidRequest for a file that is no model, and for another domain.
-        """
-        document = _read(path)
-        try:
-            design = TableDesign.of(
-                domain, document["facts"]["features"], document["target"], is_classifier(document["model"])
-            )
-            same = document["facts"]["design"] == design.digest()
-        except (AttributeError, LookupError, TypeError):
-            same = False
-        if not same:
-            raise InvalidRequest(
-                f"The domain file says other things than when {path!r} was fitted.",
-                "Give the domain file that it was fitted with.",
-            )
+    @classmethod
+    def of(cls, document: Mapping[str, Any], design: TableDesign) -> "TableModel":
+        """Return the model that a document holds; an ordinary error says that it holds none."""
         labels = design.classes if len(design.classes or ()) > 2 else None
-        try:
-            slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
-            return cls(design, np.array(slopes).T, np.array(_numbers(document["intercept"], labels)))
-        except (LookupError, OverflowError, TypeError, ValueError):
-            raise _no_model(path) from None
+        slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
+        return cls(design, np.array(slopes).T, np.array(_numbers(document["intercept"], labels)))
 
     def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
@@ -82,23 +66,6 @@ class TableModel:
             predicted = [classes[code] for code in codes.astype(int).tolist()]
         complete = np.all(cells >= 0, axis=1)
         return [prediction if is_known else None for prediction, is_known in zip(predicted, complete, strict=True)]
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        document = json.loads(Path(path).read_text("utf-8"))
-    except OSError:
-        raise InvalidRequest(f"The model {path!r} cannot be read.", "Check the path.") from None
-    except (ValueError, RecursionError):
-        raise _no_model(path) from None
-    facts = document.get("facts") if isinstance(document, dict) else None
-    if not isinstance(facts, dict) or document.get("format") != FORMAT or "design" not in facts:
-        raise _no_model(path)
-    return document
-
-
-def _no_model(path: str) -> InvalidRequest:
-    return InvalidRequest(f"{path!r} is no model.", "Give the file that `gaugedp fit --out` wrote.")
 
 
 def _numbers(coefficients: Any, labels: Sequence[str] | None) -> list[float]:

@@ -37,11 +37,8 @@ class TableDesign:
     @classmethod
     def of(cls, domain: Domain, features: Sequence[str], target: str, by_class: bool) -> "TableDesign":
         """Return the design; where `by_class`, the target is an attribute, whose cells are the classes."""
-        _check_target(domain, target, by_class)
-        names = [*domain.attributes, *domain.columns]
-        for name in features:
-            if name not in names:
-                raise _unknown("attribute or bounded column", name, names)
+        check_target(domain, target, by_class)
+        check_known("attribute or bounded column", features, [*domain.attributes, *domain.columns])
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
         if target in features:
@@ -148,7 +145,15 @@ class TableDesign:
         return rows
 
 
-def _check_target(domain: Domain, target: str, by_class: bool) -> None:
+def check_known(kind: str, features: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse features that are not among the names of a kind."""
+    for name in features:
+        if name not in names:
+            raise _unknown(kind, name, names)
+
+
+def check_target(domain: Domain, target: str, by_class: bool) -> None:
+    """Refuse a target that is no attribute, where classes are wanted, or else no bounded column."""
     right_kind, wrong_kind = ("attribute", "bounded column") if by_class else ("bounded column", "attribute")
     right, wrong = (domain.attributes, domain.columns) if by_class else (domain.columns, domain.attributes)
     if target not in right and target in wrong:

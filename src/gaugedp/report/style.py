@@ -96,6 +96,7 @@ footer{margin-top:3rem;border-top:1px solid var(--line)}
 @media print{:root{--page:#fff;--ink:#000;--soft:#333;--line:#bbb;--card:#fff;--accent:#0b5fa5;--track:#eee;--warn:#fff}
 body{max-width:none;padding:0;font-size:10pt}.card,.fact,tr{break-inside:avoid}h2,h3{break-after:avoid}
 .card.wide,.card:has(tr:nth-child(20)){break-inside:auto}details::details-content{display:block;content-visibility:visible}
-summary{display:none}.scroll{overflow:visible}.chart.wide,.offers{min-width:0}
+summary{display:none}.scroll{overflow:visible}.chart.wide,.offers{min-width:0}.offers{font-size:7.5pt}
+.offers td:last-child,.offers td:nth-child(2){min-width:0}
 .meter,.track,.meter span,.bar{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
