@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.trace_regression import Residual, TraceRegression
+from gaugedp.estimators.trace_losses import Squared
+from gaugedp.estimators.trace_regression import TraceRegression, into_operator_ball
 from tests.estimators.kit import check_refused
 
 SOLVERS = ["moments", "descent", "frank_wolfe", "stochastic"]
@@ -118,7 +119,7 @@ def test_slopes_stay_in_their_range_and_reach_it(cut: bool) -> None:
     for reach in (0.1, 1.0, 7.0):
         for span in ((0.0, 1.0), (-1.0, 1.0)):
             for bounds in ((0.0, 1.0), (-3.0, 2.0), (4.0, 5.0), (-9.0, -8.0)):
-                residual = Residual(reach, span, bounds, cut)
+                residual = Squared(reach, bounds, span, cut)
                 points, targets = np.meshgrid(np.linspace(*span, 101), np.linspace(*bounds, 101))
                 found = residual(points, targets)
                 assert np.abs(found).max() == pytest.approx(1)
@@ -285,3 +286,23 @@ def test_bad_data_is_refused() -> None:
         clone(MODEL).fit(CUBES, CUBE_TARGET)
     with pytest.raises(InvalidRequest, match="shape"):
         clone(CUBE_MODEL).fit(CUBES[:, :, :0], CUBE_TARGET)
+
+
+def test_designs_are_pulled_into_the_operator_ball() -> None:
+    rows = np.random.default_rng(1).standard_normal((50, 12)) * np.geomspace(1e-3, 1e6, 50)[:, None]
+    pulled = into_operator_ball(rows, (3, 4), 0.5)
+    norms = np.linalg.norm(pulled.reshape(-1, 3, 4), 2, axis=(1, 2))
+    assert norms.max() <= 0.5
+    short = np.linalg.norm(rows.reshape(-1, 3, 4), 2, axis=(1, 2)) < 0.49
+    assert (pulled[short] == rows[short]).all()
+    assert norms[~short].min() > 0.49
+
+
+def test_moments_of_operators_are_charged_as_those_of_any_matrix() -> None:
+    """Opposite designs have the product −1 however small their operator norm: the noise is that of the other norm."""
+    designs = np.tile(np.eye(4), (30, 1, 1))
+    deviations = {}
+    for norm, size in (("operator", 1.0), ("frobenius", 2.0)):
+        model = TraceRegression(1.0, 1e-6, design_norm=size, norm=norm, target_bounds=(-1, 1), solver="moments")
+        deviations[norm] = float(model.fit(designs, np.zeros(30)).method_.noise.variances.max())
+    assert deviations["operator"] == pytest.approx(deviations["frobenius"])

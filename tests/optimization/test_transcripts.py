@@ -12,6 +12,7 @@ from gaugedp.optimization.eigenvectors.oja import Oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
 from gaugedp.optimization.lattice import released
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.matrix_grams import GramScale, MatrixGrams
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.ratings.group_means import Groups
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
@@ -146,6 +147,17 @@ def test_moments(guarantee, region, replaced: bool) -> None:
         least = 0.75 if replaced else 0.99
         check(lambda problem, rng: method.release(problem.designs, cut(problem.target), rng), tables, {"epsilon": MU},
               runs, least)  # fmt: skip
+
+
+@WAYS
+@pytest.mark.parametrize("guarantee", [gd.GaussianDP(MU), gd.PureDP(MU)], ids=repr)
+def test_grams(guarantee, replaced: bool) -> None:
+    """A row against its opposite moves the gradient as far as is charged, or is there in one table alone."""
+    region = NuclearBall((8, 9))
+    method = MatrixGrams.calibrate(guarantee, GramScale(region, (-1.0, 1.0), 1.0, replaced=replaced))
+    claim = {"mu": MU} if isinstance(guarantee, gd.GaussianDP) else {"epsilon": MU}
+    check(lambda problem, rng: method.solve(problem, 300, rng), regression(region, replaced), claim, 200,
+          0.8 if replaced else 0.95)  # fmt: skip
 
 
 # -- one pass over the rows -------------------------------------------------------------------------------

@@ -13,19 +13,24 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.feature_names import check_names
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
-from gaugedp.estimators.rows import as_read, check_shape, into_ball, into_box, read_array, read_bounds, read_target
+from gaugedp.estimators.rows import as_read, check_shape, into_ball, read_array, read_bounds, read_target
+from gaugedp.estimators.trace_losses import SQUARED, TraceLoss, trace_loss
 from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.matrix_grams import GramScale, MatrixGrams
 from gaugedp.optimization.matrix_moments import MOST_COORDINATES, MatrixMoments, MomentScale
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES
 
-SOLVERS = ("auto", "moments", "descent", "frank_wolfe", "stochastic")
-Method = MatrixMoments | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
+SOLVERS = ("auto", "moments", "grams", "descent", "frank_wolfe", "stochastic")
+_OF_ANY_LOSS = ("descent", "frank_wolfe")
+NORMS = ("frobenius", "operator")
+Method = MatrixMoments | MatrixGrams | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
 _FAINT = 10.0  # of the mean eigenvalue of second moments at most: the edge of pure noise with which these are released
+_HIDDEN = 1.0  # the same for designs of bounded operator norm, above which two Gram matrices are released
 
 
 @dataclass(eq=False, repr=False)
@@ -34,19 +39,25 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
 
     Designs are rows z (n, d), for A = zzᵀ and a symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k).
 
-    design_norm : a public bound on the Frobenius norm of A, to which designs are pulled back. Or
+    design_norm : a public bound on the norm of A, to which designs are pulled back. Or
     row_norm : for rows z, a bound on ‖z‖₂, the root of that.
+    norm : which norm that is, "frobenius" or, for matrices, "operator", the largest singular value: orthogonal
+        matrices, permutations and cells of a table have 1.
     target_bounds : (low, high), public; the target is clipped to them.
-    solver : "moments", the sums Σ aaᵀ and Σ y·a of a = vec(A) with noise, released once; "descent", noisy projected
+    loss : "squared"; "huber", a parabola within a quarter of the target's range; "absolute", within a twentieth;
+        "logistic", where ⟨A, X⟩ is the log-odds of the upper bound; or a function of predictions and targets, arrays of
+        one shape, that is convex in the prediction and has slopes up to `lipschitz`. It is called with public numbers
+        only, before anything is paid.
+    solver : "moments", the sums Σ aaᵀ and Σ y·a of a = vec(A) with noise, released once; "grams", for matrices, Σ AAᵀ,
+        Σ AᵀA and Σ y·A in their place; both are of the squared loss. "descent", noisy projected
         gradients of all rows; "frank_wolfe", steps to the extreme points that noisy gradients of all rows point to.
         These two clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes
-        every row once, and clips nothing. "auto" takes moments or descent, by the number of rows, the size of X, ε and
-        δ alone.
+        every row once, and clips nothing. "auto" takes moments, grams or descent, by public numbers alone.
     noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
         "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, nuclear_ball.md and
-    stochastic_frank_wolfe.md.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
+    nuclear_ball.md and stochastic_frank_wolfe.md.
     Where rows are added or removed, a tenth of ε goes to their number. A design with an entry that is not finite counts
     as 0, a target as the middle of its bounds.
 
@@ -62,15 +73,19 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     target_bounds: Any = None
     solver: str = "auto"
     noise: str = "toeplitz"
+    norm: str = "frobenius"
+    loss: Any = SQUARED
+    lipschitz: float | None = None
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
         """Fit to rows X (n, d) or matrices X (n, m, k), and a target y (n,)."""
         requested, (rows, shape) = self._requested(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
+        widest = self._widest(shape)
         count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
         fitted = _guarantee(count.remaining, self.solver == "stochastic" and self.noise == "exponential")
-        kind, planned = _designs(rows[:0], shape), len(rows) if count.mechanism is None else PUBLIC_ROWS
-        residual = self._residual(size, shape)
+        kind, planned = _designs(rows[:0], shape, widest), len(rows) if count.mechanism is None else PUBLIC_ROWS
+        residual = self._residual(size, kind)
         self._method(self._chosen(fitted, kind, residual, planned)[0], fitted, kind, residual, planned)
         guarantee = count.with_remaining(fitted)
         reservation = self._pay(guarantee, requested, rows.shape)
@@ -78,7 +93,9 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         solver, reason = self._chosen(fitted, kind, residual, n_rows)
         self.method_ = self._method(solver, fitted, kind, residual, n_rows)
         scaled = into_ball(rows, 2, math.sqrt(size) if shape is None else size)
-        problem = TraceProblem(_designs(scaled, shape), residual.target(target), residual)
+        if shape is not None and widest < 1:
+            scaled = into_operator_ball(scaled, shape, widest)
+        problem = TraceProblem(_designs(scaled, shape, widest), residual.target(target), residual)
         self.coef_ = float(self.radius) * self.method_.solve(problem, n_rows, rng)
         self._note_names(X)
         self.n_features_in_, self.solver_, self.reason_ = len(self.coef_), solver, reason
@@ -106,83 +123,74 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         if self.row_norm is None:
             positive(design_norm=self.design_norm)
             assert self.design_norm is not None
-            return float(self.design_norm)
+            return float(self.design_norm) / self._widest(shape)
         positive(row_norm=self.row_norm)
         if shape is not None:
             raise InvalidRequest("row_norm is for rows z.", "Give design_norm for matrices.")
         return float(self.row_norm) * float(self.row_norm)
 
-    def _chosen(self, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> tuple[str, str]:
+    def _widest(self, shape: tuple[int, int] | None) -> float:
+        """Return the operator norm that a design may have, over its Frobenius norm: 1/√(rank) where that is bounded."""
+        one_of(NORMS, norm=self.norm)
+        return 1 / math.sqrt(min(shape)) if shape is not None and self.norm == "operator" else 1.0
+
+    def _chosen(self, guarantee: Guarantee, kind: Designs, loss: TraceLoss, n_rows: float) -> tuple[str, str]:
         """Return the solver and why, by public numbers alone. docs/theory/matrix_moments.md"""
-        one_of(SOLVERS, solver=self.solver)
-        one_of(ORACLES, noise=self.noise)
+        self._check_solver(kind)
         if self.solver != "auto":
             return self.solver, "it was asked for"
-        if kind.region.n_coordinates > MOST_COORDINATES:
+        if self.loss != SQUARED:
+            return "descent", "the loss is not the squared one"
+        few = kind.region.n_coordinates <= MOST_COORDINATES
+        loudness = self._moments(guarantee, kind, loss).loudness(n_rows) if few else math.inf
+        if self.norm == "operator" and isinstance(kind, Full):
+            return self._of_operators(loudness)
+        if not few:
             return "descent", f"X has more than {MOST_COORDINATES:,} free entries"
-        if isinstance(guarantee, PureDP):
-            loudness = self._moments(guarantee, kind, residual).loudness(n_rows)
-            if loudness > _FAINT:
-                return "descent", f"without delta, noise hides the second moments of {n_rows:,.0f} rows"
+        if isinstance(guarantee, PureDP) and loudness > _FAINT:
+            return "descent", f"without delta, noise hides the second moments of {n_rows:,.0f} rows"
         return "moments", "second moments released once need less noise than gradients at every step"
 
-    def _residual(self, size: float, shape: tuple[int, int] | None) -> "Residual":
+    def _of_operators(self, loudness: float) -> tuple[str, str]:
+        if loudness <= _HIDDEN:
+            return "moments", "all second moments stand out of their noise"
+        return "grams", "noise hides the second moments, and two Gram matrices need less"
+
+    def _check_solver(self, kind: Designs) -> None:
+        """Refuse names that are none, and solvers that do not fit the loss or the designs."""
+        one_of(SOLVERS, solver=self.solver)
+        one_of(ORACLES, noise=self.noise)
+        if self.loss != SQUARED and self.solver not in ("auto", *_OF_ANY_LOSS):
+            raise InvalidRequest(f"solver={self.solver!r} is for the squared loss.", 'Choose "descent", or "auto".')
+        if self.solver == "grams" and not isinstance(kind, Full):
+            raise InvalidRequest('solver="grams" is for designs that are matrices.', 'Choose "moments" for rows z.')
+
+    def _residual(self, size: float, kind: Designs) -> TraceLoss:
         positive(radius=self.radius)
         low, high = (float(end) for end in read_bounds("target_bounds", self.target_bounds))
         positive(**{"radius·design_norm": float(self.radius) * size})
-        least = 0.0 if shape is None else -1.0
-        return Residual(float(self.radius) * size, (least, 1.0), (low, high), self.solver != "stochastic")
+        clips = self.solver != "stochastic"
+        return trace_loss(self.loss, self.lipschitz, float(self.radius) * size, kind.span, (low, high), clips)
 
-    def _method(self, solver: str, guarantee: Guarantee, kind: Designs, residual: "Residual", n_rows: float) -> Method:
+    def _method(self, solver: str, guarantee: Guarantee, kind: Designs, residual: TraceLoss, n_rows: float) -> Method:
         if solver == "moments":
             return self._moments(guarantee, kind, residual)
+        if solver == "grams":
+            widest = self._widest(kind.region.shape)
+            scale_of_grams = GramScale(
+                kind.region, residual.bounds, residual.reach, widest, self.neighbours == "replace"
+            )
+            return MatrixGrams.calibrate(guarantee, scale_of_grams)
         replaced = self.neighbours == "replace"
         scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.prediction_range, replaced)
         if solver == "stochastic":
             return StochasticFrankWolfe.calibrate(guarantee, scale, self.noise, 1.0)
         return (MatrixDescent if solver == "descent" else MatrixFrankWolfe).calibrate(guarantee, scale)
 
-    def _moments(self, guarantee: Guarantee, kind: Designs, residual: "Residual") -> MatrixMoments:
+    def _moments(self, guarantee: Guarantee, kind: Designs, residual: TraceLoss) -> MatrixMoments:
         replaced = self.neighbours == "replace"
-        scale = MomentScale(kind.region, residual.bounds, residual.reach, kind.span[0], replaced)
+        scale = MomentScale(kind.region, residual.bounds, residual.reach, kind.products_at_least, replaced)
         return MatrixMoments.calibrate(guarantee, scale)
-
-
-@dataclass(frozen=True)
-class Residual:
-    """The slope (prediction − target)/cap of the squared loss, in [−1, 1], for predictions reach·p, p in `span`.
-
-    Where `cut`, predictions are clipped to the target's bounds before; else the slope is affine in p.
-    """
-
-    reach: float
-    span: tuple[float, float]
-    bounds: tuple[float, float]
-    cut: bool
-
-    @property
-    def cap(self) -> float:
-        """The largest |prediction − target|."""
-        low, high = self.bounds
-        lowest, highest = (self._predicted(self.reach * end) for end in self.span)
-        return max(high - float(lowest), float(highest) - low)
-
-    @property
-    def smoothness(self) -> float:
-        """The Lipschitz constant of the slope in p."""
-        return self.reach / self.cap
-
-    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return the slopes, row by row."""
-        return (self._predicted(self.reach * scaled) - target) / self.cap
-
-    def target(self, target: np.ndarray) -> np.ndarray:
-        """Return the target clipped to its bounds."""
-        low, high = self.bounds
-        return (low + high) / 2 + (high - low) / 2 * into_box(target, np.array(low), np.array(high))
-
-    def _predicted(self, predictions: Any) -> Any:
-        return np.clip(predictions, *self.bounds) if self.cut else predictions
 
 
 def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
@@ -194,8 +202,15 @@ def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
     return rows, shape
 
 
-def _designs(rows: np.ndarray, shape: tuple[int, int] | None) -> Designs:
-    return RankOne(rows) if shape is None else Full(rows, shape)
+def _designs(rows: np.ndarray, shape: tuple[int, int] | None, widest: float) -> Designs:
+    return RankOne(rows) if shape is None else Full(rows, shape, widest)
+
+
+def into_operator_ball(rows: np.ndarray, shape: tuple[int, int], largest: float) -> np.ndarray:
+    """Return matrices (n, m·k), each scaled down to an operator norm of at most `largest`, a hair less."""
+    norms = np.linalg.norm(rows.reshape(-1, *shape), 2, axis=(1, 2))
+    factors = np.minimum(1.0, largest * (1 - 2.0**-40) / np.maximum(norms, 1e-300))
+    return np.asarray(rows * factors[:, None])
 
 
 def _guarantee(guarantee: Guarantee, is_drawn: bool) -> Guarantee:

@@ -27,6 +27,7 @@ class Designs(ABC):
     rows: np.ndarray
     region: Region
     span: tuple[float, float]
+    products_at_least: float  # a bound below ⟨A, A′⟩ of two designs
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", cut(self.rows))
@@ -72,6 +73,7 @@ class RankOne(Designs):
         return Spectraplex(self.rows.shape[1])
 
     span = 0.0, 1.0
+    products_at_least = 0.0
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return zᵀXz: all partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
@@ -101,17 +103,25 @@ class RankOne(Designs):
 
 @dataclass(frozen=True, eq=False)
 class Full(Designs):
-    """Matrices A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1, on the nuclear ball: |⟨A, X⟩| ≤ ‖A‖·‖X‖_* ≤ 1."""
+    """Matrices A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1, on the nuclear ball: |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`.
+
+    `widest` is a public bound on ‖A‖_op before entries are cut, 1 where none is known but ‖A‖_op ≤ ‖A‖_F.
+    """
 
     rows: np.ndarray
     shape: tuple[int, int]
+    widest: float = 1.0
+    products_at_least = -1.0
 
     @property
     def region(self) -> Region:  # type: ignore[override]
         """The nuclear ball."""
         return NuclearBall(self.shape)
 
-    span = -1.0, 1.0
+    @property
+    def span(self) -> tuple[float, float]:  # type: ignore[override]
+        """−widest and widest."""
+        return -self.widest, self.widest
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
         """Return ⟨A, X⟩: all partial sums are multiples of 2^−52 below 2."""

@@ -1,0 +1,192 @@
+"""Losses of one prediction and one target: their slopes in [−1, 1], row by row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from gaugedp._validate import one_of, positive
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.rows import into_box
+
+SQUARED = "squared"
+LOSSES = (SQUARED, "huber", "absolute", "logistic")
+_HUBER, _NEARLY_ABSOLUTE = 1 / 4, 1 / 20  # of the target's range, within which the loss is a parabola
+_PREDICTIONS, _TARGETS = 2049, 65  # places at which a caller's loss is asked for
+_SLACK = 1e-6  # of the Lipschitz constant: what rounding does to differences
+
+
+class TraceLoss(Protocol):
+    """The slope of a convex loss of predictions reach·p and targets."""
+
+    @property
+    def reach(self) -> float:
+        """What p = 1 predicts."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The bounds of targets."""
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope in p."""
+
+    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes at p (n,) and targets (n,), each of its own row alone."""
+
+    def target(self, target: np.ndarray) -> np.ndarray:
+        """Return the target clipped to its bounds, their middle where there is none."""
+
+
+@dataclass(frozen=True)
+class _Within:
+    reach: float
+    bounds: tuple[float, float]
+
+    def target(self, target: np.ndarray) -> np.ndarray:
+        """Return the target clipped to its bounds, their middle where there is none."""
+        low, high = self.bounds
+        return (low + high) / 2 + (high - low) / 2 * into_box(target, np.array(low), np.array(high))
+
+    @property
+    def range(self) -> float:
+        """How long the bounds are apart."""
+        return self.bounds[1] - self.bounds[0]
+
+
+@dataclass(frozen=True)
+class Squared(_Within):
+    """The slope (prediction − target)/cap of the squared loss, for predictions reach·p, p in `span`.
+
+    Where `cut`, predictions are clipped to the target's bounds before; else the slope is affine in p.
+    """
+
+    span: tuple[float, float]
+    cut: bool
+
+    @property
+    def cap(self) -> float:
+        """The largest |prediction − target|."""
+        low, high = self.bounds
+        lowest, highest = (self._predicted(self.reach * end) for end in self.span)
+        return max(high - float(lowest), float(highest) - low)
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope in p."""
+        return self.reach / self.cap
+
+    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes, row by row."""
+        return (self._predicted(self.reach * scaled) - target) / self.cap
+
+    def _predicted(self, predictions: Any) -> Any:
+        return np.clip(predictions, *self.bounds) if self.cut else predictions
+
+
+@dataclass(frozen=True)
+class Huber(_Within):
+    """|prediction − target|, rounded to a parabola within `share` of the target's range (Huber 1964)."""
+
+    share: float
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope in p."""
+        return self.reach / (self.share * self.range)
+
+    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes, row by row."""
+        return np.clip((self.reach * scaled - target) / (self.share * self.range), -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Logistic(_Within):
+    """−log-likelihood of a share: predictions are log-odds of the upper bound, and targets between count as shares."""
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope in p."""
+        return self.reach / 4
+
+    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes, row by row."""
+        return np.asarray(expit(self.reach * scaled) - (target - self.bounds[0]) / self.range)
+
+
+@dataclass(frozen=True)
+class Tabulated(_Within):
+    """A caller's convex loss, asked for at public places alone, never at a row: its slopes between these, over L₀.
+
+    `slopes` (predictions, targets) stand at equal distances from −`widest` to `widest` and from bound to bound.
+    """
+
+    widest: float
+    slopes: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, loss: Callable[..., Any], lipschitz: float, reach: float, widest: float, bounds: tuple[float, float]
+    ) -> "Tabulated":
+        """Return the table of a loss φ(predictions, targets). Refused: one that is not convex, or steeper than L₀."""
+        places = np.linspace(-reach * widest, reach * widest, _PREDICTIONS)
+        targets = np.linspace(*bounds, _TARGETS)
+        values = np.asarray(loss(places[:, None] + 0 * targets, targets + 0 * places[:, None]), dtype=float)
+        if values.shape != (_PREDICTIONS, _TARGETS) or not np.isfinite(values).all():
+            raise InvalidRequest(
+                "The loss does not give a number for each prediction and target.",
+                "Write it for arrays: loss(predictions, targets), of one shape.",
+            )
+        slopes = np.diff(values, axis=0) / (places[1] - places[0]) / lipschitz
+        if np.abs(slopes).max() > 1 + _SLACK:
+            steepest = float(np.abs(slopes).max()) * lipschitz
+            raise InvalidRequest(f"The loss has slopes up to {steepest:.6g}.", "Give a larger lipschitz=.")
+        if (np.diff(slopes, axis=0) < -_SLACK).any():
+            raise InvalidRequest("The loss is not convex in the prediction.", "Choose a convex one.")
+        return cls(reach, bounds, widest, np.clip(slopes, -1.0, 1.0))
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope in p, at most that of a slope which turns within the range of p."""
+        steepest = float(np.diff(self.slopes, axis=0).max()) * (_PREDICTIONS - 1) / (2 * self.widest)
+        return max(steepest, 1e-6)
+
+    def __call__(self, scaled: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes, row by row, straight between the places."""
+        low, _ = self.bounds
+        along = (scaled / self.widest + 1) / 2 * (_PREDICTIONS - 1) - 0.5  # slopes stand in the middle of places
+        across = (target - low) / self.range * (_TARGETS - 1)
+        (i, right), (j, above) = _place(along, _PREDICTIONS - 1), _place(across, _TARGETS)
+        lower = (1 - right) * self.slopes[i, j] + right * self.slopes[i + 1, j]
+        upper = (1 - right) * self.slopes[i, j + 1] + right * self.slopes[i + 1, j + 1]
+        return np.asarray((1 - above) * lower + above * upper)
+
+
+def trace_loss(
+    loss: Any, lipschitz: float | None, reach: float, span: tuple[float, float], bounds: tuple[float, float], cut: bool
+) -> TraceLoss:
+    """Return the loss of that name, or of that function, for predictions reach·p, p in `span`."""
+    if callable(loss):
+        if lipschitz is None:
+            raise InvalidRequest("A loss of your own needs lipschitz=.", "Give the largest slope in the prediction.")
+        positive(lipschitz=lipschitz)
+        return Tabulated.of(loss, float(lipschitz), reach, max(map(abs, span)), bounds)
+    one_of(LOSSES, loss=loss)
+    if lipschitz is not None:
+        raise InvalidRequest("lipschitz= is for a loss of your own.", "Leave it out.")
+    named: dict[str, Callable[[], TraceLoss]] = {
+        SQUARED: lambda: Squared(reach, bounds, span, cut),
+        "huber": lambda: Huber(reach, bounds, _HUBER),
+        "absolute": lambda: Huber(reach, bounds, _NEARLY_ABSOLUTE),
+        "logistic": lambda: Logistic(reach, bounds),
+    }
+    return named[loss]()
+
+
+def _place(position: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place before a position, the last but one at most, and how far the position is beyond it."""
+    inside = np.clip(position, 0, n_places - 1)
+    before = np.minimum(inside.astype(int), n_places - 2)
+    return before, inside - before

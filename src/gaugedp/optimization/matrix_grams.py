@@ -1,0 +1,170 @@
+"""Two small Gram matrices, one gradient and one length, each released once: for matrices too large for all moments."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import Guarantee, compose
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import ball_noise, released, shared
+from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.spectraplex import Region
+from gaugedp.optimization.symmetric import coordinates, square_of
+from gaugedp.optimization.trace_designs import BITS, Full, TraceProblem, cut
+
+_OF_GRAMS, _OF_LENGTH = 0.15, 0.05  # of μ², or of ε; the gradient has the rest
+_FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
+_STEPS = 300
+_ROUNDING = 2.0**-24  # of a coordinate of either of two tables, whose sums are at most 2^28, times √2 in floats
+
+
+@dataclass(frozen=True)
+class GramScale:
+    """What the noise depends on: designs A (m, k) with ‖A‖_F ≤ 1 and ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1].
+
+    y is within `bounds`, predictions are reach·⟨A, X⟩.
+    """
+
+    region: Region
+    bounds: tuple[float, float]
+    reach: float
+    widest: float = 1.0
+    replaced: bool = True
+
+    def __post_init__(self) -> None:
+        positive(largest=self.largest, reach=self.reach, widest=self.widest)
+
+    @property
+    def largest(self) -> float:
+        """The largest |y|."""
+        return max(abs(end) for end in self.bounds)
+
+    @property
+    def longest(self) -> float:
+        """At least ‖A‖_op of a design that is cut to multiples of 2^−BITS."""
+        rows, columns = self.region.shape
+        return min(1.0, self.widest + math.sqrt(rows * columns) * 2.0**-BITS)
+
+    @property
+    def of_grams(self) -> float:
+        """By how much (Σ AAᵀ, Σ AᵀA) moves at most: ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
+        return (2.0 if self.replaced else math.sqrt(2.0)) * self.longest
+
+    @property
+    def of_gradient(self) -> float:
+        """By how much Σ t·A moves at most."""
+        return 2.0 if self.replaced else 1.0
+
+    @property
+    def of_length(self) -> float:
+        """By how much (Σ q², Σ t·q) moves at most, q in [−1, 1]."""
+        return math.sqrt(5.0) if self.replaced else math.sqrt(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixGrams:
+    """Estimate X with Σ(reach·⟨A, X⟩ − y)² small from L = Σ AAᵀ, R = Σ AᵀA, b = Σ t·A, and a length on the way to it.
+
+    D minimises ½⟨D, L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region, as if rows and columns of designs varied apart.
+    Then X = s·D, s in [0, 1] from Σ q² and Σ t·q for q = ⟨A, D⟩: where the curvature of D is another one, s mends it.
+
+    Theorem. A row moves (L, R), b and the two sums of the length by at most `of_grams`, `of_gradient` and `of_length`,
+    whatever D is. With Gaussian noise at shares of μ² that add up to 1 all are μ-GDP together, with noise of balls at
+    shares of ε they are ε-DP. X is a function of them. docs/theory/matrix_grams.md
+    """
+
+    scale: GramScale
+    of_grams: AdditiveNoise
+    of_gradient: AdditiveNoise
+    of_length: AdditiveNoise
+
+    @classmethod
+    def calibrate(cls, guarantee: Guarantee, scale: GramScale) -> "MatrixGrams":
+        """Return the method for GaussianDP or PureDP."""
+        rows, columns = scale.region.shape
+        n_grams = (rows * (rows + 1) + columns * (columns + 1)) // 2
+        parts = (
+            (n_grams, scale.of_grams, _OF_GRAMS),
+            (rows * columns, scale.of_gradient, 1 - _OF_GRAMS - _OF_LENGTH),
+            (2, scale.of_length, _OF_LENGTH),
+        )
+        return cls(scale, *(ball_noise(_ball(size, moved), shared(guarantee, share)) for size, moved, share in parts))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of all three releases together."""
+        return compose([(part.guarantee, 1) for part in (self.of_grams, self.of_gradient, self.of_length)])
+
+    @property
+    def exactness(self) -> str:
+        """ "exact" with Gaussian noise, "idealized" with noise of the balls' shapes, which is drawn in floats."""
+        return self.of_grams.exactness
+
+    def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return X for targets within their bounds; the slope of the problem is not used: pay first."""
+        del n_rows
+        designs, target = problem.designs, cut(problem.target / self.scale.largest)
+        assert isinstance(designs, Full)
+        direction = self._direction(*self.release(designs, target, rng))
+        return self._length(designs, target, direction, rng) * direction
+
+    def release(self, designs: Full, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return L (m, m), R (k, k) and b (m, k) with noise drawn now."""
+        left, right, first = grams(designs, target)
+        n_left = len(left) * (len(left) + 1) // 2
+        noisy = released(np.concatenate([coordinates(left), coordinates(right)]), self.of_grams, rng)
+        return square_of(noisy[:n_left]), square_of(noisy[n_left:]), released(first, self.of_gradient, rng)
+
+    def _direction(self, left: np.ndarray, right: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """Return D by accelerated projected steps (Nesterov 1983)."""
+        left, right = (self._raised(gram) for gram in (left, right))
+        left = left / np.trace(left)
+        steepest = float(np.linalg.eigvalsh(left)[-1] * np.linalg.eigvalsh(right)[-1])
+        slope = self.scale.largest / self.scale.reach * first
+        point = start = np.zeros_like(first)
+        for step in range(_STEPS):
+            after = self.scale.region.projection(start - (left @ start @ right - slope) / steepest)
+            start, point = after + step / (step + 3) * (after - point), after
+        return point
+
+    def _raised(self, gram: np.ndarray) -> np.ndarray:
+        """Return a Gram matrix whose eigenvalues are at least a share of the edge of its noise."""
+        edge = math.sqrt(2 * len(gram) * float(self.of_grams.variances.max()))
+        values, vectors = np.linalg.eigh(gram)
+        return np.asarray((vectors * np.maximum(values, _FLOOR * edge)) @ vectors.T)
+
+    def _length(self, designs: Full, target: np.ndarray, direction: np.ndarray, rng: Entropy) -> float:
+        """Return s in [0, 1], about the best multiple of D; both sums are moved by a deviation towards s = 0."""
+        sums = lengths(designs, target, direction, self.scale.longest)
+        square, product = released(sums, self.of_length, rng)
+        ratio = self.scale.largest / (self.scale.reach * self.scale.longest)
+        off = math.sqrt(float(self.of_length.variances.max()))
+        return float(np.clip(ratio * (product - off) / max(square + off, off), 0.0, 1.0))
+
+
+def grams(designs: Full, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Σ AAᵀ, Σ AᵀA and Σ t·A, t whole multiples of 2^−12: exact in any order of the rows, up to 2^28 of them."""
+    rows, columns = designs.shape
+    left, right, first = np.zeros((rows, rows)), np.zeros((columns, columns)), np.zeros((rows, columns))
+    for part in slices(designs.rows):
+        matrices = designs.rows[part].reshape(-1, rows, columns)
+        beside = matrices.transpose(1, 0, 2).reshape(rows, -1)
+        below = matrices.reshape(-1, columns)
+        left += beside @ beside.T
+        right += below.T @ below
+        first += (target[part] @ designs.rows[part]).reshape(rows, columns)
+    return left, right, first
+
+
+def lengths(designs: Full, target: np.ndarray, direction: np.ndarray, longest: float) -> np.ndarray:
+    """Return (Σ q², Σ t·q), q = ⟨A, D⟩/longest cut to [−1, 1] and to multiples of 2^−12: exact in any order."""
+    q = cut(np.clip(designs.predictions(direction) / longest, -1.0, 1.0))
+    return np.array([np.sum(q * q), np.sum(target * q)])
+
+
+def _ball(n_coordinates: int, moved: float) -> LpBall:
+    return LpBall(n_coordinates, 2, moved * (1 + 2.0**-30) + _ROUNDING * math.sqrt(n_coordinates))
