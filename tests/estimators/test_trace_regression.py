@@ -303,6 +303,6 @@ def test_moments_of_operators_are_charged_as_those_of_any_matrix() -> None:
     designs = np.tile(np.eye(4), (30, 1, 1))
     deviations = {}
     for norm, size in (("operator", 1.0), ("frobenius", 2.0)):
-        model = TraceRegression(1.0, 1e-6, design_norm=size, norm=norm, target_bounds=(-8, 8), solver="moments")
+        model = TraceRegression(1.0, 1e-6, design_norm=size, norm=norm, target_bounds=(0, 8), solver="moments")
         deviations[norm] = float(model.fit(designs, np.zeros(30)).method_.noise.variances.max())
     assert deviations["operator"] == pytest.approx(deviations["frobenius"])
