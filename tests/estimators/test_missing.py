@@ -9,12 +9,16 @@ from sklearn.base import clone
 import gaugedp as gd
 from gaugedp.estimators import (
     PCA,
+    ElasticNet,
+    HuberRegressor,
     Lasso,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     LowRankCovariance,
     Mean,
+    PoissonRegressor,
+    Ridge,
     SparseMean,
     SparseRegression,
     TopEigenvector,
@@ -37,6 +41,10 @@ MODELS = [
     LinearSVC(2.0, classes=[0, 1, 2], **BOX),
     LinearRegression(2.0, target_bounds=(0, 1), **BOX),
     Lasso(2.0, target_bounds=(0, 1), **BOX),
+    Ridge(2.0, target_bounds=(0, 1), **BOX),
+    ElasticNet(2.0, target_bounds=(0, 1), **BOX),
+    HuberRegressor(2.0, target_bounds=(0, 1), **BOX),
+    PoissonRegressor(2.0, target_bounds=(0, 1), **BOX),
     SparseRegression(2, 2.0, target_bounds=(0, 1), **BOX),
     Mean(2.0, **BOX),
 ]

@@ -18,6 +18,8 @@ TARGET = {"target_bounds": (-1, 1)}
 MODELS = {
     "PCA": {"row_norm": 1.0},
     "TopEigenvector": {"row_norm": 1.0},
+    "ElasticNet": {"bounds": (-1, 1), **TARGET},
+    "HuberRegressor": {"bounds": (-1, 1), **TARGET},
     "Lasso": {"bounds": (-1, 1), **TARGET},
     "LinearRegression": {"row_norm": 1.0, **TARGET},
     "LinearSVC": {"row_norm": 1.0, "classes": [0, 1]},
@@ -25,6 +27,8 @@ MODELS = {
     "LowRankCovariance": {"row_norm": 1.0},
     "MatrixCompletion": {"rating_bounds": (0, 1), "users": 3, "items": 3},
     "Mean": {"bounds": (-1, 1)},
+    "PoissonRegressor": {"bounds": (-1, 1), "target_bounds": (0, 1)},
+    "Ridge": {"bounds": (-1, 1), **TARGET},
     "SparseMean": {"bounds": (-1, 1), "sparsity": 1},
     "SparseRegression": {"bounds": (-1, 1), "sparsity": 1, **TARGET},
     "TraceRegression": {"row_norm": 1.0, **TARGET},

@@ -12,8 +12,12 @@ import gaugedp as gd
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import spectral
 from gaugedp.estimators.covariance import LowRankCovariance
+from gaugedp.estimators.elastic_net import ElasticNet
+from gaugedp.estimators.huber import HuberRegressor
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.pca import PCA, TopEigenvector
+from gaugedp.estimators.poisson import PoissonRegressor
+from gaugedp.estimators.ridge import Ridge
 from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.optimization.transcripts import check
@@ -132,6 +136,33 @@ def test_one_pass(noise: str, neighbours: str) -> None:
     )
     tables = tuple((rows[4640:], target[4640:]) for rows, target in flat_tables(neighbours))
     check(fits(model, "coef_"), tables, claim(neighbours), 6, 0.05)
+
+
+# -- regressions in a cube ---------------------------------------------------------------------------------
+
+
+def cube_tables(neighbours: str, d: int) -> tuple:
+    """Rows e_j with y in the middle, which hold w near 0, and a corner at one end; at the other end, or no row."""
+    rows, target = np.tile(np.eye(d), (300, 1)), np.zeros(300 * d)
+    corner = np.ones((1, d))
+    one = np.vstack([rows, corner]), np.append(target, 1.0)
+    return one, (one[0], np.append(target, -1.0)) if neighbours == "replace" else (rows, target)
+
+
+@BOTH
+@pytest.mark.parametrize(("kind", "least"), [(Ridge, 0.6), (ElasticNet, 0.6), (HuberRegressor, 0.9)])
+def test_regressions_in_a_cube(kind, least: float, neighbours: str) -> None:
+    """Moments: an end against the other moves Σ y·x alone. Slopes of 1 and −1 on one row move a sum by all."""
+    model = kind(EPSILON, DELTA, bounds=(-1, 1), target_bounds=(-1, 1), neighbours=neighbours)
+    check(fits(model, "coef_", "intercept_"), cube_tables(neighbours, 24), claim(neighbours), 45, least)
+
+
+@BOTH
+def test_counts(neighbours: str) -> None:
+    """At one prediction two counts have slopes that differ by 1; 2 is charged, for two predictions."""
+    model = PoissonRegressor(EPSILON, DELTA, bounds=(-1, 1), target_bounds=(0, 2), neighbours=neighbours)
+    tables = tuple((rows, target + 1) for rows, target in cube_tables(neighbours, 24))
+    check(fits(model, "coef_", "intercept_"), tables, claim(neighbours), 12, 0.45)
 
 
 # -- ratings -----------------------------------------------------------------------------------------------

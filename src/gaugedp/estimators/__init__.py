@@ -8,12 +8,16 @@ if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
 from gaugedp.estimators.covariance import LowRankCovariance
+from gaugedp.estimators.elastic_net import ElasticNet
+from gaugedp.estimators.huber import HuberRegressor
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.mean import Mean
 from gaugedp.estimators.pca import PCA, TopEigenvector
+from gaugedp.estimators.poisson import PoissonRegressor
 from gaugedp.estimators.regression import LinearRegression
+from gaugedp.estimators.ridge import Ridge
 from gaugedp.estimators.sparse_mean import SparseMean
 from gaugedp.estimators.sparse_regression import SparseRegression
 from gaugedp.estimators.svc import LinearSVC
@@ -22,6 +26,8 @@ from gaugedp.estimators.truncation import TooFewRows, sub_gaussian_bounds
 
 __all__ = [
     "PCA",
+    "ElasticNet",
+    "HuberRegressor",
     "Lasso",
     "LinearRegression",
     "LinearSVC",
@@ -29,6 +35,8 @@ __all__ = [
     "LowRankCovariance",
     "MatrixCompletion",
     "Mean",
+    "PoissonRegressor",
+    "Ridge",
     "SparseMean",
     "SparseRegression",
     "TooFewRows",

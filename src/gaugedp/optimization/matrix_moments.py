@@ -145,6 +145,11 @@ class MatrixMoments:
         noisy = released(np.concatenate([coordinates(second), weight * first]), self.noise, rng)
         return square_of(noisy[:-p]), noisy[-p:] / weight
 
+    def raised(self, second: np.ndarray, n_rows: float) -> np.ndarray:
+        """Return H with eigenvalues of at least the floor."""
+        values, vectors = np.linalg.eigh(second)
+        return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
+
     def _floor(self, n_rows: float) -> float:
         """Return what eigenvalues of H are raised to: the more, the louder noise is."""
         loudness = self.loudness(n_rows) / _FAINT
@@ -153,12 +158,11 @@ class MatrixMoments:
     def _minimum(self, second: np.ndarray, first: np.ndarray, n_rows: float) -> np.ndarray:
         """Return the minimiser of ½⟨x, Hx⟩ − ⟨b, x⟩ by accelerated projected steps (Nesterov 1983)."""
         region, p = self.scale.region, self.scale.region.n_coordinates
-        values, vectors = np.linalg.eigh(second)
-        values = np.maximum(values, self._floor(n_rows))
-        raised = (vectors * values) @ vectors.T
+        raised = self.raised(second, n_rows)
+        steepest = float(np.linalg.eigvalsh(raised)[-1])
         point = start = np.zeros(p)
         for step in range(_STEPS):
-            lower = region.matrix_of(start - (raised @ start - first) / values[-1])
+            lower = region.matrix_of(start - (raised @ start - first) / steepest)
             after = region.coordinates(region.projection(lower))
             start, point = after + step / (step + 3) * (after - point), after
         return region.matrix_of(point)

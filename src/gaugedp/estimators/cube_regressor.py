@@ -1,0 +1,87 @@
+"""What private regressions on columns with bounds share: rows in a cube, scaled to norm 1."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.linear_regressor import LinearRegressor
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.guarantees import Guarantee
+from gaugedp.optimization.lattice import for_gaussian_releases
+
+
+@dataclass(frozen=True, eq=False)
+class CubeProblem:
+    """Rows (n, k) of norm at most 1, the intercept's constant last, and targets (n,) in [−1, 1].
+
+    A row is the point of the cube over √k. `n_rows` is public, or was released before.
+    """
+
+    rows: np.ndarray
+    target: np.ndarray
+    n_rows: float
+    n_slopes: int
+    replaced: bool
+
+    @property
+    def size(self) -> int:
+        """k, the number of coefficients with the intercept."""
+        return self.rows.shape[1]
+
+
+@dataclass(eq=False, repr=False)
+class CubeRegressor(LinearRegressor):
+    """A regression on rows within `bounds` and a target within `target_bounds`; subclasses find the coefficients.
+
+    Where rows are added or removed, a tenth of ε goes to their number.
+    """
+
+    def fit(self, X: Any, y: Any) -> "CubeRegressor":
+        """Fit to rows X (n, d) and target y (n,)."""
+        requested, rows = self._requested(), self._rows(X)
+        target = read_target(y, len(rows))
+        reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
+        range_, size = read_bounds("target_bounds", self.target_bounds), reading.width + self.fit_intercept
+        count = NoisyRowCount(requested, self.neighbours)
+        together = for_gaussian_releases(count.remaining)
+        self._check(size, range_, together)
+        guarantee = count.with_remaining(together)
+        reservation = self._pay(guarantee, requested, rows.shape)
+        rng = self._generator()
+        n_rows, features = count.draw(len(rows), rng), np.ones((len(rows), size))
+        features[:, : reading.width] = reading.in_cube(rows)
+        problem = CubeProblem(
+            features / math.sqrt(size), into_box(target, *range_), n_rows, reading.width, self.neighbours == "replace"
+        )
+        weights, exactness = self._solved(problem, together, rng)
+        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
+        self._note_names(X)
+        self._publish(self._values, guarantee, exactness, self._facts(), reservation)
+        return self
+
+    @abstractmethod
+    def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
+        """Refuse parameters that are none, for `size` coefficients: nothing was paid yet."""
+
+    @abstractmethod
+    def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
+        """Return the coefficients (k,) of points of the cube, and the exactness."""
+
+    def _facts(self) -> dict[str, Any]:
+        """What a fit publishes beside its values."""
+        return {}
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags

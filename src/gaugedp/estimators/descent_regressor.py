@@ -1,0 +1,53 @@
+"""Regressions by noisy gradient descent, for losses with bounded slopes."""
+
+import math
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gaugedp._validate import moderate
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
+from gaugedp.guarantees import Guarantee
+from gaugedp.optimization.gradient import NoisyDescent, Scale
+
+_SMOOTH = 0.25  # the smoothness for which the steps of descent are planned
+
+
+@dataclass(eq=False, repr=False)
+class DescentRegressor(CubeRegressor):
+    """A loss of one prediction and one target with slopes in [−1, 1], minimised by gradients of all rows with noise."""
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    radius: float | None = None
+
+    _expected: ClassVar[float] = 1.0  # of the norm of the coefficients, over √k
+
+    def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
+        del size, range_, guarantee
+        if self.radius is not None:
+            moderate(radius=self.radius)
+
+    def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
+        radius = self._expected * math.sqrt(problem.size) if self.radius is None else float(self.radius)
+        scale, cap = Scale(radius, problem.n_rows, problem.replaced), _SMOOTH / self._smoothness
+        descent = NoisyDescent.calibrate(guarantee, (1, problem.size), cap, scale)
+
+        def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return cap * self._slopes(z[:, 0], y)[:, None]  # cut to the cap by descent
+
+        weights = descent.solve((problem.rows, problem.target), slopes, problem.n_rows, rng)[0]
+        return weights / math.sqrt(problem.size), descent.noise.exactness
+
+    @property
+    @abstractmethod
+    def _smoothness(self) -> float:
+        """How fast slopes grow with the prediction, about: steps are as long as that allows."""
+
+    @abstractmethod
+    def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return slopes (n,) that grow with the prediction, each of its own row alone."""

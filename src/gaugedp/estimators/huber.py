@@ -1,0 +1,40 @@
+"""Linear regression that far targets hardly move."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from gaugedp._validate import moderate
+from gaugedp.estimators.descent_regressor import DescentRegressor
+from gaugedp.optimization.losses import Huber
+
+
+@dataclass(eq=False, repr=False)
+class HuberRegressor(DescentRegressor):
+    """Linear regression by the loss of Huber (1964): a parabola within `width` of the target, and straight beyond.
+
+    width : in units where the target goes from −1 to 1 by its bounds, public. Near 0 it is the absolute loss.
+    radius : a public bound on the norm of the coefficients where rows have norm 1 and the target is in [−1, 1]; √k
+        where None, k the number of coefficients.
+    bounds, missing_indicator, target_bounds, fit_intercept : as in `Lasso`.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
+
+    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    width: float = 0.1
+
+    def _check(self, *facts: object) -> None:
+        super()._check(*facts)  # type: ignore[arg-type]
+        moderate(width=self.width)
+
+    @property
+    def _smoothness(self) -> float:
+        return 1.0 / float(self.width)
+
+    def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
+        return Huber(float(self.width)).derivative(predictions, target)
