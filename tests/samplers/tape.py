@@ -5,6 +5,8 @@ import hashlib
 import mpmath
 
 import gaugedp as gd
+from gaugedp.samplers.box_noise import BoxNoise
+from gaugedp.samplers.combined_laplace import CombinedLaplace
 from gaugedp.samplers.reals import WORD, Law, Reals
 
 MANY = 512  # bits, at which the truth is computed
@@ -26,12 +28,23 @@ class Tape(Reals):
         return mpmath.ldexp(mpmath.mpf(self.bits(draw, place, MANY)), -MANY)
 
 
-def box_truth(reals: Tape, draw: int, d: int) -> list[mpmath.mpf]:
-    """Return R·U from the definition: d + 1 numbers for R, d for U, whose first bit is the sign."""
+def truth(law: Law, reals: Tape, draw: int) -> list[mpmath.mpf]:
+    """Return the values of a draw, from the definition of the law."""
     with mpmath.workprec(MANY):
-        radius = -mpmath.fsum(mpmath.log(reals.number(draw, place)) for place in range(d + 1))
-        sides = [2 * reals.number(draw, d + 1 + place) for place in range(d)]
-        return [radius * (side if side < 1 else side - 2) for side in sides]
+        numbers = [reals.number(draw, place) for place in range(law.n_reals)]
+        return (_box if isinstance(law, BoxNoise) else _laplace)(law, numbers)
+
+
+def _box(law: BoxNoise, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
+    """R·U: d + 1 numbers for R, d for U, whose first bit is the sign."""
+    radius = -mpmath.fsum(map(mpmath.log, numbers[: law.d + 1]))
+    return [radius * (2 * number if number < 0.5 else 2 * number - 2) for number in numbers[law.d + 1 :]]
+
+
+def _laplace(law: CombinedLaplace, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
+    """F·H·g: −log of what is left of a number without its first bit, which is the sign."""
+    variables = mpmath.matrix([mpmath.log(2 * x - 1) if x >= 0.5 else -mpmath.log(2 * x) for x in numbers])
+    return list(mpmath.matrix(law.left.tolist()) * (mpmath.matrix(law.right.tolist()) * variables))
 
 
 def tape(law: Law, size: int, key: int) -> Tape:

@@ -14,11 +14,20 @@ from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.lp import LpBall
 from gaugedp.samplers import box_noise
 from gaugedp.samplers.box_noise import BoxNoise
+from gaugedp.samplers.combined_laplace import CombinedLaplace
 from gaugedp.samplers.integer_log import log_bracket
 from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
-from tests.samplers.tape import MANY, Tape, box_truth, tape
+from tests.samplers.tape import MANY, Tape, tape, truth
 
-LAWS = {"one": BoxNoise(1), "three": BoxNoise(3), "twenty": BoxNoise(20)}
+COUNTS = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, -2.0]])
+UNLIKE = np.random.default_rng(0).normal(size=(3, 4))
+LAWS: dict[str, Law] = {
+    "one": BoxNoise(1),
+    "three": BoxNoise(3),
+    "twenty": BoxNoise(20),
+    "cells": CombinedLaplace(COUNTS, np.eye(3)),
+    "sums": CombinedLaplace(COUNTS, UNLIKE),
+}
 PRECISIONS = (8, 16, 53, 120)
 
 
@@ -33,37 +42,38 @@ def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_every_first_precision_gives_the_same_integers(law: BoxNoise) -> None:
+def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
     size, lattice = 6000 // law.d, np.geomspace(20.0, 50.0, law.d)
     wanted = rounded(law, tape(law, size, 1), lattice)
     for first_bits in PRECISIONS:
         assert np.array_equal(rounded(law, tape(law, size, 1), lattice, first_bits), wanted), first_bits
-    assert undecided(law, tape(law, size, 1), lattice, 8) > 0.7
+    assert undecided(law, tape(law, size, 1), lattice, 8) > 0.6
     assert undecided(law, tape(law, size, 1), lattice, 64) == 0
 
 
 @pytest.mark.slow
-def test_every_first_precision_gives_the_same_integers_in_many_draws() -> None:
-    law, lattice = BoxNoise(3), np.array([30.0, 1.0, 1e6])
+@pytest.mark.parametrize("law", [LAWS["three"], LAWS["sums"]], ids=["three", "sums"])
+def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -> None:
+    lattice = np.array([30.0, 1.0, 1e6])[: law.d]
     wanted = rounded(law, tape(law, 10**5, 2), lattice)
     for first_bits in PRECISIONS:
         assert np.array_equal(rounded(law, tape(law, 10**5, 2), lattice, first_bits), wanted), first_bits
-    assert undecided(law, tape(law, 10**5, 2), lattice, 8) > 0.99
+    assert undecided(law, tape(law, 10**5, 2), lattice, 8) > 0.9
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_a_hair_beside_a_border_the_integer_is_right(law: BoxNoise) -> None:
+def test_a_hair_beside_a_border_the_integer_is_right(law: Law) -> None:
     """The lattice is such that the first coordinate lies within a rounding of a half: floats cannot tell the side."""
     reals, wrong = tape(law, 400, 3), 0
     for draw in range(len(reals.words)):
-        truth = box_truth(reals, draw, law.d)
+        true = truth(law, reals, draw)
         one = Tape((1, law.n_reals), 3)
         one.words = reals.words[draw : draw + 1]
         one._more = lambda _, place, block, draw=draw: reals._more(draw, place, block)  # type: ignore[method-assign]
-        half = 1000.5 if truth[0] > 0 else -1000.5
-        lattice = np.array([float(half / truth[0])] + [1.0] * (law.d - 1))
+        half = 1000.5 if true[0] > 0 else -1000.5
+        lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
         with mpmath.workprec(MANY):
-            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, truth, strict=True)]
+            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
         assert list(rounded(law, one, lattice)[0]) == wanted
         wrong += int(np.rint(law.floats(one, 64)[0][0, 0] * lattice[0])) != wanted[0]
     assert wrong > 20  # the control: without the bound, floats round many of these to the other side
@@ -104,17 +114,17 @@ def test_wide_noise_is_exact_modulo_2_to_the_64() -> None:
 
 
 @pytest.mark.parametrize("n_bits", [8, 16, 53, 64])
-@pytest.mark.parametrize("law", [BoxNoise(1), BoxNoise(9), BoxNoise(300)], ids=repr)
-def test_the_truth_is_within_the_bound_of_the_floats(law: BoxNoise, n_bits: int) -> None:
+@pytest.mark.parametrize("law", [*LAWS.values(), BoxNoise(300)], ids=[*LAWS, "many"])
+def test_the_truth_is_within_the_bound_of_the_floats(law: Law, n_bits: int) -> None:
     reals = tape(law, 40, 6)
     values, bounds = law.floats(reals, n_bits)
     worst = 0.0
     for draw in np.flatnonzero(np.isfinite(bounds[:, 0])):
         errors = [
             abs(float(mpmath.mpf(float(value)) - true))
-            for value, true in zip(values[draw], box_truth(reals, int(draw), law.d), strict=True)
+            for value, true in zip(values[draw], truth(law, reals, int(draw)), strict=True)
         ]
-        worst = max(worst, max(errors) / float(bounds[draw, 0]))
+        worst = max(worst, max(errors) / float(bounds[draw].max()))
     assert worst < 1
     if np.isfinite(bounds).any():
         assert worst > 1e-3  # a bound that is not idle
@@ -146,15 +156,15 @@ def test_only_upright_boxes_are_boxes() -> None:
 
 
 @pytest.mark.parametrize("n_bits", [64, 128, 192])
-def test_the_truth_is_in_the_bracket(n_bits: int) -> None:
-    law = BoxNoise(5)
+@pytest.mark.parametrize("law", [BoxNoise(5), LAWS["sums"]], ids=["box", "sums"])
+def test_the_truth_is_in_the_bracket(law: Law, n_bits: int) -> None:
     reals = tape(law, 60, 7)
     reals.words = reals.words.copy()
     reals.words[0, :6] = 0  # no bits at all: more are drawn before anything is said
     reals.words[1, :6] = 2**64 - 1
     for draw in range(60):
-        ends = law.brackets(reals, draw, range(5), n_bits)
-        for (low, high), true in zip(ends, box_truth(reals, draw, 5), strict=True):
+        ends = law.brackets(reals, draw, range(law.d), n_bits)
+        for (low, high), true in zip(ends, truth(law, reals, draw), strict=True):
             with mpmath.workprec(MANY):
                 bottom, top = (mpmath.mpf(end.numerator) / end.denominator for end in (low, high))
                 assert bottom <= true <= top
@@ -176,7 +186,7 @@ def test_the_logarithm_of_floats_is_within_its_bound() -> None:
     rng = np.random.default_rng(8)
     edges = [1.0, math.nextafter(1, 0), 0.5, math.sqrt(0.5), math.nextafter(math.sqrt(0.5), 0), 2.0**-512, 2.0**-64]
     numbers = np.concatenate([edges, rng.random(10**4), 2.0 ** -rng.uniform(0, 512, 10**4)])
-    found = box_noise._minus_log(numbers)
+    found = box_noise.minus_log(numbers)
     with mpmath.workprec(200):
         units = [
             float(abs(mpmath.mpf(float(y)) + mpmath.log(mpmath.mpf(float(x)))) * 2**53 / (abs(y) + 1))
@@ -207,6 +217,21 @@ def test_the_law_of_a_coordinate_and_of_the_largest(d: int) -> None:
     if d > 1:
         share = np.abs(draws).min(axis=1) / largest  # all but the largest are uniform below it
         assert scipy.stats.kstest(share, lambda s: 1 - (1 - s) ** (d - 1)).pvalue > 1e-6
+
+
+@pytest.mark.statistical
+def test_sums_of_laplace_variables_have_their_law() -> None:
+    """A single variable is Laplace, and the sums have the moments of F·H. False alarms: 2·10⁻⁶; controls are wider."""
+    fine = 2.0**20
+    line = rounded_draws(CombinedLaplace(np.eye(1), np.eye(1)), 40_000, np.array([fine]), gd.research_rng(12)) / fine
+    assert scipy.stats.kstest(line[:, 0], scipy.stats.laplace.cdf).pvalue > 1e-6
+    assert scipy.stats.kstest(line[:, 0], scipy.stats.laplace(scale=1.05).cdf).pvalue < 1e-6
+    draws = rounded_draws(CombinedLaplace(COUNTS, UNLIKE), 200_000, np.array([fine]), gd.research_rng(13)) / fine
+    wanted = 2 * COUNTS @ UNLIKE @ UNLIKE.T @ COUNTS.T
+    products = draws[:, :, None] * draws[:, None, :]
+    z = (products.mean(axis=0) - wanted) / products.std(axis=0) * len(draws) ** 0.5
+    assert np.abs(z).max() < 5
+    assert np.abs((products.mean(axis=0) - 1.1 * wanted) / products.std(axis=0) * len(draws) ** 0.5).max() > 5
 
 
 @pytest.mark.statistical

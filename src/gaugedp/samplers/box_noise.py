@@ -80,10 +80,10 @@ def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.nd
     logarithms are added in a tree of h levels. Bits that are not known move each log V by at most 1/word.
     """
     words = words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
-    least = _together(words, np.minimum)[:, 0].astype(float)
-    parts = _minus_log(_combined(words * 2.0**-n_bits, np.multiply, _LEVELS))
+    least = together(words, np.minimum)[:, 0].astype(float)
+    parts = minus_log(_combined(words * 2.0**-n_bits, np.multiply, _LEVELS))
     levels = (parts.shape[1] - 1).bit_length()
-    radius = _together(parts, np.add)[:, 0]
+    radius = together(parts, np.add)[:, 0]
     error = UNIT * ((levels + 6) * np.abs(radius) + 24 * parts.shape[1])
     unknown = np.full_like(radius, np.inf)
     np.divide(words.shape[1] * (1 + 2.0**-40), least, out=unknown, where=least > 0)
@@ -102,7 +102,8 @@ def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
     return max(0, two_low - largest), two_high - smallest
 
 
-def _together(numbers: np.ndarray, combine: np.ufunc) -> np.ndarray:
+def together(numbers: np.ndarray, combine: np.ufunc) -> np.ndarray:
+    """Return all columns of `numbers` (m, k) combined in a tree, shape (m, 1)."""
     return _combined(numbers, combine, (numbers.shape[1] - 1).bit_length())
 
 
@@ -115,7 +116,7 @@ def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray
     return numbers
 
 
-def _minus_log(x: np.ndarray) -> np.ndarray:
+def minus_log(x: np.ndarray) -> np.ndarray:
     """Return y with |y + log x| ≤ 4·2^−53·(y + 1) for floats x from 2^−512 to 1; no library function is trusted.
 
     x = 2^e·m with m from √½ to √2, and −log m = s·Σ 2·s^{2k}/(2k + 1), s = (1 − m)/(1 + m). The proof is that of
