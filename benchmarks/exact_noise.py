@@ -3,7 +3,9 @@
 Each cell is the median over rounds in which both take turns. Checks that a draw on the counts' lattice costs at most
 1.5 times the floats'. Prints a table and writes docs/benchmarks/exact_noise.md.
 
-    python benchmarks/exact_noise.py
+With several threads of linear algebra and other work on the machine, products of matrices wait for each other.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/exact_noise.py
 """
 
 import math
@@ -88,8 +90,9 @@ def main() -> int:
     lines = [
         "# Exact noise in many dimensions, beside floats",
         "",
-        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores. Medians of {ROUNDS}",
-        "rounds in which both take turns. The scale is in steps to a unit of the noise: 40 for counts, and 2^12",
+        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
+        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Medians of {ROUNDS} rounds in which both take turns.",
+        "The scale is in steps to a unit of the noise: 40 for counts, and 2^12",
         "for each dimension for real answers; that of ε = 0.1 for prefix sums. Decided again: the share of draws",
         "in which integers decide a coordinate.",
         "",
@@ -99,7 +102,7 @@ def main() -> int:
         "",
         f"Required: at most {MOST} times slower for counts: {'kept' if kept else 'BROKEN'}.",
         "",
-        "Written by `python benchmarks/exact_noise.py`.",
+        "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_noise.py`.",
     ]  # fmt: skip
     text = "\n".join(lines) + "\n"
     print(text)

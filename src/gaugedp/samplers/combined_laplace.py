@@ -44,12 +44,12 @@ class CombinedLaplace(Law):
         words = reals.words if n_bits == WORD else reals.words >> np.uint64(WORD - n_bits)
         parts = words & np.uint64(2 ** (n_bits - 1) - 1)
         sizes = minus_log(parts * 2.0 ** (1 - n_bits))
-        total, k = np.abs(sizes).sum(axis=1), self.n_reals
+        total, k = sizes.sum(axis=1), self.n_reals
         least = together(parts, np.minimum)[:, 0].astype(float)
         unknown = np.full_like(total, np.inf)
         np.divide(k, least, out=unknown, where=least > 0)
         roundings = UNIT * (5 * total + 6 * k) + (self.left.shape[1] + k + 8) * UNIT * total
-        variables = np.where(words >> np.uint64(n_bits - 1), -sizes, sizes)
+        variables = np.copysign(sizes, reals.words.view(np.int64))  # a size is at least 0, and so no farther off
         return variables @ self.matrix.T, np.multiply.outer((roundings + unknown) * (1 + 2.0**-30), self._row_sizes)
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
