@@ -1,4 +1,7 @@
-"""Twenty questions have the mechanisms and the errors that they had when every candidate's error was drawn."""
+"""Twenty questions have the mechanisms and the errors that they had when every candidate's error was drawn.
+
+Where Matrix has become exact, it is chosen before an exact mechanism that errs up to a tenth more.
+"""
 
 import pytest
 
@@ -22,7 +25,7 @@ KNOWN = [
     ("B; B*C", "Identity", 11.6516, "Matrix", 7.62252),
     ("A; B; C", "Matrix", 19.9048, "Matrix", 8.67507),
     ("A*B; B*C; A*C", "Identity", 46.8508, "Matrix", 23.4984),
-    ("prefix(C)", "Identity", 17.0828, "Matrix", 7.61015),
+    ("prefix(C)", "Matrix", 16.2653, "Matrix", 7.61015),
     ("ranges(A)", "Identity", 17.9569, "Matrix", 11.424),
     ("mean(PAY)", "Cube", 2.30813, "Gaussian", 1.76735),
     ("sum(PAY)", "Staircase", 95951.7, "Gaussian", 79788.5),
@@ -36,7 +39,7 @@ KNOWN = [
     ("quantiles(AGE, 0.5)", "RankExponential", 11.7629, "RankExponential", 3.60162),
     ("sum(PAY) by A; A", "Matrix", 7.5294, "Matrix", 5.11401),
     ("prefix(G)", "Matrix", 40.4034, "Matrix", 16.4755),
-    ("ranges(G)", "Identity", 264.56, "Matrix", 104.23),
+    ("ranges(G)", "Matrix", 244.979, "Matrix", 104.23),
 ]  # the question; mechanism and error at ε = 1, and at ρ = 0.5
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gaugedp.bodies.base import real_numbers
+from gaugedp.bodies.base import real_numbers, with_weights
 from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
 
@@ -148,10 +148,11 @@ class MatrixGenerators:
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
         """Return the largest distance between two columns; twice the largest norm where there are too many pairs."""
-        columns = self._weighted(weights).T
+        columns, scales = self.matrix.T, with_weights(weights, self.ambient_dim)
         if columns.size * len(columns) > _MOST_PAIR_WORK:
             return 2 * self.largest_norm(p, weights)
-        return max(float(np.linalg.norm(columns - column, p, axis=1).max()) for column in columns)
+        # what is subtracted first loses no digits to the weights
+        return max(float(np.linalg.norm((columns - column) / scales, p, axis=1).max()) for column in columns)
 
     def _weighted(self, weights: np.ndarray | None) -> np.ndarray:
         return self.matrix if weights is None else self.matrix / np.asarray(weights, dtype=float)[:, None]

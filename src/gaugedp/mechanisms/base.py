@@ -25,7 +25,8 @@ FINE_STEPS = 2**12  # steps of the lattice, in a body that has no lattice of its
 class Calibrated(ABC):
     """Randomness that keeps a guarantee, and says how it is calibrated for another one.
 
-    `exactness` is "exact" where integers alone decide every draw, "idealized" where floats do, "mixing" for a walk.
+    `exactness` is "exact" where integers, or floats within proved bounds, decide every draw, "idealized" where floats
+    alone do, "mixing" for a walk.
     `form` names the family of the output's law, by which an audit picks its white-box tests; empty where it has none.
     """
 

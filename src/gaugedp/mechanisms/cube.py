@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,11 @@ import scipy
 from gaugedp._validate import between
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.product import Product
+from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import lattice_radius
@@ -29,7 +34,8 @@ class Cube(NormNoise):
     """Noise of density ∝ e^{−ε·max|z_i|/(w_i·Δ)}, Δ the ℓ_∞ radius of the body over the weights w.
 
     It is R·U, R ~ Gamma(d + 1) and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1).
-    Good where the body nearly fills the box: many more random generators than answers.
+    Good where the body nearly fills the box: many more random generators than answers. Draws are rounded exactly, by
+    as many random bits as that takes (docs/theory/reals.md).
     """
 
     name: ClassVar[str] = "Cube"
@@ -93,11 +99,22 @@ class Cube(NormNoise):
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None
         step, radius = lattice_radius(body, np.inf, weights)
-        return step == self.step and float(radius * step) <= self.scale_factor
+        return step == self.step and radius * step <= Fraction(self.scale_factor)
+
+    @property
+    def _is_scale_proved(self) -> bool:
+        return _is_radius_proved(self.body)
 
     def describe(self) -> str:
         """Return the widest half side over ε."""
         return f"uniform on a cube, times Gamma({self.noise.rank + 1}), scale {self.scale_factor / self.epsilon:.6g}"
+
+
+def _is_radius_proved(body: Body) -> bool:
+    """Whether nothing cancels in the ℓ_∞ radius: it is off by a few roundings, which `lattice_radius` covers."""
+    if isinstance(body, Product):
+        return all(map(_is_radius_proved, body.parts))
+    return isinstance(body, Polytope | LpBall | Ellipsoid | SchattenBall)
 
 
 def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
@@ -64,6 +65,11 @@ class KNorm(NormNoise):
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
         """Return why it is no candidate, in words."""
         return why_no_direct_noise(body) or TOO_WIDE if body.has_closed_form else why_no_body_noise(body, guarantee)
+
+    @property
+    def _is_scale_proved(self) -> bool:
+        """A ball lies in itself, and the gauge of a step has a closed form."""
+        return isinstance(self.body, LpBall)
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""

@@ -36,6 +36,7 @@ from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws
 from gaugedp.samplers.discrete import check_scale
+from gaugedp.samplers.reals import Law, rounded_draws
 
 _ERROR_NUMBERS = 4 * 10**6  # numbers drawn to estimate an expected error
 _WIDTH_NUMBERS = 10**7  # and the widths of the chosen mechanism
@@ -54,7 +55,8 @@ class Matrix(AdditiveNoise):
     g and of g + u/s; rounding is post-processing on lattice answers. `scale` is s in lattice steps, rounded up.
     Gaussian: the least possible E‖noise/weights‖₂² over all L, where the strategy says so (Edmonds, Nikolov and
     Ullman 2020; Nikolov 2015). Pure: a strategy found by local search (McKenna, Miklau, Hay and Machanavajjhala 2018).
-    The products are taken in floating point and are hidden below the lattice: "idealized".
+    Laplace noise on merged cells and sums is rounded exactly (docs/theory/reals.md). For other strategies the products
+    are taken in floating point and are hidden below the lattice: "idealized".
     """
 
     body: Polytope
@@ -64,7 +66,6 @@ class Matrix(AdditiveNoise):
     scale: float
     name: ClassVar[str] = "Matrix"
     plan_order: ClassVar[int] = 8
-    exactness: ClassVar[str] = "idealized"
     form: ClassVar[str] = "strategy"
 
     @classmethod
@@ -107,12 +108,19 @@ class Matrix(AdditiveNoise):
         return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property
+    def exactness(self) -> str:  # type: ignore[override]
+        """ "exact" for integer answers and Laplace noise whose strategy is proved to the last bit; else "idealized"."""
+        return "exact" if self._law is not None and is_integer(self.body) else "idealized"
+
+    @property
     def lattice_step(self) -> Fraction:
         """1 for integer answers; else a small power of two."""
         return self.step
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps."""
+        if self._law is not None:
+            return rounded_draws(self._law, size, np.array([self.scale]), rng)
         counts = batches(self.strategy, size)
         parts = [np.rint(self._real(count, rng)).astype(np.int64) for count in counts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -187,6 +195,10 @@ class Matrix(AdditiveNoise):
     @property
     def _is_normal(self) -> bool:
         return not isinstance(self.guarantee, PureDP)
+
+    @property
+    def _law(self) -> Law | None:
+        return None if self._is_normal else self.strategy.law
 
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
         """Return the noise before it is rounded, in steps."""

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp._progress import Progress, silent
-from gaugedp._validate import one_of
+from gaugedp._validate import decimal, one_of
+from gaugedp.accountant.rounding import above
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.digest import digest
 from gaugedp.bodies.lp import LpBall
@@ -27,6 +28,7 @@ from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
+from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
 _LARGEST = 2.0**61
@@ -65,8 +67,10 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """ "mixing" for a walk, else "idealized": the law is exact in real arithmetic."""
-        return "mixing" if self.noise.walks else "idealized"
+        """ "mixing" for a walk; "exact" where draws are rounded exactly and the scale is proved; else "idealized"."""
+        if self.noise.walks:
+            return "mixing"
+        return "exact" if self.noise.law is not None and self._is_scale_proved else "idealized"
 
     def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
         """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk takes at most δ and 1e−9."""
@@ -94,10 +98,14 @@ class NormNoise(AdditiveNoise, ABC):
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps; correlated, and shorter walks than a release takes, where there is a walk."""
+        if self.noise.law is not None:
+            return rounded_draws(self.noise.law, size, self._lattice, rng)
         return self._rounded(self.noise.draw(size, rng))
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
         """Return draws that may each be released: a walk of its own for each."""
+        if self.noise.law is not None:
+            return self.draw(size, rng)
         return self._rounded(self.noise.release(size, self.steps, rng, progress))
 
     @cached_property
@@ -141,6 +149,17 @@ class NormNoise(AdditiveNoise, ABC):
             return False
         (kind, size), (own_kind, own_size) = _kind_and_size(body), _kind_and_size(self.body)
         return size <= own_size and digest(kind) == digest(own_kind)
+
+    @property
+    def _is_scale_proved(self) -> bool:
+        """Whether body ⊆ Δ·shape is proved for the floats that state them, at the least."""
+        return False
+
+    @cached_property
+    def _lattice(self) -> np.ndarray:
+        """The sides of the noise times Δ/ε in steps: rational numbers, rounded up to floats."""
+        factor = Fraction(self.scale_factor) / (decimal(self.epsilon) * self.step)
+        return np.array([above(Fraction(float(side)) * factor) for side in self.noise.sides])
 
     @property
     def _scale(self) -> float:

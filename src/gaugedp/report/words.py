@@ -16,7 +16,7 @@ _KINDS: dict[str, Callable[..., Guarantee]] = {
     kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GaussianDP, ExponentialLoss)
 }
 _EXACTNESS = {
-    "exact": "Whole numbers decide every draw of the noise. No rounding enters before the numbers are released, "
+    "exact": "Every draw of the noise has the stated law to the last bit. No rounding enters before the release, "
     "so the guarantee holds for the program and not only for its formula.",
     "idealized": "The proof is about real numbers; the program computes with floating point, which is close to them "
     "but not the same.",

@@ -19,10 +19,12 @@ from gaugedp.bodies.prepare import Prepared, prepared
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.box_noise import BoxNoise, box_sides
 from gaugedp.samplers.continuous import exponentials, gammas, signs, uniforms
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
+from gaugedp.samplers.reals import Law
 from gaugedp.samplers.second_moments import mean_square, second_moment
 
 GROUPS = 32
@@ -51,6 +53,8 @@ class GaugeNoise(ABC):
     price = ""  # of a draw, in words, after a comma
     _refusal: InvalidRequest | None = None
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
+    law: Law | None = None  # where draws can be rounded exactly: the noise is the law's, each coordinate times a side
+    sides = np.ones(1)  # (1,) or (d,)
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -101,6 +105,8 @@ class ByRadius(GaugeNoise):
     def __init__(self, body: Body) -> None:
         self.body, self.rank = body, body.rank
         self.is_spherical = is_ellipsoid(body)
+        if (sides := box_sides(body)) is not None:
+            self.law, self.sides = BoxNoise(body.rank), sides
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""

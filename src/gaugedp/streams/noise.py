@@ -34,7 +34,7 @@ class StreamNoise:
 
     mechanism: Matrix
     factor: TimeFactor
-    exactness: ClassVar[str] = Matrix.exactness
+    exactness: ClassVar[str] = "idealized"
 
     @classmethod
     def calibrate(cls, query: Query, unit: PrivacyUnit, guarantee: Guarantee, factor: TimeFactor) -> "StreamNoise":

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.reals import Law
 
 UP = 1 + 2.0**-40  # covers the rounding of the sums that radii are computed by
 
@@ -17,6 +18,7 @@ class Strategy(ABC):
 
     radius: float
     least: float = 0.0
+    law: Law | None = None  # of L·g for Laplace g, where it is proved that L and the radius are as stated
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.factorisation import Factorisation, factorise
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies.base import PrefixStrategy
+from gaugedp.samplers.reals import Law
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,7 @@ class Dense(PrefixStrategy):
     words: str
     least: float = 0.0
     cube: float | None = None
+    law: Law | None = None
 
     @property
     def n_noise(self) -> int:

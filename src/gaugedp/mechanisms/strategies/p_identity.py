@@ -8,20 +8,24 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP
 from gaugedp.mechanisms.strategies.dense import Dense
+from gaugedp.samplers.combined_laplace import CombinedLaplace
 from gaugedp.samplers.continuous import uniforms
+from gaugedp.samplers.reals import UNIT
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
 _PUBLIC_SEED = 20240229
 _LARGEST_SUM = 1e3  # of the weights Θ, so that A keeps its digits
-_MISSED = 1e-7
+_MISSED = 1e-7  # of ‖I − H·A‖₁
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
     """Return L = F·A⁺ with A = (I above Θ)·D, Θ (p, n), D such that each column has ‖·‖₁ = 1; F's columns merged.
 
     A local minimum of tr(W⁻¹F(AᵀA)⁻¹FᵀW⁻¹) over Θ (McKenna, Miklau, Hay and Machanavajjhala 2018),
-    never worse than Θ = 0, noise on the merged cells. Every generator is v = ±F·e_j = ±L·(A·e_j), hence the radius.
+    never worse than Θ = 0, noise on the merged cells. L is F·H in rational numbers, H the floats of A⁺. Every generator
+    is v = ±F·e_j = ±L·u, u = A·(I − E)⁻¹·e_j with E = I − H·A, hence the radius ‖A‖₁/(1 − ‖E‖₁) (docs/theory/reals.md,
+    theorem 5).
     """
     matrix = body.columns()
     columns = matrix[:, distinct(matrix)]
@@ -32,26 +36,22 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
         )
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
-    factor, missed = _left(columns, strategy)
-    if missed > _MISSED:  # noise on the merged cells needs no inverse
-        strategy = np.eye(n)
-        factor, missed = columns, 0.0
-    radius = body.coefficient_radius * (float(np.abs(strategy).sum(axis=0).max()) + missed) * UP
-    words = f"{n} merged cells and {len(strategy) - n} sums"
-    return Dense(factor, radius, words, cube=_cube(columns, strategy))
+    inverse, missed = _inverse(strategy)
+    if not missed <= _MISSED:  # noise on the merged cells needs no inverse
+        strategy = inverse = np.eye(n)
+        missed = 0.0
+    radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * (1 + 2 * missed) * UP
+    words, law = f"{n} merged cells and {len(strategy) - n} sums", CombinedLaplace(columns, inverse)
+    return Dense(law.matrix, radius, words, cube=_cube(columns, strategy), law=law)
 
 
-def _left(columns: np.ndarray, strategy: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return L = F·A⁺ by A = QR, and at least the ℓ₁ norm of what F − L·A leaves of a generator to be made up for.
-
-    A residual ρ in the range of F is L·A·F⁺·ρ up to rounding; twice that is taken, and what each row loses.
-    """
+def _inverse(strategy: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return floats H near A⁺ by A = QR, and at least ‖I − H·A‖₁, the rounding of the product included."""
     frame, triangle = np.linalg.qr(strategy)
-    factor = np.linalg.solve(triangle.T, columns.T).T @ frame.T
-    residual = columns - factor @ strategy
-    made_up = np.abs(strategy @ np.linalg.pinv(columns) @ residual).sum(axis=0).max()
-    rows = np.abs(residual).max(axis=1) / np.maximum(np.abs(columns).max(axis=1), 1e-300)
-    return factor, 2 * float(made_up) + float(rows.max()) + 2.0**-40
+    inverse = np.linalg.solve(triangle, frame.T)
+    missed = np.abs(np.eye(len(inverse)) - inverse @ strategy)
+    missed += (len(strategy) + 2) * UNIT * (np.abs(inverse) @ np.abs(strategy) + 1)
+    return inverse, float(missed.sum(axis=0).max()) * UP
 
 
 def _strategy(sums: np.ndarray) -> np.ndarray:

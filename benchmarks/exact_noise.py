@@ -1,0 +1,114 @@
+"""What does an exact draw in many dimensions cost, beside the same noise in floats, which is rounded and not exact?
+
+Each cell is the median over rounds in which both take turns. Checks that a draw on the counts' lattice costs at most
+1.5 times the floats'. Prints a table and writes docs/benchmarks/exact_noise.md.
+
+With several threads of linear algebra and other work on the machine, products of matrices wait for each other.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/exact_noise.py
+"""
+
+import math
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import gaugedp as gd
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import system_rng
+from gaugedp.mechanisms.unit_draws import drawn
+from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.reals import Law, Reals, rounded_draws
+
+ROUNDS = 9
+MOST = 1.5
+COUNTS, FINE = 40.0, 2.0**12  # steps to a unit of the noise: of counts, and of real answers for each dimension
+CUBES = [(1, COUNTS), (3, COUNTS), (10, COUNTS), (100, COUNTS), (2000, COUNTS), (100, 100 * FINE), (2000, 2000 * FINE)]
+PREFIXES = (8, 40, 120)
+NUMBERS = 10**6  # in a call
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_noise.md"
+RNG = system_rng()
+
+Act = Callable[[], object]
+
+
+def in_turns(acts: list[Act]) -> list[float]:
+    """Return the median seconds of each act; they take turns, after one unmeasured round."""
+    times: list[list[float]] = [[] for _ in acts]
+    for turn in range(ROUNDS + 1):
+        for act, seen in zip(acts, times, strict=True):
+            start = time.perf_counter()
+            act()
+            if turn:
+                seen.append(time.perf_counter() - start)
+    return [statistics.median(seen) for seen in times]
+
+
+def decided_again(law: Law, scale: float) -> float:
+    """Return the share of draws in which integers decide a coordinate."""
+    values, bounds = law.floats(Reals((NUMBERS // law.n_reals, law.n_reals), RNG), 64)
+    away = np.abs(values * scale - np.rint(values * scale))
+    return float((away >= 0.5 - bounds * scale).any(axis=1).mean())
+
+
+def row(name: str, law: Law, floats: Callable[[int], np.ndarray], scale: float) -> tuple[str, float]:
+    """Return a line of the table, and how many times slower the exact draw is."""
+    size, lattice = max(100, NUMBERS // 10 // law.n_reals), np.array([scale])
+    old: Act = lambda: np.rint(floats(size) * scale).astype(np.int64)  # noqa: E731
+    before, exact = in_turns([old, lambda: rounded_draws(law, size, lattice, RNG)])
+    ratio, micro = exact / before, 1e6 / size
+    cells = (f"{before * micro:.3g}", f"{exact * micro:.3g}", f"{ratio:.2f}", f"{decided_again(law, scale):.2g}")
+    return f"| {name} | {law.d:,} | {scale:,.3g} | {' | '.join(cells)} |", ratio
+
+
+def rows() -> list[tuple[bool, str, float]]:
+    """Return whether it is on a lattice of counts, the line and the ratio for each case."""
+    found = []
+    for d, scale in CUBES:
+        cube = gauge_noise(LpBall(d, math.inf))
+        assert cube.law is not None
+        found.append((scale == COUNTS, *row("Cube", cube.law, lambda size, cube=cube: cube.draw(size, RNG), scale)))
+    for n in PREFIXES:
+        query = gd.workload(np.tril(np.ones((n, n), dtype=int)).tolist(), gd.Domain.of(x=gd.integers(1, n)))
+        mechanism = gd.Matrix.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(0.1))
+        strategy = mechanism.strategy
+        assert strategy.law is not None
+        floats = lambda size, strategy=strategy: drawn(strategy, size, False, RNG)  # noqa: E731
+        found.append((True, *row("Matrix, prefix sums", strategy.law, floats, mechanism.scale)))
+    return found
+
+
+def main() -> int:
+    found = rows()
+    kept = max(ratio for counts, _, ratio in found if counts) <= MOST
+    lines = [
+        "# Exact noise in many dimensions, beside floats",
+        "",
+        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
+        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Medians of {ROUNDS} rounds in which both take turns.",
+        "The scale is in steps to a unit of the noise: 40 for counts, and 2^12",
+        "for each dimension for real answers; that of ε = 0.1 for prefix sums. Decided again: the share of draws",
+        "in which integers decide a coordinate.",
+        "",
+        "| noise | answers | scale | floats, µs a draw | exact, µs a draw | times slower | decided again |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        *(line for _, line, _ in found),
+        "",
+        f"Required: at most {MOST} times slower for counts: {'kept' if kept else 'BROKEN'}.",
+        "",
+        "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_noise.py`.",
+    ]  # fmt: skip
+    text = "\n".join(lines) + "\n"
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

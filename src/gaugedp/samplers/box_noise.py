@@ -1,0 +1,134 @@
+"""R·U, R ~ Gamma(d + 1) and U uniform on the cube [−1, 1]^d, as a function of real numbers with proved bounds."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.lp import LpBall
+from gaugedp.samplers.integer_exp import Bracket
+from gaugedp.samplers.integer_log import log_bracket
+from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
+
+_LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
+_TERMS = 11
+_ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
+_LOG_2 = 0.6931471805599453  # log 2 to half a unit
+_ROOT_HALF = 0.7071067811865476
+
+
+@dataclass(frozen=True)
+class BoxNoise(Law):
+    """R·U from 2d + 1 numbers: R = −log(V_1·…·V_{d+1}), and U_i is a number whose first bit is its sign.
+
+    That is the law of density ∝ e^{−max|z_i|} on ℝ^d (docs/theory/reals.md, theorem 2).
+    """
+
+    d: int
+
+    @property
+    def n_reals(self) -> int:
+        """How many real numbers a draw is made of."""
+        return 2 * self.d + 1
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return R·U and one bound for each draw."""
+        words = reals.words
+        radius, error = minus_log_product(words[:, : self.d + 1], n_bits)
+        sides = words[:, self.d + 1 :].view(np.int64)
+        sides = sides if n_bits == WORD else sides >> (WORD - n_bits)
+        radius *= 2.0 ** (1 - n_bits)  # a power of two: exact
+        bounds = error + (np.abs(radius) * 2.0 ** (n_bits - 1) + error) * (2.0 ** (1 - n_bits) + 6 * UNIT)
+        return radius[:, None] * sides, bounds[:, None]
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the products of the ends of R and of U_i, the outer ones."""
+        while 0 in (words := [reals.bits(draw, place, n_bits) for place in range(self.d + 1)]):
+            n_bits += WORD  # R has no bound yet
+        low, high = minus_log_bracket(words, n_bits)
+        ends = []
+        for place in places:
+            side = _signed(reals.bits(draw, self.d + 1 + place, n_bits), n_bits)
+            bottom, top = (low, high) if side >= 0 else (high, low)
+            ends.append((Fraction(bottom * side, 1 << 2 * n_bits - 1), Fraction(top * (side + 1), 1 << 2 * n_bits - 1)))
+        return ends
+
+
+def box_sides(body: Body) -> np.ndarray | None:
+    """Return the half sides of a cube, (1,), or of the unit cube's image under a diagonal matrix, (d,); else None."""
+    match body:
+        case LpBall(p=math.inf):
+            return np.array([body.size])
+        case LinearImage(body=LpBall(p=math.inf, size=1.0), matrix=matrix):
+            sides = np.diag(matrix)
+            return sides if (sides > 0).all() and np.array_equal(matrix, np.diag(sides)) else None
+    return None
+
+
+def _signed(word: int, n_bits: int) -> int:
+    return word - (word >> (n_bits - 1) << n_bits)
+
+
+def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return r and error (m,), |r + log(V_1·…·V_k)| ≤ error, V_i known by the first `n_bits` bits of `words` (m, k).
+
+    Up to eight V are multiplied: 8 conversions and 7 products move the logarithm by less than 16 units of 2^−53. The c
+    logarithms are added in a tree of h levels. Bits that are not known move each log V by at most 1/word.
+    """
+    words = words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
+    least = together(words, np.minimum)[:, 0].astype(float)
+    parts = minus_log(_combined(words * 2.0**-n_bits, np.multiply, _LEVELS))
+    levels = (parts.shape[1] - 1).bit_length()
+    radius = together(parts, np.add)[:, 0]
+    error = UNIT * ((levels + 6) * np.abs(radius) + 24 * parts.shape[1])
+    unknown = np.full_like(radius, np.inf)
+    np.divide(words.shape[1] * (1 + 2.0**-40), least, out=unknown, where=least > 0)
+    return radius, error * (1 + 2.0**-40) + unknown
+
+
+def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
+    """Bracket −2^n_bits·log(V_1·…·V_k), V_i in [word_i, word_i + 1]·2^−n_bits and every word at least 1."""
+    low, high, dropped = 1, 1, -n_bits * len(words)
+    for word in words:  # low·2^dropped ≤ V_1·…·V_i ≤ high·2^dropped, in 2·n_bits bits
+        low, high = low * word, high * (word + 1)
+        excess = max(0, low.bit_length() - 2 * n_bits)
+        low, high, dropped = low >> excess, -(-high >> excess), dropped + excess
+    smallest, largest = log_bracket(low, n_bits)[0], log_bracket(high, n_bits)[1]
+    two_low, two_high = log_bracket(1 << -dropped, n_bits)
+    return max(0, two_low - largest), two_high - smallest
+
+
+def together(numbers: np.ndarray, combine: np.ufunc) -> np.ndarray:
+    """Return all columns of `numbers` (m, k) combined in a tree, shape (m, 1)."""
+    return _combined(numbers, combine, (numbers.shape[1] - 1).bit_length())
+
+
+def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray:
+    """Return the columns of `numbers` combined pair by pair, so often: the last of an odd number waits."""
+    for _ in range(levels):
+        half = numbers.shape[1] // 2
+        pairs = combine(numbers[:, :half], numbers[:, half : 2 * half])
+        numbers = np.hstack([pairs, numbers[:, 2 * half :]]) if numbers.shape[1] % 2 else pairs
+    return numbers
+
+
+def minus_log(x: np.ndarray) -> np.ndarray:
+    """Return y with |y + log x| ≤ 4·2^−53·(y + 1) for floats x from 2^−512 to 1; no library function is trusted.
+
+    x = 2^e·m with m from √½ to √2, and −log m = s·Σ 2·s^{2k}/(2k + 1), s = (1 − m)/(1 + m). The proof is that of
+    lemma 2 in docs/theory/reals.md.
+    """
+    mantissa, exponent = np.frexp(x)
+    is_low = mantissa < _ROOT_HALF
+    mantissa = np.where(is_low, 2 * mantissa, mantissa)
+    share = (1 - mantissa) / (1 + mantissa)
+    square = share * share
+    total = np.full_like(share, _ARTANH[-1])
+    for factor in _ARTANH[-2::-1]:
+        total *= square
+        total += factor
+    return share * total - (exponent - is_low) * _LOG_2

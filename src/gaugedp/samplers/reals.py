@@ -1,0 +1,134 @@
+"""Functions of random real numbers, rounded to integers exactly: bits are drawn as the rounding needs them.
+
+docs/theory/reals.md has the theorem and its proof.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+
+WORD = 64
+UNIT = 2.0**-53  # rounding to the nearest float changes it by at most this share
+_COVERS = 1 + 2.0**-40  # the rounding of the margin itself
+_BATCH = 2**16  # numbers at a time, which stay in the cache
+_UNDERFLOW = 2.0**-60  # far more than what underflow changes
+
+Ends = tuple[Fraction, Fraction]
+
+
+class Reals:
+    """Independent uniform real numbers in [0, 1], shape (m, k): 64 bits of each, and further ones as they are needed.
+
+    All bits of a number stay with it: two decisions on one number see the same bits.
+    """
+
+    def __init__(self, shape: tuple[int, int], rng: Entropy) -> None:
+        self.words = rng.words(shape[0] * shape[1]).reshape(shape[::-1]).T  # one number of all draws lies together
+        self._rng = rng
+        self._further: dict[tuple[int, int], list[int]] = {}
+
+    def bits(self, draw: int, place: int, n_bits: int) -> int:
+        """Return the first `n_bits` bits of one number, as an integer w: it lies in [w, w + 1]·2^−n_bits."""
+        further = self._further.setdefault((draw, place), [])
+        while WORD * (1 + len(further)) < n_bits:
+            further.append(self._more(draw, place, len(further)))
+        value = int(self.words[draw, place])
+        for word in further:
+            value = value << WORD | word
+        return value >> (WORD * (1 + len(further)) - n_bits)
+
+    def _more(self, draw: int, place: int, block: int) -> int:  # noqa: ARG002 - a test names each word by its place
+        return self._rng.integer(WORD)
+
+
+class Law(ABC):
+    """A function f of `n_reals` real numbers with values in ℝ^d, known to any precision."""
+
+    d: int
+
+    @property
+    @abstractmethod
+    def n_reals(self) -> int:
+        """How many real numbers a draw is made of."""
+
+    @abstractmethod
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return v (m, d) and bounds (m, 1) or (m, d), from the first `n_bits` ≤ 64 bits of each number.
+
+        |f − v·(1 + t)| ≤ bound for every |t| ≤ 2^−52, whatever the other bits are; infinite where nothing is known.
+        """
+
+    @abstractmethod
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return ends of an interval that holds f at each place of a draw, whatever bits follow the first `n_bits`."""
+
+
+def rounded_draws(law: Law, size: int, lattice: np.ndarray, rng: Entropy) -> np.ndarray:
+    """Return `size` independent draws of lattice·f, rounded as in `rounded`: shape (size, d), dtype int64."""
+    result = np.empty((size, law.d), dtype=np.int64)
+    batch = max(1, _BATCH // law.n_reals)
+    for start in range(0, size, batch):
+        count = min(batch, size - start)
+        result[start : start + count] = rounded(law, Reals((count, law.n_reals), rng), lattice)
+    return result
+
+
+def rounded(law: Law, reals: Reals, lattice: np.ndarray, first_bits: int = WORD) -> np.ndarray:
+    """Return lattice·f(reals), rounded to the nearest integers, modulo 2^64: shape (m, d), dtype int64, exactly.
+
+    `lattice` (1,) or (d,) are positive floats, taken as the rational numbers that they are. The integers are a function
+    of the bits alone, for every `first_bits`, which are the bits that the first try sees (64 of them in floats).
+    Whole numbers beyond 64 bits are wrapped: so is the sum of answer and noise, which is post-processing of it.
+    """
+    shape = len(reals.words), law.d
+    if first_bits > WORD:
+        result, undecided = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)
+    else:
+        result, undecided = _by_floats(law, reals, lattice, first_bits)
+    known = max(first_bits, WORD)
+    for draw in np.flatnonzero(undecided.any(axis=1)):
+        places = [int(place) for place in np.flatnonzero(undecided[draw])]
+        steps = {place: Fraction(float(lattice[place % len(lattice)])) for place in places}
+        result[draw, places] = _decided(law, reals, int(draw), steps, known)
+    return result
+
+
+def _decided(law: Law, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
+    """Return the whole numbers at some places of a draw, with as many bits as they take."""
+    found: dict[int, int] = {}
+    while len(found) < len(steps):
+        places = [place for place in steps if place not in found]
+        for place, (low, high) in zip(places, law.brackets(reals, draw, places, n_bits), strict=True):
+            if _nearest(steps[place] * low) == (whole := _nearest(steps[place] * high)):
+                found[place] = whole
+        n_bits += WORD
+    return [_wrapped(found[place]) for place in steps]
+
+
+def _by_floats(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest whole numbers and where the bound leaves them open.
+
+    A float below the rounded difference 1/2 − margin is below the difference itself, for rounding is monotone.
+    """
+    values, bounds = law.floats(reals, n_bits)
+    scaled = values * lattice
+    nearest = np.rint(scaled)
+    limit = 0.5 - (bounds * lattice * _COVERS + _UNDERFLOW)
+    scaled -= nearest  # exact: both are multiples of the last place of the larger
+    undecided = ~(np.abs(scaled, out=scaled) < limit)
+    if undecided.any():
+        nearest[undecided] = 0
+    return nearest.astype(np.int64), undecided
+
+
+def _nearest(x: Fraction) -> int:
+    return math.floor(x + Fraction(1, 2))
+
+
+def _wrapped(whole: int) -> int:
+    return (whole + 2**63) % 2**64 - 2**63

@@ -1,0 +1,52 @@
+"""Real numbers whose bits are known before anybody asks for them: the same to every precision."""
+
+import hashlib
+
+import mpmath
+
+import gaugedp as gd
+from gaugedp.samplers.box_noise import BoxNoise
+from gaugedp.samplers.combined_laplace import CombinedLaplace
+from gaugedp.samplers.reals import WORD, Law, Reals
+
+MANY = 512  # bits, at which the truth is computed
+
+
+class Tape(Reals):
+    """Numbers of a fixed key: each further word is named by the draw, the place and its order."""
+
+    def __init__(self, shape: tuple[int, int], key: int) -> None:
+        super().__init__(shape, gd.research_rng(key))
+        self.key = key
+
+    def _more(self, draw: int, place: int, block: int) -> int:
+        name = f"{self.key},{draw},{place},{block}".encode()
+        return int.from_bytes(hashlib.blake2b(name, digest_size=WORD // 8).digest(), "little")
+
+    def number(self, draw: int, place: int) -> mpmath.mpf:
+        """One number, to MANY bits."""
+        return mpmath.ldexp(mpmath.mpf(self.bits(draw, place, MANY)), -MANY)
+
+
+def truth(law: Law, reals: Tape, draw: int) -> list[mpmath.mpf]:
+    """Return the values of a draw, from the definition of the law."""
+    with mpmath.workprec(MANY):
+        numbers = [reals.number(draw, place) for place in range(law.n_reals)]
+        return (_box if isinstance(law, BoxNoise) else _laplace)(law, numbers)
+
+
+def _box(law: BoxNoise, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
+    """R·U: d + 1 numbers for R, d for U, whose first bit is the sign."""
+    radius = -mpmath.fsum(map(mpmath.log, numbers[: law.d + 1]))
+    return [radius * (2 * number if number < 0.5 else 2 * number - 2) for number in numbers[law.d + 1 :]]
+
+
+def _laplace(law: CombinedLaplace, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
+    """F·H·g: −log of what is left of a number without its first bit, which is the sign."""
+    variables = mpmath.matrix([mpmath.log(2 * x - 1) if x >= 0.5 else -mpmath.log(2 * x) for x in numbers])
+    return list(mpmath.matrix(law.left.tolist()) * (mpmath.matrix(law.right.tolist()) * variables))
+
+
+def tape(law: Law, size: int, key: int) -> Tape:
+    """Return numbers for `size` draws."""
+    return Tape((size, law.n_reals), key)

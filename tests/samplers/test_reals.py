@@ -1,0 +1,252 @@
+"""Rounded functions of random reals: a function of the bits alone, and the right one. Keys are fixed."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import gaugedp as gd
+from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies.lp import LpBall
+from gaugedp.samplers import box_noise
+from gaugedp.samplers.box_noise import BoxNoise
+from gaugedp.samplers.combined_laplace import CombinedLaplace
+from gaugedp.samplers.integer_log import log_bracket
+from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
+from tests.samplers.tape import MANY, Tape, tape, truth
+
+COUNTS = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, -2.0]])
+UNLIKE = np.random.default_rng(0).normal(size=(3, 4))
+LAWS: dict[str, Law] = {
+    "one": BoxNoise(1),
+    "three": BoxNoise(3),
+    "twenty": BoxNoise(20),
+    "cells": CombinedLaplace(COUNTS, np.eye(3)),
+    "sums": CombinedLaplace(COUNTS, UNLIKE),
+}
+PRECISIONS = (8, 16, 53, 120)
+
+
+def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
+    """The share of draws that the first `n_bits` bits leave open somewhere."""
+    values, bounds = law.floats(reals, n_bits)
+    away = np.abs(values * lattice - np.rint(values * lattice))
+    return float((away >= 0.5 - bounds * lattice).any(axis=1).mean())
+
+
+# -- the integers are a function of the bits alone ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
+    size, lattice = 6000 // law.d, np.geomspace(20.0, 50.0, law.d)
+    wanted = rounded(law, tape(law, size, 1), lattice)
+    for first_bits in PRECISIONS:
+        assert np.array_equal(rounded(law, tape(law, size, 1), lattice, first_bits), wanted), first_bits
+    assert undecided(law, tape(law, size, 1), lattice, 8) > 0.6
+    assert undecided(law, tape(law, size, 1), lattice, 64) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [LAWS["three"], LAWS["sums"]], ids=["three", "sums"])
+def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -> None:
+    lattice = np.array([30.0, 1.0, 1e6])[: law.d]
+    wanted = rounded(law, tape(law, 10**5, 2), lattice)
+    for first_bits in PRECISIONS:
+        assert np.array_equal(rounded(law, tape(law, 10**5, 2), lattice, first_bits), wanted), first_bits
+    assert undecided(law, tape(law, 10**5, 2), lattice, 8) > 0.9
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_a_hair_beside_a_border_the_integer_is_right(law: Law) -> None:
+    """The lattice is such that the first coordinate lies within a rounding of a half: floats cannot tell the side."""
+    reals, wrong = tape(law, 400, 3), 0
+    for draw in range(len(reals.words)):
+        true = truth(law, reals, draw)
+        one = Tape((1, law.n_reals), 3)
+        one.words = reals.words[draw : draw + 1]
+        one._more = lambda _, place, block, draw=draw: reals._more(draw, place, block)  # type: ignore[method-assign]
+        half = 1000.5 if true[0] > 0 else -1000.5
+        lattice = np.array([float(half / true[0])] + [1.0] * (law.d - 1))
+        with mpmath.workprec(MANY):
+            wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
+        assert list(rounded(law, one, lattice)[0]) == wanted
+        wrong += int(np.rint(law.floats(one, 64)[0][0, 0] * lattice[0])) != wanted[0]
+    assert wrong > 20  # the control: without the bound, floats round many of these to the other side
+
+
+def test_one_number_has_the_same_bits_for_every_decision() -> None:
+    reals = Reals((3, 2), gd.research_rng(4))
+    long = reals.bits(1, 1, 200)
+    assert reals.bits(1, 1, 256) >> 56 == long
+    assert reals.bits(1, 1, 64) == reals.words[1, 1]
+    assert [reals.bits(1, 1, n_bits) for n_bits in range(1, 200)] == [long >> 200 - n_bits for n_bits in range(1, 200)]
+    assert len({reals.bits(draw, place, 192) & (2**128 - 1) for draw in range(3) for place in range(2)}) == 6
+
+
+class Number(Law):
+    """One number itself, of which floats know nothing."""
+
+    d, n_reals = 1, 1
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        return np.zeros((len(reals.words), 1)), np.full((len(reals.words), 1), np.inf)
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        word = reals.bits(draw, 0, n_bits)
+        return [(Fraction(word, 2**n_bits), Fraction(word + 1, 2**n_bits)) for _ in places]
+
+
+def test_wide_noise_is_exact_modulo_2_to_the_64() -> None:
+    """Beyond 53 bits floats know no integer; beyond 64 the sum with an answer is the true one, wrapped."""
+    law, reals = Number(), Tape((200, 1), 5)
+    for power in (60, 63, 64, 90):
+        found = rounded(law, reals, np.array([2.0**power]))[:, 0]
+        words = [reals.bits(draw, 0, power + 1) for draw in range(200)]
+        assert [(int(ours) - ((word + 1) >> 1)) % 2**64 for ours, word in zip(found, words, strict=True)] == [0] * 200
+
+
+# -- bounds and brackets -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_bits", [8, 16, 53, 64])
+@pytest.mark.parametrize("law", [*LAWS.values(), BoxNoise(300)], ids=[*LAWS, "many"])
+def test_the_truth_is_within_the_bound_of_the_floats(law: Law, n_bits: int) -> None:
+    reals = tape(law, 40, 6)
+    values, bounds = law.floats(reals, n_bits)
+    worst = 0.0
+    for draw in np.flatnonzero(np.isfinite(bounds[:, 0])):
+        errors = [
+            abs(float(mpmath.mpf(float(value)) - true))
+            for value, true in zip(values[draw], truth(law, reals, int(draw)), strict=True)
+        ]
+        worst = max(worst, max(errors) / float(bounds[draw].max()))
+    assert worst < 1
+    if np.isfinite(bounds).any():
+        assert worst > 1e-3  # a bound that is not idle
+
+
+def test_a_radius_is_within_its_own_bound() -> None:
+    """Words of 64 ones and few zeros: no bit that is not known matters, and all that is left is rounding."""
+    words = np.full((200, 7), 2**64 - 1, dtype=np.uint64) - gd.research_rng(11).words(1400).reshape(200, 7) // 5
+    radius, error = box_noise.minus_log_product(words, 64)
+    for row, found, bound in zip(words, radius, error, strict=True):
+        with mpmath.workprec(MANY):
+            true = -mpmath.fsum(mpmath.log(mpmath.ldexp(mpmath.mpf(int(word)), -64)) for word in row)
+            assert abs(found - true) <= bound - 7.0 / float(row.min())
+        assert bound < 2.0**-45
+
+
+def test_only_upright_boxes_are_boxes() -> None:
+    slanted, upright = np.array([[1.0, 0.5], [0.0, 1.0]]), np.diag([1.0, 3.0])
+    assert box_noise.box_sides(LinearImage(LpBall(2, np.inf), upright)) == pytest.approx([1.0, 3.0])
+    assert box_noise.box_sides(LpBall(2, np.inf, 3.0)) == pytest.approx([3.0])
+    for body in (
+        LinearImage(LpBall(2, np.inf), slanted),
+        LinearImage(LpBall(2, np.inf), -upright),
+        LinearImage(LpBall(2, 2), upright),
+        LinearImage(LpBall(2, np.inf), np.ones((1, 2))),
+        LpBall(2, 1),
+    ):
+        assert box_noise.box_sides(body) is None
+
+
+@pytest.mark.parametrize("n_bits", [64, 128, 192])
+@pytest.mark.parametrize("law", [BoxNoise(5), LAWS["sums"]], ids=["box", "sums"])
+def test_the_truth_is_in_the_bracket(law: Law, n_bits: int) -> None:
+    reals = tape(law, 60, 7)
+    reals.words = reals.words.copy()
+    reals.words[0, :6] = 0  # no bits at all: more are drawn before anything is said
+    reals.words[1, :6] = 2**64 - 1
+    for draw in range(60):
+        ends = law.brackets(reals, draw, range(law.d), n_bits)
+        for (low, high), true in zip(ends, truth(law, reals, draw), strict=True):
+            with mpmath.workprec(MANY):
+                bottom, top = (mpmath.mpf(end.numerator) / end.denominator for end in (low, high))
+                assert bottom <= true <= top
+            assert high - low < 2.0 ** (20 - n_bits) or draw == 0
+
+
+def test_logarithms_are_bracketed() -> None:
+    numbers = [1, 2, 3, 7, 2**64 - 1, 2**64, 10**30 + 1, *(3**k for k in range(1, 200, 7))]
+    for n_bits in (1, 20, 64, 200):
+        for x in numbers:
+            low, high = log_bracket(x, n_bits)
+            with mpmath.workprec(MANY):
+                assert low <= mpmath.ldexp(mpmath.log(x), n_bits) <= high, (x, n_bits)
+            assert high - low <= 2
+
+
+def test_the_logarithm_of_floats_is_within_its_bound() -> None:
+    """Powers of two, the ends of the reduction, neighbours of 1, and 20,000 others down to 2^−512."""
+    rng = np.random.default_rng(8)
+    edges = [1.0, math.nextafter(1, 0), 0.5, math.sqrt(0.5), math.nextafter(math.sqrt(0.5), 0), 2.0**-512, 2.0**-64]
+    numbers = np.concatenate([edges, rng.random(10**4), 2.0 ** -rng.uniform(0, 512, 10**4)])
+    found = box_noise.minus_log(numbers)
+    with mpmath.workprec(200):
+        units = [
+            float(abs(mpmath.mpf(float(y)) + mpmath.log(mpmath.mpf(float(x)))) * 2**53 / (abs(y) + 1))
+            for x, y in zip(numbers, found, strict=True)
+        ]
+        assert abs(mpmath.mpf(box_noise._LOG_2) - mpmath.log(2)) < mpmath.ldexp(1, -54)
+    assert max(units) < 4
+    assert max(units) > 0.5
+
+
+# -- the law -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_the_law_of_a_coordinate_and_of_the_largest(d: int) -> None:
+    """|z_i| = R·|U_i| and max|z| ~ Gamma(d). False alarms: 2·10⁻⁶ each; the control has Gamma(d + 1) for Gamma(d)."""
+    fine = 2.0**20
+    draws = rounded_draws(BoxNoise(d), 40_000, np.array([fine]), gd.research_rng(9)) / fine
+    largest = np.abs(draws).max(axis=1)
+    assert scipy.stats.kstest(largest, scipy.stats.gamma(d).cdf).pvalue > 1e-6
+    assert scipy.stats.kstest(largest, scipy.stats.gamma(d + 1).cdf).pvalue < 1e-9
+    for place in range(d):
+        below = lambda y: scipy.special.gammainc(d + 1, y) + y / d * scipy.special.gammaincc(d, y)  # noqa: E731
+        assert scipy.stats.kstest(np.abs(draws[:, place]), below).pvalue > 1e-6
+        positive = int((draws[:, place] > 0).sum())
+        assert scipy.stats.binomtest(positive, len(draws)).pvalue > 1e-6
+    if d > 1:
+        share = np.abs(draws).min(axis=1) / largest  # all but the largest are uniform below it
+        assert scipy.stats.kstest(share, lambda s: 1 - (1 - s) ** (d - 1)).pvalue > 1e-6
+
+
+@pytest.mark.statistical
+def test_sums_of_laplace_variables_have_their_law() -> None:
+    """A single variable is Laplace, and the sums have the moments of F·H. False alarms: 2·10⁻⁶; controls are wider."""
+    fine = 2.0**20
+    line = rounded_draws(CombinedLaplace(np.eye(1), np.eye(1)), 40_000, np.array([fine]), gd.research_rng(12)) / fine
+    assert scipy.stats.kstest(line[:, 0], scipy.stats.laplace.cdf).pvalue > 1e-6
+    assert scipy.stats.kstest(line[:, 0], scipy.stats.laplace(scale=1.05).cdf).pvalue < 1e-6
+    draws = rounded_draws(CombinedLaplace(COUNTS, UNLIKE), 200_000, np.array([fine]), gd.research_rng(13)) / fine
+    wanted = 2 * COUNTS @ UNLIKE @ UNLIKE.T @ COUNTS.T
+    products = draws[:, :, None] * draws[:, None, :]
+    z = (products.mean(axis=0) - wanted) / products.std(axis=0) * len(draws) ** 0.5
+    assert np.abs(z).max() < 5
+    assert np.abs((products.mean(axis=0) - 1.1 * wanted) / products.std(axis=0) * len(draws) ** 0.5).max() > 5
+
+
+@pytest.mark.statistical
+def test_coarse_draws_have_the_chances_of_their_cells() -> None:
+    """In one dimension it is Laplace noise, rounded. Chi-square, false alarm 10⁻⁶; controls of other scales."""
+    scale, size = 1.7, 200_000
+    draws = rounded_draws(BoxNoise(1), size, np.array([scale]), gd.research_rng(10))[:, 0]
+    ends = np.arange(9)
+
+    def p_value(scale: float) -> float:
+        tail = np.exp(-(ends + 0.5) / scale) / 2  # P(z > k) for k = 0 … 8
+        inner = [*(tail[:-1] - tail[1:])[::-1], 1 - 2 * tail[0], *(tail[:-1] - tail[1:])]
+        counts = [(draws == k).sum() for k in range(-8, 9)]
+        expected = np.array([*inner, 2 * tail[-1]]) * size
+        return float(scipy.stats.chisquare([*counts, size - sum(counts)], expected).pvalue)
+
+    assert p_value(scale) > 1e-6
+    assert max(p_value(1.02 * scale), p_value(0.98 * scale)) < 1e-6
