@@ -7,6 +7,7 @@ from gaugedp.errors import MissingExtra
 if importlib.util.find_spec("sklearn") is None:
     raise MissingExtra.needed_for("An estimator", "learn")
 
+from gaugedp.estimators.column_transformers import SimpleImputer, StandardScaler
 from gaugedp.estimators.covariance import LowRankCovariance
 from gaugedp.estimators.elastic_net import ElasticNet
 from gaugedp.estimators.huber import HuberRegressor
@@ -14,6 +15,7 @@ from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.mean import Mean
+from gaugedp.estimators.naive_bayes import GaussianNB
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.poisson import PoissonRegressor
 from gaugedp.estimators.regression import LinearRegression
@@ -27,6 +29,7 @@ from gaugedp.estimators.truncation import TooFewRows, sub_gaussian_bounds
 __all__ = [
     "PCA",
     "ElasticNet",
+    "GaussianNB",
     "HuberRegressor",
     "Lasso",
     "LinearRegression",
@@ -37,8 +40,10 @@ __all__ = [
     "Mean",
     "PoissonRegressor",
     "Ridge",
+    "SimpleImputer",
     "SparseMean",
     "SparseRegression",
+    "StandardScaler",
     "TooFewRows",
     "TopEigenvector",
     "TraceRegression",

@@ -48,8 +48,8 @@ class LogisticRegression(LinearClassifier):
     on the rows' curvature, which is not released.
 
     What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. In a pipeline, a step before a private
-    model that learns from the rows, such as StandardScaler, looks at them without privacy, and nothing here hides that:
-    give `bounds` instead.
+    model that learns from the rows, such as scikit-learn's StandardScaler, looks at them without privacy, and nothing
+    here hides that: give `bounds`, or take gaugedp's StandardScaler, which pays.
 
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
     release_; as of every model n_features_in_, and feature_names_in_ where X is a data frame.

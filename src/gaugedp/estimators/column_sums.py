@@ -1,0 +1,53 @@
+"""Sums of short vectors of rows, for each group of rows: what means and variances of columns are computed from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import Guarantee
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
+from gaugedp.optimization.trace_designs import cut
+
+_ROUNDING = 1 + 2.0**-30  # norms in floats
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Σ v over the rows of each group, for vectors v (m,) of rows in one group or in none, with noise.
+
+    Theorem. Vectors of ℓ₂ norm at most `radius`, cut towards 0 to multiples of 2^−12, have exact sums. A row moves the
+    sums of all groups together by at most `radius` where it is added or removed, and by twice that where it is
+    replaced. Gaussian noise for μ, or noise of the ball for ε, keeps (ε, δ), or ε. docs/theory/means.md
+    """
+
+    n_groups: int
+    size: int
+    noise: AdditiveNoise
+    guarantee: Guarantee
+
+    @classmethod
+    def calibrate(cls, shape: tuple[int, int], radius: float, requested: Guarantee, neighbours: str) -> "GroupSums":
+        """Return the sums for `shape` = (groups, numbers of a vector)."""
+        guarantee = for_gaussian_releases(requested)
+        moved = radius * (2.0 if neighbours == "replace" else 1.0) * _ROUNDING
+        noise = ball_noise(LpBall(shape[0] * shape[1], 2, moved), shared(guarantee, 1.0))
+        return cls(*shape, noise, guarantee)
+
+    def release(self, vectors: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return the sums, shape (groups, numbers), of vectors (n, numbers); rows of group −1 are in none."""
+        exact, whole = np.zeros((self.n_groups, self.size)), cut(vectors)
+        for group in range(self.n_groups):
+            exact[group] = whole[groups == group].sum(axis=0)
+        return released(exact, self.noise, rng)
+
+
+def moments_of(
+    sums: np.ndarray, counts: np.ndarray, squares: np.ndarray, least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return means in [−1, 1] and variances from `least` to 1, of noisy sums, counts and sums of squares."""
+    rows = np.maximum(counts, 1.0)
+    means = np.clip(sums / rows, -1.0, 1.0)
+    return means, np.clip(squares / rows - means**2, least, 1.0)

@@ -1,0 +1,138 @@
+"""Transformers that learn from the rows, and pay for it: columns centred and scaled, and missing numbers filled in."""
+
+import math
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.column_sums import GroupSums, moments_of
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import read_table
+
+_LEAST_VARIANCE = 1e-4  # of the square of half a range: less is noise
+
+
+@dataclass(eq=False, repr=False)
+class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
+    """What both share: columns within public bounds, and one release of sums."""
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+
+    def fit(self, X: Any, y: Any = None) -> "ColumnTransformer":
+        """Fit to rows X (n, d); a number that is missing has no part in its column."""
+        del y
+        requested, rows = self._requested(), self._rows(X)
+        reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
+        shape = 1, self._numbers * rows.shape[1]
+        sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours)
+        reservation = self._pay(sums.guarantee, requested, rows.shape)
+        is_there = ~np.isnan(rows)
+        found = self._found(np.where(is_there, reading.in_cube(rows), 0.0), is_there, sums, self._generator())
+        self._read_by(reading)
+        assert reading.box is not None
+        low, high = reading.box
+        self._show((low + high) / 2, (high - low) / 2, *found)
+        self._note_names(X)
+        self._publish(self._values(), sums.guarantee, sums.noise.exactness, {}, reservation)
+        return self
+
+    def _found(self, cube: np.ndarray, is_there: np.ndarray, sums: GroupSums, rng: Entropy) -> list[np.ndarray]:
+        parts = [is_there.astype(float), cube, cube**2][: self._numbers]
+        noisy = sums.release(np.hstack(parts), np.zeros(len(cube), dtype=int), rng)[0]
+        return np.split(noisy, self._numbers)
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> int:
+        """How many numbers of a column a row adds: whether it is there, its value, and its square."""
+
+    @abstractmethod
+    def _show(self, middle: np.ndarray, half: np.ndarray, *found: np.ndarray) -> None:
+        """Set what the fit shows, from sums in units of the bounds."""
+
+    @abstractmethod
+    def _values(self) -> dict[str, np.ndarray]:
+        """What a fit publishes."""
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class StandardScaler(ColumnTransformer):
+    """Centre columns by their means and divide them by their standard deviations, both found privately.
+
+    bounds : as in `LogisticRegression`, public: columns are clipped to them.
+    with_mean, with_std : whether columns are centred, and divided.
+
+    Theorem. A row adds whether each number is there, the number and its square, in [−1, 1] by the bounds: a vector of
+    norm at most √(3d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A
+    standard deviation is at least a hundredth of half the range.
+
+    In a pipeline with a private model each pays for itself: give both the same ledger. The model's bounds are then
+    those of the scaled columns, such as (−3, 3). After fit: mean_, var_, scale_ (d,), guarantee_, release_.
+    """
+
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
+
+    _numbers = 3
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return (x − mean_)/scale_ of rows that are clipped as in the fit, shape (n, d); what is missing is 0."""
+        rows = np.asarray(self._like_fitted(X), dtype=float)
+        scaled = (rows - (self.mean_ if self.with_mean else 0)) / (self.scale_ if self.with_std else 1)
+        return np.where(np.isnan(read_table(X)), 0.0, scaled)
+
+    def _show(self, middle: np.ndarray, half: np.ndarray, *found: np.ndarray) -> None:
+        counts, sums, squares = found
+        means, variances = moments_of(sums, counts, squares, _LEAST_VARIANCE)
+        self.mean_, self.var_ = middle + half * means, half**2 * variances
+        self.scale_ = np.sqrt(self.var_)
+
+    def _values(self) -> dict[str, np.ndarray]:
+        return {"mean": self.mean_, "var": self.var_}
+
+
+@dataclass(eq=False, repr=False)
+class SimpleImputer(ColumnTransformer):
+    """Put the mean of its column, found privately, in the place of each missing number.
+
+    bounds : as in `LogisticRegression`, public: what the means are of is clipped to them.
+
+    Theorem. A row adds whether each number is there, and the number, in [−1, 1] by the bounds: a vector of norm at
+    most √(2d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
+
+    After fit: statistics_ (d,), guarantee_, release_.
+    """
+
+    _numbers = 2
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return X with the means where numbers are missing, shape (n, d)."""
+        self._like_fitted(X)
+        rows = read_table(X)
+        return np.where(np.isnan(rows), self.statistics_, rows)
+
+    def _show(self, middle: np.ndarray, half: np.ndarray, *found: np.ndarray) -> None:
+        counts, sums = found
+        means, _ = moments_of(sums, counts, np.zeros_like(sums), 0.0)
+        self.statistics_ = middle + half * means
+
+    def _values(self) -> dict[str, np.ndarray]:
+        return {"statistics": self.statistics_}

@@ -1,0 +1,90 @@
+"""Classes by the means and variances of columns."""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from sklearn.base import ClassifierMixin
+
+from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
+from gaugedp.estimators.column_sums import GroupSums, moments_of
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
+from gaugedp.estimators.reading import Reading
+
+_LEAST_VARIANCE = 1e-3  # of the square of half a range: less is noise
+
+
+@dataclass(eq=False, repr=False)
+class GaussianNB(Scored, ClassifierMixin, PrivateEstimator):
+    """Naive Bayes: columns are normal and independent within a class, with means and variances found privately.
+
+    bounds : as in `LogisticRegression`, public. A missing number counts as the middle of its bounds.
+    classes : all labels there can be, a public list; a row with another label is in none.
+
+    Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class: a vector of norm at
+    most √(1 + 2d). `fit` releases the sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
+    (GroupSums). Variances are at least a thousandth of the square of half the range.
+
+    After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    classes: Any = None
+
+    def fit(self, X: Any, y: Any) -> "GaussianNB":
+        """Fit to rows X (n, d) and labels y (n,)."""
+        requested, rows = self._requested(), self._rows(X)
+        check_given(self.classes, self.bounds, None)
+        labels, classes = read_labels(y, len(rows)), read_classes(self.classes)
+        check_kind(y, classes)
+        reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
+        d = rows.shape[1]
+        sums = GroupSums.calibrate((len(classes), 1 + 2 * d), math.sqrt(1 + 2 * d), requested, self.neighbours)
+        reservation = self._pay(sums.guarantee, requested, rows.shape)
+        with after_paying(reservation):
+            cube, codes = reading.in_cube(rows), codes_of(labels, classes)
+            noisy = sums.release(np.hstack([np.ones((len(rows), 1)), cube, cube**2]), codes, self._generator())
+        counts = np.maximum(noisy[:, 0], 1.0)
+        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], _LEAST_VARIANCE)
+        assert reading.box is not None
+        low, high = reading.box
+        self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances
+        self.classes_, self.class_prior_ = classes, counts / counts.sum()
+        self._read_by(reading)
+        self._note_names(X)
+        values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
+        self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
+        return self
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities of the classes, shape (n, K)."""
+        rows = self._like_fitted(X)
+        spread = np.log(2 * np.pi * self.var_).sum(axis=1) / 2
+        distances = [
+            ((rows - theta) ** 2 / var).sum(axis=1) / 2 for theta, var in zip(self.theta_, self.var_, strict=True)
+        ]
+        joint = np.log(self.class_prior_) - spread - np.column_stack(distances)
+        return np.asarray(joint - scipy.special.logsumexp(joint, axis=1, keepdims=True))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, shape (n, K)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likeliest class of each row, shape (n,)."""
+        likeliest = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
