@@ -195,3 +195,23 @@ def test_without_a_guarantee_no_ceiling_is_told() -> None:
     assert words.endswith("; no guarantee sets a limit")
     claimed = gd.audit.tracing_attack(mean, MEMBERS, OTHERS, guarantee=gd.PureDP(2.0))
     assert repr(claimed).endswith("; at most 0.0739 under PureDP(2)")
+
+
+@pytest.mark.parametrize(
+    "guarantee", [gd.PureDP(0.5), gd.GaussianDP(0.5), gd.ZCDP(0.1), gd.ApproxDP(1.0, 1e-9)], ids=str
+)
+def test_no_power_is_above_what_a_guarantee_leaves(guarantee) -> None:
+    free = gd.bounds.tracing_power(9, 5000, 500, 1e-3)
+    assert free == gd.audit.tracing_power(9, 5000, 500, 1e-3)
+    capped = gd.bounds.tracing_power(9, 5000, 500, 1e-3, guarantee=guarantee)
+    assert capped == gd.bounds.tracing_ceiling(guarantee, 1e-6) < free
+    for rate in (1e-6, 0.01, 0.3):
+        least = min(math.exp(epsilon) * rate + guarantee.delta(epsilon) for epsilon in np.linspace(0, 6, 61))
+        assert gd.bounds.tracing_ceiling(guarantee, rate) <= least * (1 + 1e-8)
+        assert gd.bounds.tracing_ceiling(guarantee, rate) >= rate
+    assert gd.bounds.tracing_ceiling(gd.GaussianDP(0.5), 0.05) == pytest.approx(ndtr(ndtri(0.05) + 0.5), rel=1e-6)
+
+
+def test_a_ceiling_needs_a_rate() -> None:
+    with pytest.raises(InvalidRequest, match="false_positive_rate"):
+        gd.bounds.tracing_ceiling(gd.PureDP(1.0), 1.5)

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from gaugedp._notebook import drawn_by
-from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp._validate import between, one_of, whole
 from gaugedp.audit.claim import ceiling
+from gaugedp.bounds import tracing as bounds_of_tracing
+from gaugedp.bounds.tracing import check_size
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 
@@ -80,7 +81,7 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
     one_of(STATISTICS, statistic=statistic)
     between(0, 1, false_positive_rate=false_positive_rate, delta=delta)
     rows, others = _checked(members, non_members)
-    _check_size(s, rows.shape[1])
+    check_size(s, rows.shape[1])
     released = release_fn(members)
     mean = _vector(released, rows.shape[1])
     claim = guarantee if guarantee is not None else _carried(release_fn, released)
@@ -98,34 +99,9 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - a door that people use
 def tracing_power(
     n_rows: int, d: int, s: int, delta: float = 1e-6, statistic: str = "printed", noise: float = 0.0
 ) -> float:
-    """Return the true-positive rate of the "printed" or "signed" statistic at the mean of `n_rows` normal rows.
-
-    Rows are N(0, I_d); M is their mean plus N(0, `noise`²·I_d), `noise` in deviations of one entry of a row. Let
-    r = 1/√(n + n²·noise²), the correlation of a member's x_j and M_j, and T the sum of the s largest of d independent
-    normal variables ("signed": of their sizes). Then the power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), the
-    completeness that lemma 13 of Cai, Wang and Zhang (2021) asks for; soundness is Φ(−2√log(1/δ)) ≤ δ². T is taken
-    as normal, with the mean and the variance of a trimmed sum (Stigler 1973): an error below 0.03, and below 0.002
-    from s = 10 on where d is 1,000 or more. docs/theory/audit.md
-    """
-    one_of(STATISTICS[1:], statistic=statistic)
-    whole(minimum=1, n_rows=n_rows, d=d)
-    _check_size(s, d)
-    between(0, 1, delta=delta)
-    non_negative(noise=noise)
-    mean, variance = _largest(s, d, 2 if statistic == "signed" else 1)
-    correlation = 1 / math.sqrt(n_rows + (n_rows * noise) ** 2)
-    excess = correlation * math.sqrt(s) * mean - math.sqrt(8 * -math.log(delta))
-    return float(ndtr(excess / math.sqrt(2 + correlation**2 * (variance - 1))))
-
-
-def _largest(s: int, d: int, sides: int) -> tuple[float, float]:
-    """Return mean and variance, both over s, of the sum of the s largest of d normal variables or of their sizes."""
-    share = (s + 0.5) / (d + 0.5)
-    threshold = float(-ndtri(share / sides))
-    if math.isinf(threshold):
-        return 0.0, 1.0
-    mean = sides / share * math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi)
-    return mean, 1 + threshold * mean - mean**2 + (1 - share) * (mean - threshold) ** 2
+    """Return `bounds.tracing_power` of `n_rows` rows: how often the attack finds a member."""
+    whole(minimum=1, n_rows=n_rows)
+    return bounds_of_tracing.tracing_power(n_rows, d, s, delta, statistic, noise)
 
 
 def _correlations(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -150,13 +126,6 @@ def _against_fresh(
     fresh = sums[np.arange(len(rows)) % len(others)]
     spread = float(others.std()) * math.sqrt(np.count_nonzero(signs))
     return rows @ signs - fresh, sums - np.roll(sums, 1), spread * math.sqrt(8 * -math.log(delta))
-
-
-def _check_size(s: int | None, d: int) -> None:
-    if s is not None:
-        whole(minimum=1, s=s)
-        if s > d:
-            raise InvalidRequest(f"s is {s}, and there are {d} coordinates.", "Give s as at most their number.")
 
 
 def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,8 @@ from gaugedp.bounds.nuclear import nuclear_risk as nuclear_risk
 from gaugedp.bounds.nuclear import oja_privacy as oja_privacy
 from gaugedp.bounds.projected import lower_bound as lower_bound
 from gaugedp.bounds.projected import projected_lower_bound as projected_lower_bound
+from gaugedp.bounds.tracing import tracing_ceiling as tracing_ceiling
+from gaugedp.bounds.tracing import tracing_power as tracing_power
 from gaugedp.bounds.volume import VolumeBound as VolumeBound
 from gaugedp.bounds.volume import bound_from_volume as bound_from_volume
 from gaugedp.bounds.volume import staircase_lower_bound as staircase_lower_bound
