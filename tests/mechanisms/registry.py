@@ -332,6 +332,7 @@ RECIPES = [
     Recipe("NoisyMax", _on(gd.NoisyMax, SCORES, False, True), PURE, "exact", "choice", **CHOICE),
     Recipe("NoisyMax, value", _on(gd.NoisyMax, SCORES, True), PURE, "exact", "choice", **CHOICE),
     Recipe("NoisyMax, printed", _printed_max, PURE, "exact", "choice", **CHOICE),
+    Recipe("AboveThreshold", _on(gd.AboveThreshold, SCORES, 3.0), PURE, "exact", "choice", **CHOICE),
     Recipe("Peeling", _on(gd.Peeling, SCORES, 2), (*PURE, gd.ZCDP(0.3), APPROX[0]), "exact", "picks", **CHOICE),
     Recipe("Peeling, printed", _on(gd.Peeling, SCORES, 2, "laplace"), APPROX, "exact", "", **CHOICE),
     Recipe(

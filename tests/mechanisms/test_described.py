@@ -24,6 +24,7 @@ WORDS: dict[str, tuple[str, list[float]]] = {  # # stands for a number that is g
     "NIM": ("K-norm noise on # nested spaces, shares *, *, rate #", [2, 1]),
     "Exponential": ("one of #, weights exp(# x score)", [5, 1 / 2]),
     "PermuteAndFlip": ("one of #, heads exp(-# x gap)", [5, 1 / 2]),
+    "AboveThreshold": ("first of # at # or above, discrete Laplace, scale # and #", [5, 3, 2, 4]),
     "NoisyMax": ("one of #, discrete Laplace, scale #", [5, 2]),
     "NoisyMax, value": ("one of #, discrete Laplace, scale #; value, scale #", [5, 4, 2]),
     "NoisyMax, printed": ("one of #, discrete Laplace, scale #; value, scale #", [5, 3, 3]),

@@ -71,6 +71,10 @@ def density(guarantee: Guarantee) -> gd.ExponentialDensity:
     return gd.ExponentialDensity.calibrate(score, LpBall(1, 2, 3.0), guarantee)
 
 
+def above_two(guarantee: Guarantee) -> gd.AboveThreshold:
+    return gd.AboveThreshold.calibrate(SCORES, guarantee, 2.0)
+
+
 def median(guarantee: Guarantee) -> gd.RankExponential:
     """Of six values."""
     body = gd.marginals(gd.Domain.of(v=gd.integers(1, 6)), "v").sensitivity(ROW)
@@ -115,6 +119,12 @@ CASES = [
     pure("Peeling, pure", lambda guarantee: gd.Peeling.calibrate(HISTOGRAM, guarantee, 2), 2.0, answers=NEAR_COUNTS),
     pure("RankExponential", median, 4.0, answers=(np.array([3, 0, 4, 1, 0, 2]), np.array([3, 0, 4, 1, 0, 3]))),
     pure("PermuteAndFlip", on(gd.PermuteAndFlip, SCORES), 2.0, answers=NEAR_SCORES),
+    pure(
+        "AboveThreshold",
+        lambda guarantee: gd.AboveThreshold.calibrate(SCORES, guarantee, 2.0),
+        2.0,
+        answers=NEAR_SCORES,
+    ),
     pure(
         "RandomizedResponse",
         lambda guarantee: gd.RandomizedResponse.calibrate(3, guarantee),

@@ -1,5 +1,6 @@
 """Calibrated randomness."""
 
+from gaugedp.mechanisms.above_threshold import AboveThreshold
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, Prepared
 from gaugedp.mechanisms.cube import Cube
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
@@ -23,6 +24,7 @@ from gaugedp.mechanisms.staircase import Staircase
 
 __all__ = [
     "NIM",
+    "AboveThreshold",
     "AdditiveNoise",
     "Calibrated",
     "Cube",

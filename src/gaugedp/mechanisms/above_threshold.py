@@ -1,0 +1,107 @@
+"""The first score above a threshold: however many are looked at before it, they cost nothing more."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp._validate import between, finite
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.pure import PureDP
+from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
+from gaugedp.samplers.discrete import check_scale, discrete_laplace
+
+_OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused at calibration
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AboveThreshold(Selection):
+    """The number of the first of k scores that is at least the threshold, both with noise; k where none is.
+
+    The threshold's noise is discrete Laplace of scale 2B/ε, each score's of scale 4B/ε, B the ℓ_∞ radius of the body;
+    2B/ε for counts under add_remove, which all move one way.
+
+    Theorem. It is ε-DP, whatever k is (Dwork and Roth 2014, theorem 3.23, for discrete noise; Lyu, Su and Li 2017,
+    theorem 4 for one answer). docs/theory/above_threshold.md
+    """
+
+    threshold: float = 0.0
+    name: ClassVar[str] = "AboveThreshold"
+    form: ClassVar[str] = "choice"
+
+    @classmethod
+    def calibrate(cls, body: Body, guarantee: Guarantee, threshold: float = 0.0) -> "AboveThreshold":
+        """Return the mechanism for a body, PureDP(ε) and a public threshold, in the units of the scores."""
+        epsilon = pure_epsilon(cls.name, guarantee)
+        finite(threshold=threshold)
+        made = cls(body, PureDP(float(epsilon)), epsilon, *score_lattice(body), is_monotone(body), float(threshold))
+        check_scale(made.score_scale)
+        return made
+
+    def recalibrated(self, guarantee: Guarantee) -> "AboveThreshold":
+        """Return the mechanism for the same body and threshold."""
+        return AboveThreshold.calibrate(self.body, guarantee, self.threshold)
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """The scale of the threshold's noise, in steps."""
+        return 2 * self.width / self.epsilon
+
+    @property
+    def score_scale(self) -> Fraction:
+        """The scale of a score's noise, in steps."""
+        return self.threshold_scale * (1 if self.monotone else 2)
+
+    def error_bound(self, failure: float) -> float:
+        """Return by how much a score that is told apart from the threshold may be on the other side of it.
+
+        With probability at least 1 − `failure` none of k scores, and not the threshold, has more noise than half of it.
+        """
+        between(0, 1, failure=failure)
+        farthest = tail(self.n_candidates + 1, failure) + 1
+        return (farthest * float(self.threshold_scale + self.score_scale) + (self.step != 1)) * float(self.step)
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the law of the output, shape (k + 1,): a sum over the threshold's noise, in floats.
+
+        What is left out of the sum has a probability below 10⁻¹⁵.
+        """
+        away = self._threshold_in_steps - self.in_steps(scores).astype(float)
+        reach = math.ceil(36 * float(self.threshold_scale)) + 1
+        noise = np.arange(-reach, reach + 1)
+        share = -math.expm1(-1 / float(self.threshold_scale)) / (1 + math.exp(-1 / float(self.threshold_scale)))
+        weights = share * np.exp(-np.abs(noise) / float(self.threshold_scale))
+        above = _at_least(np.add.outer(noise, away), float(self.score_scale))
+        before = np.hstack([np.ones((len(noise), 1)), np.cumprod(1 - above, axis=1)])
+        found: np.ndarray = weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
+        return found
+
+    def describe(self) -> str:
+        """Return the number of scores, the threshold and the scales of noise."""
+        scales = [float(scale * self.step) for scale in (self.threshold_scale, self.score_scale)]
+        return (
+            f"first of {self.n_candidates:,} at {self.threshold:g} or above, discrete Laplace, scale {scales[0]:.6g} "
+            f"and {scales[1]:.6g}"
+        )
+
+    @property
+    def _threshold_in_steps(self) -> int:
+        return min(max(math.floor(self.threshold / float(self.step) + 0.5), -_OUT), _OUT)
+
+    def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        """All scores get noise, also those after the first: how long it takes tells nothing."""
+        border = self._threshold_in_steps + discrete_laplace(size, self.threshold_scale, rng)
+        noise = discrete_laplace(size * len(scores), self.score_scale, rng).reshape(size, -1)
+        is_above = noise >= border[:, None] - scores
+        first: np.ndarray = np.where(is_above.any(axis=1), is_above.argmax(axis=1), len(scores))
+        return first
+
+
+def _at_least(values: np.ndarray, scale: float) -> np.ndarray:
+    """Return P(noise ≥ value) for whole values and discrete Laplace noise."""
+    tails = np.exp(-np.abs(np.where(values > 0, values, 1 - values)) / scale) / (1 + math.exp(-1 / scale))
+    return np.asarray(np.where(values > 0, tails, 1 - tails))
