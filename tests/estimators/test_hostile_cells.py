@@ -129,7 +129,15 @@ def test_every_solver_fits_no_rows(name: str, given: dict) -> None:
     assert shown(made(name, neighbours="add_remove", **given), np.zeros(shape), [])[0] is None
 
 
-ALONE = {"LowRankCovariance", "Mean", "PCA", "SparseMean", "TopEigenvector"}  # fitted without a target
+ALONE = {
+    "LowRankCovariance",
+    "Mean",
+    "PCA",
+    "SimpleImputer",
+    "SparseMean",
+    "StandardScaler",
+    "TopEigenvector",
+}  # fitted without a target
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - ALONE))

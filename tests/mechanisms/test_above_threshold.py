@@ -82,7 +82,11 @@ def test_its_bound_holds() -> None:
 
 @pytest.mark.parametrize(
     ("guarantee", "threshold", "words"),
-    [(gd.ZCDP(1.0), 0, "PureDP"), (gd.PureDP(1.0), math.nan, "threshold"), (gd.PureDP(1e-18), 0, "epsilon|scale|noise")],
+    [
+        (gd.ZCDP(1.0), 0, "PureDP"),
+        (gd.PureDP(1.0), math.nan, "threshold"),
+        (gd.PureDP(1e-18), 0, "epsilon|scale|noise"),
+    ],
 )
 def test_what_cannot_be_made_is_refused(guarantee, threshold: float, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):

@@ -15,6 +15,7 @@ from gaugedp.mechanisms.base import Mechanism
 
 M = TypeVar("M", bound=Mechanism)
 NEAR = 1.1  # times the least error, at which an exact mechanism is taken all the same
+_EVEN = 1.003  # times the least error of those that may be chosen: what draws estimate no more finely
 
 
 def registered() -> list[type[Mechanism]]:
@@ -41,10 +42,14 @@ def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offer
 
 
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
-    """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words."""
+    """Return the mechanism of least expected error, an exact one within 10 % first, and the reason in words.
+
+    Of those that err alike, as errors are estimated from draws, the first is taken: the simplest.
+    """
     least = min(errors)
     near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= NEAR * least]
-    best = min(near or range(len(errors)), key=errors.__getitem__)
+    able = near or list(range(len(errors)))
+    best = next(i for i in able if errors[i] <= _EVEN * min(errors[j] for j in able))
     others: dict[str, float] = {}
     for i, (mechanism, error) in enumerate(zip(mechanisms, errors, strict=True)):
         if i != best:
