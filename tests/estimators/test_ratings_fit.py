@@ -46,9 +46,11 @@ def test_what_a_unit_can_change_keeps_what_was_asked(neighbours: str, column: st
     fit = planned(gd.PrivacyUnit(column, max_rows=max_rows, neighbours=neighbours), asked)
     delta = asked.to_dict().get("delta", 0.0)
     assert fit.guarantee_of_parts.epsilon(delta) <= 1.0 + 1e-12
-    steps = 2 if neighbours == "replace" else 1
+    steps = 2 if neighbours == "replace" or column else 1
     one = fit._estimator().fit(np.empty((0, 2)), np.empty(0)).guarantee_
-    assert one.epsilon(delta) <= 1.0 / steps + 1e-12, "two steps, where one user takes the place of another"
+    assert one.epsilon(delta) <= 1.0 / steps + 1e-12, (
+        "two steps, where a row, or some rows of a cell of users, take the place of others"
+    )
     assert fit._estimator().unit == ("rating" if column is None else "user")
 
 

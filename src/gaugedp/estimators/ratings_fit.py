@@ -20,6 +20,7 @@ from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-ratings-1"
 RULES = "A row whose user or item has no cell, or that has no rating, is left out; ratings are clipped to their bounds."
+_STEPS_OF_A_CELL = 2
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,10 @@ class RatingsDesign:
 class RatingsFit:
     """A fit of `MatrixCompletion` to a table at the guarantee `requested` for one unit: a row, or a user's rows.
 
-    A unit is at most `group` steps of adding or removing one row, or all rows of one user; each keeps its share, by
-    group privacy. Where users are protected, at most max_rows rows of each are kept, and others do not depend on them.
+    A unit is at most so many steps of adding or removing one row, or all rows of one cell of users; each keeps its
+    share, by group privacy. A cell may hold several people (other ids, bins, two ways to write a number): one of them
+    changes its rows, which is to remove them and to add others. At most max_rows rows of each person are kept, and
+    those of others do not depend on them.
     """
 
     design: RatingsDesign
@@ -117,7 +120,7 @@ class RatingsFit:
 
     @property
     def _group(self) -> int:
-        return group_size(self.unit) if self.unit.column is None else group_size(self.unit) // self.unit.max_rows
+        return group_size(self.unit) if self.unit.column is None else _STEPS_OF_A_CELL
 
     def _estimator(self) -> MatrixCompletion:
         share = row_share(self.requested, self._group, epsilon_and_delta(self.requested)[0])
