@@ -106,6 +106,7 @@ def test_without_an_intercept_there_is_none() -> None:
         (ElasticNet, {"alpha": 0.0}, "alpha"),
         (ElasticNet, {"l1_ratio": 1.5}, "l1_ratio"),
         (HuberRegressor, {"width": 0.0}, "width"),
+        (HuberRegressor, {"width": 0.01}, "at least 0.05"),
         (HuberRegressor, {"radius": -1.0}, "radius"),
         (PoissonRegressor, {"target_bounds": (1, 5)}, "counts up to high"),
         (PoissonRegressor, {"target_bounds": (0, math.inf)}, "target_bounds"),

@@ -5,15 +5,19 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from gaugedp._validate import moderate
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.descent_regressor import DescentRegressor
 from gaugedp.optimization.losses import Huber
+
+_NARROWEST = 0.05  # slopes are whole multiples of 2^−12 of what rows may add: narrower ones would be few
 
 
 @dataclass(eq=False, repr=False)
 class HuberRegressor(DescentRegressor):
     """Linear regression by the loss of Huber (1964): a parabola within `width` of the target, and straight beyond.
 
-    width : in units where the target goes from −1 to 1 by its bounds, public. Near 0 it is the absolute loss.
+    width : in units where the target goes from −1 to 1 by its bounds, public. At 0.05, the least, it is nearly the
+        absolute loss.
     radius : a public bound on the norm of the coefficients where rows have norm 1 and the target is in [−1, 1]; √k
         where None, k the number of coefficients.
     bounds, missing_indicator, target_bounds, fit_intercept : as in `Lasso`.
@@ -31,6 +35,8 @@ class HuberRegressor(DescentRegressor):
     def _check(self, *facts: object) -> None:
         super()._check(*facts)  # type: ignore[arg-type]
         moderate(width=self.width)
+        if self.width < _NARROWEST:
+            raise InvalidRequest(f"width is {self.width!r}.", f"Give at least {_NARROWEST}.")
 
     @property
     def _smoothness(self) -> float:
