@@ -28,7 +28,7 @@ VIOLATION = """() => new Promise((done) => {
 
 @pytest.fixture(scope="module")
 def explored() -> Explored:
-    return explore(gd.query(DOMAIN, QUESTION), gd.PrivacyUnit(), GRID)
+    return explore(gd.query(DOMAIN, QUESTION), gd.PrivacyUnit(), GRID, seconds=900)  # all points, on a busy machine too
 
 
 @pytest.fixture(scope="module")
