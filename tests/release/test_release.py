@@ -416,7 +416,9 @@ def test_an_unknown_level_is_refused(table: Table, level: Any) -> None:
 
 
 def test_the_interval_of_a_mean_is_within_those_of_its_sum_and_count(table: Table) -> None:
-    answer = released(table, gd.query(DOMAIN, "mean(PAY)"))
+    answer = released(
+        table, gd.query(DOMAIN, "mean(PAY)"), rng=gd.research_rng(3)
+    )  # one draw in 700 is at another place
     mechanism = gd.plan(gd.query(DOMAIN, "mean(PAY)"), UNIT, epsilon=0.5).mechanism
     (sum_,), (count,) = answer.numbers[:1].astype(float), answer.numbers[1:].astype(float)
     before = 0.0
