@@ -61,5 +61,6 @@ from gaugedp.streams.answer import StreamAnswer as StreamAnswer
 from gaugedp.streams.stream import Stream as Stream
 from gaugedp.tables.custodian import check as check
 from gaugedp.tables.table import Table as Table
+from gaugedp.trees import tree as tree
 
 __version__: str

@@ -23,6 +23,7 @@ class Attribute(ABC):
     """
 
     outside: str
+    column: str = ""  # of the table, where it has another name than the attribute
     values_are: ClassVar[str] = "numbers"
 
     @property

@@ -11,8 +11,18 @@ from gaugedp._notebook import drawn_by
 from gaugedp._validate import one_of, whole
 from gaugedp.attributes import Attribute, BoundedColumn, categories
 from gaugedp.captions import TEXTS, Captions
-from gaugedp.domain_file import named, only_keys, read_attributes, read_captions, read_columns, read_toml
+from gaugedp.domain_file import (
+    add_facts,
+    named,
+    named_tree,
+    only_keys,
+    read_attributes,
+    read_captions,
+    read_columns,
+    read_toml,
+)
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.trees import Tree, check_trees, starts_in
 
 
 @dataclass(frozen=True)
@@ -96,11 +106,14 @@ class Domain:
                     "The domain is not made of attributes and bounded columns.",
                     "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
+        check_trees(self.attributes)
 
     @classmethod
-    def of(cls, **columns: Attribute | BoundedColumn | Sequence[str]) -> "Domain":
-        """Return a domain from names: a list of categories, `bins`, `integers` or `bounded` for each."""
-        facts = {name: _as_fact(name, value) for name, value in columns.items()}
+    def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
+        """Return a domain from names: a list of categories, `bins`, `integers`, `tree` or `bounded` for each."""
+        facts: dict[str, Attribute | BoundedColumn] = {}
+        for name, value in columns.items():
+            add_facts(facts, _as_facts(name, value))
         return cls(
             {name: fact for name, fact in facts.items() if isinstance(fact, Attribute)},
             {name: fact for name, fact in facts.items() if isinstance(fact, BoundedColumn)},
@@ -114,7 +127,7 @@ class Domain:
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
-        attributes = read_attributes(facts)
+        attributes = read_attributes(facts, Path(path).parent)
         return cls(
             attributes,
             read_columns(facts),
@@ -175,20 +188,42 @@ class Domain:
             f"In a domain file, fill in a line of [{kind.rpartition(' ')[2]}s] and take the # away from it.",
         )
 
+    def source(self, name: str) -> str:
+        """Return the table's column that an attribute is read from: that of its own name, or of its tree."""
+        return self.attribute(name).column or name
+
+    def levels(self, name: str) -> list[str]:
+        """Return the levels of an attribute's tree, the coarsest first, up to itself; itself where there is no tree."""
+        alike = [other for other in self.attributes if self.source(other) == self.source(name)]
+        ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
+        return ordered[: ordered.index(name) + 1]
+
+    def finest(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names without levels of a tree that another of them tells."""
+        last = {self.source(name): name for name in sorted(names, key=lambda name: self.attribute(name).n_cells)}
+        return tuple(name for name in names if last[self.source(name)] == name)
+
+    def starts(self, name: str, finer: str) -> tuple[int, ...]:
+        """Return the first cell of each cell of an attribute, among those of a finer level of its tree, or its own."""
+        return starts_in(self.attribute(name), self.attribute(finer))
+
     def shape(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of cells of the named attributes."""
         return tuple(self.attribute(name).n_cells for name in names)
 
     def n_cells(self, names: Sequence[str] | None = None) -> int:
-        """Return the number of cells of the contingency table over the named attributes (all where None)."""
-        return math.prod(self.shape(tuple(self.attributes) if names is None else names))
+        """Return the number of cells of the contingency table over the named attributes (the finest where None)."""
+        return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
 
 
-def _as_fact(name: str, value: object) -> Attribute | BoundedColumn:
+def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColumn]:
     if isinstance(value, Attribute | BoundedColumn):
-        return value
+        return {name: value}
+    if isinstance(value, Tree):
+        return named_tree(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidRequest(
-            f"{name} is described by {value!r}.", "Give a list of categories, gd.bins, gd.integers or gd.bounded."
+            f"{name} is described by {value!r}.",
+            "Give a list of categories, gd.bins, gd.integers or gd.bounded.",
         )
-    return named(f"attribute {name}", lambda: categories(value))
+    return {name: named(f"attribute {name}", lambda: categories(value))}

@@ -11,15 +11,35 @@ from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categori
 from gaugedp.calendars import dates
 from gaugedp.captions import OWN, TEXTS, Caption, Captions
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.trees import Tree, read_tree
 
 T = TypeVar("T")
 _ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
-def read_attributes(facts: Mapping[str, Any]) -> dict[str, Attribute]:
-    """Return the attributes of a domain file."""
-    return {name: _attribute(name, _plain(value)) for name, value in _section(facts, "attributes").items()}
+def read_attributes(facts: Mapping[str, Any], folder: Path) -> dict[str, Attribute]:
+    """Return the attributes of a domain file, and the levels of its trees, whose files are in `folder`."""
+    attributes: dict[str, Attribute] = {}
+    for name, value in _section(facts, "attributes").items():
+        add_facts(attributes, _attributes(name, _plain(value), folder))
+    return attributes
+
+
+def add_facts(facts: dict[str, T], more: Mapping[str, T]) -> None:
+    """Add what is described by name; refused: a name that is described twice."""
+    for name, fact in more.items():
+        if name in facts:
+            raise InvalidRequest(f"{name} is described twice.", "Describe it once: alone, or as a level of a tree.")
+        facts[name] = fact
+
+
+def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
+    """Return the levels of a tree; refused: one whose finest level is not called `name`."""
+    *_, last = described.levels
+    if last != name:
+        raise InvalidRequest(f"In attribute {name}: the finest level is {last}.", f"Call it {name}, as the column.")
+    return described.levels
 
 
 def read_columns(facts: Mapping[str, Any]) -> dict[str, BoundedColumn]:
@@ -89,11 +109,23 @@ def only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
             raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
 
 
+def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribute]:
+    if not isinstance(value, Mapping) or "tree" not in value:
+        return {name: _attribute(name, value)}
+    place = f"attribute {name}"
+    only_keys(place, value, ("tree", "outside"))
+    if not isinstance(value["tree"], str):
+        raise InvalidRequest(f"In {place}: tree is no path.", 'Write the name of a CSV file, such as "areas.csv".')
+    return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
+
+
 def _attribute(name: str, value: object) -> Attribute:
     place = f"attribute {name}"
     if isinstance(value, list):
         return named(place, lambda: categories(value))
-    only_keys(place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside"))
+    only_keys(
+        place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree")
+    )
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")
     match sorted(facts):

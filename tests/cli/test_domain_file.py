@@ -94,3 +94,16 @@ def test_a_file_that_nobody_filled_in_says_where(people: Path, capsys: pytest.Ca
     for query, section in (("sex", "attributes"), ("mean(age)", "columns")):
         assert run(["plan", "--domain", str(made), "--query", query, "--epsilon", "1"]) == 2
         assert f"fill in a line of [{section}] and take the # away" in capsys.readouterr().err
+
+
+def test_areas_of_all_levels_are_planned_and_released(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("areas.csv").write_text("REGION,DISTRICT,TRACT\nN,a,1\nN,b,2\nS,c,3\n")
+    Path("domain.toml").write_text('[attributes]\nSEX = ["m", "f"]\nTRACT = { tree = "areas.csv" }\n')
+    Path("people.csv").write_text("TRACT,SEX\n" + "1,m\n2,f\n3,f\n" * 500)
+    request = ["--domain", "domain.toml", "--query", "REGION; DISTRICT*SEX; TRACT", "--epsilon", "2"]
+    assert run(["plan", *request]) == 0
+    ledger = ["--ledger", "people.ledger", "--budget", "2"]
+    assert run(["release", "people.csv", *request, *ledger, "--out", "answers.csv"]) == 0
+    assert Path("answers.csv").read_text().count("\n") == 1 + 2 + 6 + 3
+    capsys.readouterr()

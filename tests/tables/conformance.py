@@ -12,6 +12,7 @@ import pyarrow as pa
 from gaugedp.attributes import bins, bounded, categories, integers
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate
+from gaugedp.trees import tree
 from tests.tables.sources import as_arrow
 from tests.tables.test_table import DOMAIN, TOTALS, TYPES, random_rows
 
@@ -167,6 +168,31 @@ def types():
     return Case(pa.table(columns), domain, [*totals[1:], Aggregate((), "money", each=True)])
 
 
+def nested():
+    """Areas of every level, told by a column of text, of whole numbers and of decimals, with and without a person."""
+    codes = ["11", "12", "21", "22", "31", "40"]
+    columns = {"region": ["a", "a", "b", "b", "b", "c"], "district": ["p", "q", "r", "r", "s", "t"]}
+    trees = {
+        name: tree({**{f"{name} {level}": areas for level, areas in columns.items()}, name: codes}, outside)
+        for name, outside in (("text", "other"), ("whole", "drop"), ("real", "other"))
+    }
+    draw = random.Random(4)
+    chosen = [draw.choice([11, 12, 21, 22, 31, 40]) for _ in range(300)]
+    texts = [draw.choice([str(code), str(code), f"{code} ", "99", None]) for code in chosen]
+    table = pa.table(
+        {
+            "text": texts,
+            "whole": pa.array([draw.choice([code, code, None]) for code in chosen], pa.int64()),
+            "real": pa.array([draw.choice([code, code + 0.5, math.nan, None]) for code in chosen], pa.float64()),
+            "v": [draw.choice([1, 2, 3, None]) for _ in chosen],
+        }
+    )
+    names = [f"{name} {level}" for name in trees for level in columns]
+    totals = [Aggregate((name,)) for name in [*names, *trees]]
+    totals += [Aggregate(("text region", "whole district")), Aggregate(("real region",), "v")]
+    return Case(table, Domain.of(**trees, v=bounded(0, 5)), totals)
+
+
 def unknown():
     """Codes for an unknown number, in columns of every kind: as text, as whole, decimal, short and long numbers."""
     codes, numbers = [99, -1, 0.3, 1e300], [99, -1, 98, 0, 5, 2**53 + 1, None]
@@ -208,4 +234,5 @@ CASES = {
     "texts": texts,
     "types": types,
     "unknown": unknown,
+    "nested": nested,
 }

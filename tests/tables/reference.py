@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from gaugedp.attributes import Categories, EdgeBins, Integers
+from gaugedp.trees import Level
 
 PRIME = 2**30 - 35
 PERSON = object()  # beside the names of attributes and columns
@@ -26,6 +27,9 @@ def number(value):
 
 
 def inside_code(attribute, value):
+    if isinstance(attribute, Level):
+        finest = inside_code(Categories(attribute.finest), value)
+        return None if finest is None else sum(start <= finest for start in attribute.starts) - 1
     if isinstance(attribute, Categories):
         texts = {text: code for code, text in enumerate(attribute.values)}
         if isinstance(value, str) or value is None:
@@ -66,7 +70,7 @@ def coded(domain, totals, rows, person=None):
         codes = {}
         for name in {name for total in totals for name in total.attributes}:
             fact = domain.attributes[name]
-            code = inside_code(fact, row[name])
+            code = inside_code(fact, row[domain.source(name)])
             codes[name] = fact.n_inside if code is None and fact.outside == "other" else code
         if None not in codes.values():
             columns = {total.column for total in totals} - {None}

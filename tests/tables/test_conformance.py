@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gaugedp.tables import levels
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.conformance import CASES, IDS, TIMES, large, people, plain
 from tests.tables.engines import ENGINES
@@ -26,6 +27,20 @@ def test_totals(name, engine):
     for total, mine, theirs in zip(case.totals, got, wanted, strict=True):
         assert mine.tolist() == theirs.tolist(), total
         assert mine.dtype in (np.int64, object)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_areas_that_the_engine_tells_itself(engine, monkeypatch):
+    """Where the finest areas have too many cells to be counted first, coarser ones are read off the column."""
+    monkeypatch.setattr(levels, "_FEW_CELLS", 0)
+    case = CASES["nested"]()
+    table = scanned(case, engine)
+    for total in case.totals:
+        (got,) = table.totals([total], KEY)
+        assert got.tolist() == reference_totals(case.domain, [total], case.rows, case.unit, KEY)[0].tolist(), total
+    names = ["text region", "real district"]
+    lines = listed_rows(case.domain, names, ["v"], kept(case, names, ["v"]))
+    assert np.hstack(table.rows(names, ["v"], KEY)).tolist() == lines.tolist()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

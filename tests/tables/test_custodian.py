@@ -72,3 +72,11 @@ def test_the_command_marks_what_it_shows_and_writes_nothing(tmp_path: Path, caps
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(gd.InvalidRequest, match=r"Give gd\.Table\.scan"):
         gd.check("people.csv")  # type: ignore[arg-type]
+
+
+def test_a_tree_is_checked_once_in_the_column_that_tells_it() -> None:
+    domain = gd.Domain.of(TRACT=gd.tree({"REGION": ["N", "S"], "TRACT": ["1", "2"]}))
+    custody = gd.check(gd.Table.scan(pa.table({"TRACT": ["1", "2", "3", "3"]}), domain=domain))
+    assert [(finding.column, finding.problem, finding.rows) for finding in custody.findings] == [
+        ("TRACT", "fits no cell", 2)
+    ]

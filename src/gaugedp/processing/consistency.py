@@ -74,7 +74,10 @@ def _above_zero(deviations: np.ndarray) -> np.ndarray:
 
 
 def _marginals_only(query: Workload) -> bool:
-    return all(isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces)
+    """Whether there are marginals alone, and no attribute tells another."""
+    return query.operator.attributes == query.attributes and all(
+        isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces
+    )
 
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:

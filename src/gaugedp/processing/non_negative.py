@@ -45,7 +45,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     """
     nearest = consistent(query, values, deviations)
     tables = sorted(_tables(query, nearest, deviations), key=lambda part: part.level)
-    operator = WorkloadColumns(query.domain, query.attributes, query.choices, [part.piece for part in tables])
+    operator = WorkloadColumns.of(query.domain, query.choices, [part.piece for part in tables])
     aims, table = np.concatenate([part.values for part in tables]), np.zeros(operator.n_generators)
     for level in sorted({part.level for part in tables}):
         for floor in _FLOORS:

@@ -91,7 +91,7 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
         )
     if hasattr(matrix, "tocsr"):
         raise InvalidRequest("The workload matrix is sparse.", "Give a dense one: matrix.toarray().")
-    names = tuple(domain.attributes)
+    names = domain.finest(tuple(domain.attributes))
     values = np.asarray(matrix)
     if values.dtype.kind == "c":
         raise InvalidRequest("The workload matrix is complex.", "Give real numbers.")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import product
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
+from gaugedp.queries.folded import folded
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
@@ -26,6 +27,8 @@ _KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges:
 class WorkloadColumns:
     """The generators of a workload: one for each cell of the joint table of `attributes`, the last one fastest.
 
+    `attributes` are all that the pieces use, but of a tree the finest level alone: a cell of it has one of each other.
+
     With bounded columns, one for each cell and each choice, for every column, of its lower bound, its upper bound or,
     where that can be, no value (the choice slowest); the squares of a column are one more column. A row in the cell
     adds a point of the hull of these.
@@ -35,6 +38,17 @@ class WorkloadColumns:
     attributes: tuple[str, ...]
     columns: tuple[str, ...]
     pieces: Sequence[Piece]
+
+    @classmethod
+    def of(cls, domain: Domain, columns: tuple[str, ...], pieces: Sequence[Piece]) -> "WorkloadColumns":
+        """Return the generators of the pieces, their attributes in the domain's order."""
+        used = {name for piece in pieces for name in piece.attributes}
+        return cls(domain, domain.finest([name for name in domain.attributes if name in used]), columns, pieces)
+
+    @cached_property
+    def _pieces(self) -> Sequence[Piece]:
+        """The pieces over `attributes`, each with the same answers as before."""
+        return [folded(piece, self.domain, self.attributes) for piece in self.pieces]
 
     @property
     def ambient_dim(self) -> int:
@@ -61,11 +75,11 @@ class WorkloadColumns:
     @property
     def structure(self) -> Structure | None:
         """The blocks of cells, prefixes, ranges and their products; None with a matrix or a bounded column."""
-        if not self.counting or any(type(piece.cells) not in _KINDS for piece in self.pieces):
+        if not self.counting or any(type(piece.cells) not in _KINDS for piece in self._pieces):
             return None
-        places = [tuple(self.attributes.index(name) for name in piece.attributes) for piece in self.pieces]
-        kinds = [_KINDS[type(piece.cells)] for piece in self.pieces]
-        factors = [tuple(_KINDS[type(factor)] for factor in piece.cells.factors) for piece in self.pieces]
+        places = [tuple(self.attributes.index(name) for name in piece.attributes) for piece in self._pieces]
+        kinds = [_KINDS[type(piece.cells)] for piece in self._pieces]
+        factors = [tuple(_KINDS[type(factor)] for factor in piece.cells.factors) for piece in self._pieces]
         return Structure(self.shape, tuple(Block(*block) for block in zip(places, kinds, factors, strict=True)))
 
     @property
@@ -91,8 +105,9 @@ class WorkloadColumns:
     def rank(self) -> int:
         """The dimension of the span.
 
-        Marginals span the interactions of all subsets of their attributes, ∏(n_a − 1) dimensions each; maps that
-        lose nothing change nothing. With a matrix or a bounded column the rank is computed.
+        Marginals span the interactions of all subsets of their attributes, ∏(n_a − 1) dimensions each; of a level of
+        a tree those of all levels above it too, n_a then less the cells of the level above. Maps that lose nothing
+        change nothing. With a matrix or a bounded column the rank is computed.
         """
         if self.counting and all(piece.cells.injective for piece in self.pieces):
             return self._interactions()
@@ -105,7 +120,7 @@ class WorkloadColumns:
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return the answers (…, d) of tables that have `coefficients` (…, n) in their joint cells."""
         choices = coefficients.reshape(*coefficients.shape[:-1], math.prod(self._n_choices), *self.shape)
-        return np.concatenate([self._piece_rows(piece, choices) for piece in self.pieces], axis=-1)
+        return np.concatenate([self._piece_rows(piece, choices) for piece in self._pieces], axis=-1)
 
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return ⟨direction, v⟩ for every generator v."""
@@ -143,7 +158,7 @@ class WorkloadColumns:
     def _products(self, direction: np.ndarray) -> Iterable[tuple[Piece, np.ndarray]]:
         """Yield each piece with the part of ⟨direction, v⟩ that a row of weight 1 in each cell adds, a table."""
         start = 0
-        for piece in self.pieces:
+        for piece in self._pieces:
             cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_released], dtype=float))
             start += piece.cells.n_released
             yield piece, self._spread(cells, piece.attributes)
@@ -153,7 +168,7 @@ class WorkloadColumns:
         choice, cell = divmod(index, math.prod(self.shape))
         places = dict(zip(self.attributes, np.unravel_index(cell, self.shape), strict=True))
         parts = []
-        for piece in self.pieces:
+        for piece in self._pieces:
             unit = np.zeros(piece.cells.n_cells, dtype=np.int64)
             unit[self._place(piece, places)] = self._weight(piece, choice)
             parts.append(piece.cells.apply(unit).astype(float))
@@ -162,7 +177,7 @@ class WorkloadColumns:
     def row_squares(self) -> np.ndarray:
         """Return, for counts, the squares of a cell's row times the joint cells that fall in it."""
         joint = math.prod(self.shape)
-        return np.concatenate([piece.cells.row_squares() * (joint // piece.cells.n_cells) for piece in self.pieces])
+        return np.concatenate([piece.cells.row_squares() * (joint // piece.cells.n_cells) for piece in self._pieces])
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
         """Return the largest norm of a generator.
@@ -172,7 +187,9 @@ class WorkloadColumns:
         """
         powers = [scale * piece.cells.powers(p) for scale, piece in self._scaled(p, weights)]
         fixed = _gather([block[0] for block in powers if block.min() == block.max()], p)
-        moving = [(block, piece) for block, piece in zip(powers, self.pieces, strict=True) if block.min() < block.max()]
+        moving = [
+            (block, piece) for block, piece in zip(powers, self._pieces, strict=True) if block.min() < block.max()
+        ]
         return _root(_gather([fixed, self._largest_total(moving, p)], p), p)
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
@@ -188,7 +205,7 @@ class WorkloadColumns:
     def _scaled(self, p: float, weights: np.ndarray | None) -> Iterable[tuple[float, Piece]]:
         """Yield (reach/least weight)^p with each piece; the least weight of a piece errs on the safe side."""
         start = 0
-        for piece in self.pieces:
+        for piece in self._pieces:
             stop = start + piece.cells.n_released
             least = 1.0 if weights is None else float(np.min(weights[start:stop]))
             yield _raise(piece.reach / least, p), piece
@@ -202,13 +219,15 @@ class WorkloadColumns:
         return float(sum(tables, np.zeros(1)).max())
 
     def _interactions(self) -> int:
-        subsets = {
-            frozenset(names)
+        levels = {name: self.domain.levels(name) for piece in self.pieces for name in piece.attributes}
+        chosen = {
+            frozenset(names) - {None}
             for piece in self.pieces
-            for size in range(len(piece.attributes) + 1)
-            for names in combinations(piece.attributes, size)
+            for names in product(*((None, *levels[name]) for name in piece.attributes))
         }
-        return sum(math.prod(count - 1 for count in self.domain.shape(tuple(names))) for names in subsets)
+        sizes = {name: [1, *self.domain.shape(above)] for name, above in levels.items()}
+        new = {level: sizes[name][i + 1] - sizes[name][i] for name in levels for i, level in enumerate(levels[name])}
+        return sum(math.prod(new[name] for name in names if name) for names in chosen)
 
     @property
     def _n_choices(self) -> tuple[int, ...]:

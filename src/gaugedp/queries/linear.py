@@ -103,7 +103,7 @@ class Workload(Query):
     @cached_property
     def operator(self) -> WorkloadColumns:
         """The linear map from joint tables to the released integers."""
-        return WorkloadColumns(self.domain, self.attributes, self.choices, self.pieces)
+        return WorkloadColumns.of(self.domain, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return max_rows·conv{±v} under add_remove, max_rows·conv({v − v′} ∪ {±v}) under replace.
@@ -283,5 +283,10 @@ def n_cells(domain: Domain, attributes: Sequence[str]) -> int:
     size = math.prod(domain.shape(attributes))
     if len(set(attributes)) < len(attributes):
         raise InvalidRequest(f"{'*'.join(attributes)} names an attribute twice.", "Name each attribute once.")
+    if len(finest := domain.finest(attributes)) < len(attributes):
+        raise InvalidRequest(
+            f"{'*'.join(attributes)} crosses levels of one tree.",
+            f"Write {'*'.join(finest)}: each of its cells lies in one area of every level above.",
+        )
     check_size(f"The marginal {'*'.join(attributes)} has {size:,} cells", size)
     return size

@@ -10,9 +10,10 @@ a value written with at most 15 digits is on the same side of the edge as its de
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import numpy as np
 from sqlglot import exp
 
 from gaugedp._validate import decimal
@@ -20,6 +21,7 @@ from gaugedp.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories
 from gaugedp.calendars import Dates
 from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import Column, Kind, Sql
+from gaugedp.trees import finest_of
 
 # read alike by every engine's regular expressions, in linear time by those that go back
 DECIMAL_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -58,7 +60,7 @@ def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnEx
     """Return the reading of an attribute; its code is 0 … n_inside − 1."""
     match attribute:
         case Categories():
-            return _categories(attribute, column, alias)
+            return _categories(*finest_of(attribute), column, alias)
         case Integers():
             return _integers(attribute, column, alias)
         case Bins() if _is_whole(attribute) and column.kind is Kind.INTEGER:
@@ -120,17 +122,22 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     return ColumnExpression({alias: text}, inside, value)
 
 
-def _categories(attribute: Categories, column: Column, alias: str) -> ColumnExpression:
+def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
+    """Return the code of a value: category k is `values` from `starts[k]` on, to where the next begins."""
     value = exp.column(alias)
-    if column.kind in {Kind.TEXT, Kind.LABEL}:
-        if column.has_enums:
-            return _enum(attribute.values, column, alias)
-        texts = sorted((text, code) for code, text in enumerate(attribute.values))
+    is_text = column.kind in {Kind.TEXT, Kind.LABEL}
+    if is_text and column.has_enums:
+        place = _enum(values, column, alias)
+        code = _search_edges(value, list(map(exp.convert, starts)), 0, len(starts) - 1)
+        return place if len(starts) == len(values) else replace(place, code=code, is_null_outside=False)
+    codes = np.repeat(range(len(starts)), np.diff([*starts, len(values)])).tolist()
+    if is_text:
+        texts = sorted(zip(values, codes, strict=True))
         choices: list[tuple[Sql, int]] = [(exp.Literal.string(text), code) for text, code in texts]
         return ColumnExpression({alias: text_of(column)}, _is_any(value, choices), _search_equal(value, choices))
-    numbers = _category_numbers(attribute.values, whole=column.kind is Kind.INTEGER)
+    numbers = _category_numbers(values, whole=column.kind is Kind.INTEGER)
     is_integer = column.kind is Kind.INTEGER
-    choices = [(exp.convert(int(key)) if is_integer else _float(key), numbers[key]) for key in sorted(numbers)]
+    choices = [(exp.convert(int(key)) if is_integer else _float(key), codes[numbers[key]]) for key in sorted(numbers)]
     read = _source(column) if is_integer else number_of(column)
     return ColumnExpression({alias: read}, _is_any(value, choices), _search_equal(value, choices))
 
@@ -198,7 +205,7 @@ def _equal_bins(attribute: Bins, column: Column, alias: str) -> ColumnExpression
 def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     inside = value.between(_float(edges[0]), _float(edges[-1]))
-    code = _search_edges(value, edges, 0, len(edges) - 2)
+    code = _search_edges(value, list(map(_float, edges)), 0, len(edges) - 2)
     return ColumnExpression({alias: number_of(column)}, inside, code, is_dear=_is_text(column))
 
 
@@ -244,12 +251,12 @@ def _shift(attribute: Bins) -> Fraction:
     return Fraction(16, 2**53) * (largest / attribute.width + attribute.n_inside)
 
 
-def _search_edges(value: Sql, edges: Sequence[Fraction], first: int, last: int) -> Sql:
+def _search_edges(value: Sql, edges: Sequence[Sql], first: int, last: int) -> Sql:
     if first == last:
         return exp.convert(first)
     middle = (first + last + 1) // 2
     below, above = _search_edges(value, edges, first, middle - 1), _search_edges(value, edges, middle, last)
-    return _choice(value < _float(edges[middle]), below, above)
+    return _choice(value < edges[middle], below, above)
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:

@@ -72,8 +72,8 @@ def check(table: Table) -> Custody:
     engine, domain = table._engine, table.domain
     n_rows = _counts(engine, over(_rows({}), exp.convert(1).as_("one")), {"all": exp.true()})["all"]
     found: list[Finding] = []
-    for name, attribute in domain.attributes.items():
-        found += _of_attribute(engine, name, attribute)
+    for name in domain.finest(tuple(domain.attributes)):
+        found += _of_attribute(engine, domain.source(name), domain.attribute(name))
     for name, bounded in domain.columns.items():
         found += _of_column(engine, name, bounded)
     return Custody(n_rows, (*found, *_of_people(engine, table.unit)))

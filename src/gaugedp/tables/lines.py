@@ -44,14 +44,14 @@ class FileLines:
         Cells and steps are as in `Table.rows`, but a missing number is −1 whatever the domain says.
         """
         names = file_columns(path)
-        for name in (*attributes, *columns):
+        for name in (*map(domain.source, attributes), *columns):
             check_names(names, [name])
         engines, types = open_whole(path, names)
         read = list[tuple[ColumnExpression, int | None]]()
         for name in attributes:
-            attribute = domain.attribute(name)
-            check_type(replace(types[name], name=name), attribute)
-            read.append((read_attribute(attribute, types[name], f"x{len(read)}"), other_cell(attribute)))
+            attribute, source = domain.attribute(name), domain.source(name)
+            check_type(replace(types[source], name=source), attribute)
+            read.append((read_attribute(attribute, types[source], f"x{len(read)}"), other_cell(attribute)))
         for name in columns:
             check_type(replace(types[name], name=name), domain.column(name))
             read.append((read_steps(domain.column(name), types[name], f"x{len(read)}"), None))

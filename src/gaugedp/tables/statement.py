@@ -146,7 +146,7 @@ class Aggregation:
 
     def _attribute(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         attribute = self.domain.attribute(name)
-        return read_attribute(attribute, self.types[name], alias), other_cell(attribute)
+        return read_attribute(attribute, self.types[self.domain.source(name)], alias), other_cell(attribute)
 
     def _column(self, name: str, alias: str) -> tuple[ColumnExpression, int | None]:
         bounded = self.domain.column(name)

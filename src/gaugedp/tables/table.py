@@ -16,6 +16,7 @@ from gaugedp.tables.aggregate import Aggregate, Rows, check_values
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import Column, Engine, Kind
 from gaugedp.tables.frames import library
+from gaugedp.tables.levels import added_up, finer
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments
@@ -66,14 +67,15 @@ class Table(Rows):
                 'Give gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
             )
         unit = domain.protected(unit)
-        needed = list(dict.fromkeys([*domain.attributes, *domain.columns, *([unit.column] if unit.column else [])]))
+        attributes = {domain.source(name): attribute for name, attribute in domain.attributes.items()}
+        facts: dict[str, Attribute | BoundedColumn] = {**attributes, **domain.columns}
+        needed = list(dict.fromkeys([*facts, *([unit.column] if unit.column else [])]))
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         try:
             engine = open_source(source, needed)
         except UnknownName as refusal:
             raise _named_by(unit, refusal) from None
-        facts: dict[str, Attribute | BoundedColumn] = {**domain.attributes, **domain.columns}
         for fact_name, fact in facts.items():
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
@@ -126,8 +128,12 @@ class Table(Rows):
             _check_total(total, self.domain)
         if not totals:
             return []
-        aggregation = Aggregation(self.domain, self.unit, self._engine.columns, tuple(totals))
-        return self._buckets.totals(aggregation, self._read, row_key)
+        sources = [finer(total, totals, self.domain) for total in totals]
+        needed = tuple(dict.fromkeys(sources))
+        aggregation = Aggregation(self.domain, self.unit, self._engine.columns, needed)
+        cells = dict(zip(needed, self._buckets.totals(aggregation, self._read, row_key), strict=True))
+        pairs = zip(totals, sources, strict=True)
+        return [added_up(total, cells[source], source, self.domain) for total, source in pairs]
 
     def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
         """Return the totals of a part, by the engine; where there are many tables of counts, from its rows."""

@@ -1,0 +1,84 @@
+"""Maps over coarser cells, read as maps over the finer cells of the same trees."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.domain import Domain
+from gaugedp.queries.labels import Words
+from gaugedp.queries.maps import CellMap, StepRuns
+from gaugedp.queries.piece import Piece
+from gaugedp.trees import summed
+
+
+@dataclass(frozen=True)
+class Folded(CellMap):
+    """The map `inner` of the sums over runs of cells along each axis: coarse cell k begins at `starts[axis][k]`.
+
+    `sizes` are the numbers of fine cells along the axes. A row is in one coarse cell of each axis, so that what it adds
+    is what `inner` says of that cell.
+    """
+
+    inner: CellMap
+    sizes: tuple[int, ...]
+    starts: tuple[tuple[int, ...], ...]
+    injective = False
+
+    @property
+    def n_cells(self) -> int:  # type: ignore[override]
+        """The number of fine cells."""
+        return math.prod(self.sizes)
+
+    @property
+    def step_runs(self) -> StepRuns:
+        """Those of the inner map."""
+        return self.inner.step_runs
+
+    @property
+    def n_released(self) -> int:
+        """That of the inner map."""
+        return self.inner.n_released
+
+    @cached_property
+    def _coarse(self) -> np.ndarray:
+        """The coarse cell of each fine cell, shape (n_cells,)."""
+        axes = [
+            np.repeat(np.arange(len(starts)), np.diff([*starts, size]))
+            for starts, size in zip(self.starts, self.sizes, strict=True)
+        ]
+        shape = tuple(map(len, self.starts))
+        return np.ravel_multi_index(np.ix_(*axes), shape).ravel()
+
+    def apply(self, cells: np.ndarray) -> np.ndarray:
+        """Return the inner map of the sums."""
+        ahead = cells.shape[:-1]
+        return self.inner.apply(summed(cells.reshape(*ahead, *self.sizes), self.starts).reshape(*ahead, -1))
+
+    def adjoint(self, rows: np.ndarray) -> np.ndarray:
+        """Return for each fine cell what the inner map's transpose has for its coarse one."""
+        return np.asarray(self.inner.adjoint(rows)[self._coarse])
+
+    def powers(self, p: float) -> np.ndarray:
+        """Those of the coarse cells."""
+        return self.inner.powers(p)[self._coarse]
+
+    def largest_difference_power(self, p: float) -> float:
+        """That of the inner map: every coarse cell has a fine one."""
+        return self.inner.largest_difference_power(p)
+
+    def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
+        """Return those of the inner map."""
+        return self.inner.labels(columns)
+
+
+def folded(piece: Piece, domain: Domain, finest: Sequence[str]) -> Piece:
+    """Return the piece as one over the `finest` levels of its attributes' trees; itself where it is over these."""
+    if set(piece.attributes) <= set(finest):
+        return piece
+    by_column = {domain.source(name): name for name in finest}
+    names = tuple(by_column[domain.source(name)] for name in piece.attributes)
+    starts = tuple(domain.starts(*pair) for pair in zip(piece.attributes, names, strict=True))
+    return replace(piece, attributes=names, cells=Folded(piece.cells, domain.shape(names), starts))
