@@ -128,8 +128,10 @@ def _categories(values: Sequence[str], starts: Sequence[int], column: Column, al
     is_text = column.kind in {Kind.TEXT, Kind.LABEL}
     if is_text and column.has_enums:
         place = _enum(values, column, alias)
+        if len(starts) == len(values):
+            return place
         code = _search_edges(value, list(map(exp.convert, starts)), 0, len(starts) - 1)
-        return place if len(starts) == len(values) else replace(place, code=code, is_null_outside=False)
+        return replace(place, code=code, is_null_outside=False)
     codes = np.repeat(range(len(starts)), np.diff([*starts, len(values)])).tolist()
     if is_text:
         texts = sorted(zip(values, codes, strict=True))
