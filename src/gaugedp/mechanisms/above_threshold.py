@@ -15,6 +15,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.discrete import check_scale, discrete_laplace
 
+_MOST_NUMBERS = 2**22  # of a law: places of the threshold times scores
 _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused at calibration
 
 
@@ -68,13 +69,15 @@ class AboveThreshold(Selection):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the law of the output, shape (k + 1,): a sum over the threshold's noise, in floats.
 
-        What is left out of the sum has a probability below 10⁻¹⁵.
+        What is left out of the sum has a probability below 10⁻¹⁵. On a fine lattice it is a sum over every n-th value,
+        so that there are some 2²² numbers.
         """
         away = self._threshold_in_steps - self.in_steps(scores).astype(float)
         reach = math.ceil(36 * float(self.threshold_scale)) + 1
-        noise = np.arange(-reach, reach + 1)
-        share = -math.expm1(-1 / float(self.threshold_scale)) / (1 + math.exp(-1 / float(self.threshold_scale)))
-        weights = share * np.exp(-np.abs(noise) / float(self.threshold_scale))
+        stride = max(1, 2 * reach * len(away) // _MOST_NUMBERS)
+        noise = stride * np.arange(-(reach // stride), reach // stride + 1)
+        weights = np.exp(-np.abs(noise) / float(self.threshold_scale))
+        weights /= weights.sum()
         above = _at_least(np.add.outer(noise, away), float(self.score_scale))
         before = np.hstack([np.ones((len(noise), 1)), np.cumprod(1 - above, axis=1)])
         found: np.ndarray = weights @ (before * np.hstack([above, np.ones((len(noise), 1))]))
