@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression import Frame, LinearRegression
-from gaugedp.optimization.least_squares import BITS, Gradient, LeastSquares, Metric
+from gaugedp.optimization.least_squares import BITS, Gradient, LeastSquares, Metric, Squares
 from tests.estimators.kit import check_refused
 
 LOUD = 1e7
@@ -116,6 +116,16 @@ def test_no_row_moves_a_sum_further_than_its_body(neighbours: str) -> None:
         assert 0.9 * radius <= moved <= radius
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_no_row_moves_the_sum_of_squared_residuals_further_than_its_body(neighbours: str) -> None:
+    """The far row has the largest residual that is not clipped, 1; a row on its prediction has none."""
+    method = LeastSquares.calibrate((1000, 4), gd.ApproxDP(1, 1e-6), 2.0, neighbours, "preconditioned")
+    far, on = ((np.ones((1, 4)) * 2.0**BITS, np.array([target])) for target in (-1e9, 0.0))
+    squares = Squares(np.zeros(4), 2.0**-30)
+    moved = float(squares(*far)[0] - squares(*on)[0]) * 4.0**-BITS
+    assert moved == method.residuals.body.radius(2) == 1
+
+
 def test_replacing_costs_twice_what_adding_does() -> None:
     replace, add = (
         LeastSquares.calibrate((1000, 4), gd.ApproxDP(1, 1e-6), 2.0, way) for way in ("replace", "add_remove")
@@ -146,9 +156,9 @@ def test_momentum_adds_little_noise_and_goes_as_far() -> None:
     assert method.pace == 1.0
     rng, far = gd.research_rng(6), method.steps**2 / 8 / n
     at_once = math.sqrt(float(method.gradient.variances[0]) / method.steps)  # noise of a step with all of the guarantee
-    still = np.array([method.solve_sums(lambda _: np.zeros(d), rng) for _ in range(20)]).ravel()
+    still = np.array([method.solve_sums(lambda _: np.zeros(d), rng)[0] for _ in range(20)]).ravel()
     assert 1.0 < still.std() / (far * at_once) < 1.25
-    pulled = method.solve_sums(lambda _: np.full(d, -1e3 * 4.0**BITS), rng)
+    pulled, _ = method.solve_sums(lambda _: np.full(d, -1e3 * 4.0**BITS), rng)
     assert 1.0 < pulled.mean() / (1e3 * far) < 1.15  # T²/8, and a term of order T
 
 

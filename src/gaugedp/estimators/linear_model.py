@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -117,7 +117,7 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     solver: str = "auto"
     radius: float | None = None
 
-    solvers = ("auto", "objective", "gradient")
+    solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient")
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""

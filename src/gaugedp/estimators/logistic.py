@@ -7,7 +7,9 @@ import numpy as np
 import scipy
 
 from gaugedp.entropy import Entropy
+from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
+from gaugedp.estimators.newton_fit import fit_newton
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import CappedLogistic
@@ -16,7 +18,7 @@ _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped
 _FAINT = 0.002  # noise below which the softmax loss is perturbed, and no steps are taken
 
 
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(Intervals, LinearClassifier):
     """Logistic regression; for more than two classes jointly, by the softmax.
 
     epsilon, delta : the guarantee for one row; delta = 0 asks for pure ε-DP.
@@ -34,6 +36,7 @@ class LogisticRegression(LinearClassifier):
         classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
         all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
+        "newton" steps by noisy curvature, for two classes, and gives `coef_interval` and `summary`.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
         scikit-learn's C. There are no sample weights.
@@ -41,11 +44,12 @@ class LogisticRegression(LinearClassifier):
         twentieth of μ².
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md and
+    newton.md.
 
     The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
-    wrong side pull no more than most; by public numbers. There are no intervals: how noise moves coefficients depends
-    on the rows' curvature, which is not released.
+    wrong side pull no more than most; by public numbers. Not with "newton", whose coefficients are those of the rows as
+    read: it needs more rows, and does better where one class is rare.
 
     What is missing counts as docs/how-to/fit-a-model.md#what-is-missing says. In a pipeline, a step before a private
     model that learns from the rows, such as scikit-learn's StandardScaler, looks at them without privacy, and nothing
@@ -54,6 +58,18 @@ class LogisticRegression(LinearClassifier):
     After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
     release_; as of every model n_features_in_, and feature_names_in_ where X is a data frame.
     """
+
+    solvers = ("auto", "objective", "gradient", "newton")
+    judged_by = "newton"
+
+    def fit(self, X: Any, y: Any) -> "LogisticRegression":
+        """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
+        self._best = None
+        if self.solver == "newton":
+            fit_newton(self, X, y)
+        else:
+            super().fit(X, y)
+        return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K)."""

@@ -9,6 +9,7 @@ import numpy as np
 from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
@@ -25,7 +26,7 @@ Pay = Callable[[Guarantee], Reservation | None]
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegression(LinearRegressor):
+class LinearRegression(Intervals, LinearRegressor):
     """Least squares for rows in a ball, or in a box, and a bounded target.
 
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
@@ -41,6 +42,8 @@ class LinearRegression(LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
     removed, a tenth of ε goes to their number, by which the steps are planned.
 
+    "preconditioned" gives `coef_interval` and `summary`: a fiftieth of μ² (of ε) goes to the residuals' mean square.
+
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
     """
 
@@ -50,6 +53,8 @@ class LinearRegression(LinearRegressor):
     row_norm: float | None = None
     radius: float | None = None
     solver: str = "auto"
+
+    judged_by = "preconditioned"
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
@@ -80,11 +85,13 @@ class LinearRegression(LinearRegressor):
         reservation = pay(guarantee)
         n_rows = int(count.draw(len(sums), rng))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
-        self.coef_, self.intercept_ = frame.back(self.method_.solve_sums(sums, rng))
+        weights, best = self.method_.solve_sums(sums, rng)
+        self.coef_, self.intercept_ = frame.back(weights)
+        self._best = None if best is None else best.mapped(*frame.back_map())
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
-        self._publish(self._values, guarantee, self.method_.exactness, facts, reservation)
+        self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
     def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)

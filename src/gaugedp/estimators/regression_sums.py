@@ -64,6 +64,16 @@ class Frame:
         slopes = slopes / math.sqrt(self.n_columns) / ((column_high - column_low) / 2)
         return slopes, (low + high) / 2 + constant - float(slopes @ ((column_low + column_high) / 2))
 
+    def back_map(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (matrix, shift): coefficients with the intercept last, in the units of the data, of any weights."""
+
+        def stacked(weights: np.ndarray) -> np.ndarray:
+            slopes, constant = self.back(weights)
+            return np.append(slopes, constant)
+
+        shift = stacked(np.zeros(self.n_features))
+        return np.column_stack([stacked(unit) - shift for unit in np.eye(self.n_features)]), shift
+
     def describe(self) -> str:
         """Return the bounds in words."""
         low, high = self.target

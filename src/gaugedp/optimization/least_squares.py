@@ -10,12 +10,14 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, compose
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.best_weights import Normal, Seen
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.symmetric import coordinates, square_of
 
 BITS = 12  # of features and of residuals, so that sums of products over 2^28 rows are exact
 _WEIGHT_BITS = 30  # of weights over the radius, so that predictions are exact too, whatever the order of additions
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
+_RESIDUALS_SHARE = 0.02  # the same, for the mean square of the residuals, by which estimates are judged
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _FAR = 8.0  # times √d: a radius that hardly ever binds, for noisy moments hold w back where rows say little
 _LEAST_LOG, _HALVINGS = 700.0, 60
@@ -48,6 +50,7 @@ class LeastSquares:
     steps: int
     pace: float
     momentum: bool = False
+    residuals: AdditiveNoise | None = None  # with moments
 
     @classmethod
     def calibrate(
@@ -76,23 +79,24 @@ class LeastSquares:
         longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
         moments_sensitivity, gradient_sensitivity = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
         moments = _noise(LpBall(d * (d + 1) // 2, 2, moments_sensitivity * longest**2), guarantee, _MOMENTS_SHARE)
-        edge = _edge(moments, d)
+        edge = moments_edge(moments, d)
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
         if radius is None:
             radius = math.sqrt(d) * (_FAR if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
-            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE) / _STEPS)
-            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0)
+            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE) / _STEPS)
+            residuals = _noise(LpBall(1, 2, 1.0), guarantee, _RESIDUALS_SHARE)
+            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals)
         steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
         return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all releases together."""
-        parts = [(self.gradient.guarantee, self.steps)]
-        return compose(parts if self.moments is None else [(self.moments.guarantee, 1), *parts])
+        once = [noise.guarantee for noise in (self.moments, self.residuals) if noise is not None]
+        return compose([(self.gradient.guarantee, self.steps), *((guarantee, 1) for guarantee in once)])
 
     @property
     def exactness(self) -> str:
@@ -106,28 +110,43 @@ class LeastSquares:
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
-        return self.solve_sums(lambda of: of(features, target), rng)
+        return self.solve_sums(lambda of: of(features, target), rng)[0]
 
-    def solve_sums(self, sums: Sums, rng: Entropy) -> np.ndarray:
-        """Return the same w from sums over the rows alone: of their second moments, and of a gradient for each step."""
-        metric = self._metric(sums, rng)
-        weights, total, n_averaged = np.zeros(self.n_columns), np.zeros(self.n_columns), 0
-        start = weights
+    def solve_sums(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal | None]:
+        """Return the same w from sums over the rows alone, and where the best w is; None without second moments."""
+        return self._by_gradients(sums, rng) if self.moments is None else self._by_moments(self.moments, sums, rng)
+
+    def _by_gradients(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, None]:
+        metric = Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
+        start = weights = np.zeros(self.n_columns)
         for step in range(self.steps):
-            exact = sums(Gradient(np.rint(start / self._fine), self._fine)) * 4.0**-BITS
-            before, weights = weights, self._rounded(metric.step(start, released(exact, self.gradient, rng)))
+            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, rng)))
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
-            if self.moments is None or step >= _SKIPPED:
-                total, n_averaged = (weights, 1) if self.moments is None else (total + weights, n_averaged + 1)
-        return total / n_averaged
+        return weights, None
 
-    def _metric(self, sums: Sums, rng: Entropy) -> "Metric":
-        if self.moments is None:
-            return Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
-        exact = coordinates(sums(second_moments) * 4.0**-BITS)
-        values, vectors = np.linalg.eigh(square_of(released(exact, self.moments, rng)))
-        edge = max(1.1 * _edge(self.moments, self.n_columns), 1e-300)
-        return Metric(np.maximum(values, edge), vectors, self.radius)
+    def _by_moments(self, moments: AdditiveNoise, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal]:
+        """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
+        second = square_of(released(coordinates(sums(second_moments) * 4.0**-BITS), moments, rng))
+        metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
+        points, gradients = [np.zeros(self.n_columns)], []
+        for _ in range(self.steps):
+            gradients.append(self._gradient(sums, points[-1], rng))
+            points.append(self._rounded(metric.step(points[-1], gradients[-1])))
+        weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
+        seen = Seen(second, metric.matrix, np.mean(points[_SKIPPED:-1], axis=0), np.mean(gradients[_SKIPPED:], axis=0))
+        noise = float(moments.variances.max()), float(self.gradient.variances.max()) / (self.steps - _SKIPPED)
+        return weights, seen.best(*noise, self._mean_square(sums, weights, rng))
+
+    def _gradient(self, sums: Sums, point: np.ndarray, rng: Entropy) -> np.ndarray:
+        exact = sums(Gradient(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
+        return released(exact, self.gradient, rng)
+
+    def _mean_square(self, sums: Sums, weights: np.ndarray, rng: Entropy) -> float:
+        """Return the residuals' mean square, with noise, and a deviation of that noise more."""
+        assert self.residuals is not None
+        exact = sums(Squares(np.rint(weights / self._fine), self._fine)) * 4.0**-BITS
+        noisy, std = released(exact, self.residuals, rng)[0], math.sqrt(float(self.residuals.variances[0]))
+        return (max(float(noisy), 0.0) + std) / max(self.n_rows - self.n_columns, 1)
 
     @property
     def _fine(self) -> float:
@@ -145,6 +164,17 @@ class Metric:
     values: np.ndarray
     vectors: np.ndarray
     radius: float
+
+    @classmethod
+    def of(cls, matrix: np.ndarray, least: float, radius: float) -> "Metric":
+        """Return the norm of a symmetric matrix, its eigenvalues raised to `least`."""
+        values, vectors = np.linalg.eigh(matrix)
+        return cls(np.maximum(values, least), vectors, radius)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """M."""
+        return np.asarray((self.vectors * self.values) @ self.vectors.T)
 
     def step(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Return the point of the ball that is nearest, in this norm, to `point` − M⁻¹·`gradient`."""
@@ -179,9 +209,24 @@ class Gradient:
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows."""
+        return features.T @ self.residuals(features, target)
+
+    def residuals(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return clip(⟨w, x⟩ − t, ±1) of each row, in steps of 2^−BITS."""
         unit = 2.0**-BITS
         predicted = features @ self.weights * self.fine
-        return features.T @ np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
+        clipped: np.ndarray = np.rint(np.clip((predicted - target) * unit, -1, 1) / unit)
+        return clipped
+
+
+@dataclass(frozen=True, eq=False)
+class Squares(Gradient):
+    """Σ clip(⟨w, x⟩ − t, ±1)² in steps of 4^−BITS."""
+
+    def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the sum over a block of rows, shape (1,)."""
+        residuals = self.residuals(features, target)
+        return np.array([residuals @ residuals])
 
 
 def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -195,7 +240,7 @@ def _noise(ball: LpBall, guarantee: Guarantee, share: float) -> AdditiveNoise:
     return ball_noise(ball, shared(for_gaussian_releases(guarantee), share))
 
 
-def _edge(moments: AdditiveNoise, d: int) -> float:
+def moments_edge(moments: AdditiveNoise, d: int) -> float:
     """Return about the largest eigenvalue of the noise of the moments: √(2d)·σ for entries of deviation σ/√2."""
     return math.sqrt(2 * d * float(moments.variances.max()))
 

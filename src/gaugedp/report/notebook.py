@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gaugedp.domain import Domain
     from gaugedp.estimators.base import PrivateEstimator
     from gaugedp.estimators.fit_release import FitRelease
+    from gaugedp.estimators.intervals import Summary
     from gaugedp.ledger import Ledger
     from gaugedp.planning import Plan
     from gaugedp.streams.answer import StreamAnswer
@@ -213,6 +214,12 @@ def model(shown: "PrivateEstimator") -> str:
     n_parameters = len(shown.get_params(deep=False))
     made = _table("Parameters", ("name", "value"), rows, n_parameters, class_="texts")
     return _drawn(f"{type(shown).__name__}, not fitted", [], made)
+
+
+def summary(shown: "Summary") -> str:
+    """Draw the coefficients of a model with their standard errors and intervals."""
+    rows = [list(line) for line in islice(shown.lines, MOST_ROWS)]
+    return _drawn(shown.title, [shown.note], _table("Coefficients", shown.heads, rows, len(shown.names)))
 
 
 def fit_release(shown: "FitRelease") -> str:

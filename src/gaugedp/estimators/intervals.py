@@ -1,0 +1,105 @@
+"""Standard errors and intervals of coefficients, which hold the noise and the sampling of the rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from gaugedp._notebook import drawn_by
+from gaugedp._numbers import answers
+from gaugedp._validate import between
+from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.best_weights import Normal
+
+_HEADS = ("coefficient", "estimate", "std. error", "lower", "upper")
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """Coefficients of a model by name, the intercept last: estimates, standard errors, intervals at `level`.
+
+    `repr` and a notebook show the table.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    law: Normal
+    level: float
+
+    @property
+    def lines(self) -> Iterator[tuple[str, ...]]:
+        """Yield (name, estimate, standard error, lower, upper) for each coefficient, as texts."""
+        low, high = self.law.interval(self.level)
+        columns = zip(self.names, self.law.mean, low, high, self.law.deviations, strict=True)
+        for name, *numbers in columns:
+            (texts,) = answers(*([number] for number in numbers))
+            yield name, texts[0], texts[3], texts[1], texts[2]
+
+    @property
+    def note(self) -> str:
+        """What the intervals say."""
+        return (
+            f"Intervals at {self.level:.4g} hold the noise and the sampling, for independent rows within their bounds, "
+            "and residuals of one variance."
+        )
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The titles of the columns."""
+        return _HEADS
+
+    def __repr__(self) -> str:
+        lines = [_HEADS, *self.lines]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = ("  ".join([name.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]) for name, *rest in lines)
+        return "\n".join([self.title, *table, self.note])
+
+    _repr_html_ = drawn_by("summary")
+
+
+class Intervals:
+    """What a model has that knows how far noise and sampling move its coefficients."""
+
+    judged_by: ClassVar[str]  # the solver that tells it
+    _best: Normal | None = None  # of the coefficients, the intercept last; None where the fit says nothing of it
+
+    def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return (lower, upper), each (d,), at the public `level` between 0 and 1: an interval for each coefficient.
+
+        Each holds, with probability of about `level`, the coefficient of the model that rows are drawn from: it counts
+        the noise and the sampling. Rows are independent and within their bounds; residuals of a linear model have one
+        variance, and the noisy fit is near the best one. Where noise or the radius held `coef_` back, the middle is
+        another estimate.
+        A function of the release: it costs nothing. Refused where the solver releases no second moments.
+        docs/theory/least_squares.md, newton.md
+        """
+        law, _ = self._law(level)
+        low, high = law.interval(level)
+        return low[:-1], high[:-1]
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Return estimates, standard errors and intervals of all coefficients and the intercept, to be printed."""
+        law, size = self._law(level)
+        names = getattr(self, "feature_names_in_", None)
+        given = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]
+        missing = [f"{given[i]} missing" for i in self._read_as.indicators]  # type: ignore[attr-defined]
+        title = f"{type(self).__name__}, {self._requested()}"  # type: ignore[attr-defined]
+        return Summary(title, (*given, *missing, "intercept"), law, level)
+
+    @property
+    def _errors(self) -> dict[str, np.ndarray]:
+        """What a fit publishes of it."""
+        return {} if self._best is None else {"estimate": self._best.mean, "standard_error": self._best.deviations}
+
+    def _law(self, level: float) -> tuple[Normal, int]:
+        check_is_fitted(self, "n_features_in_")
+        between(0, 1, level=level)
+        if self._best is None:
+            raise InvalidRequest(
+                "This fit says nothing of how far noise moved the coefficients: it released no second moments.",
+                f'Fit with solver="{self.judged_by}", a larger epsilon or more rows.',
+                "",
+            )
+        return self._best, self.n_features_in_  # type: ignore[attr-defined]

@@ -1,0 +1,155 @@
+"""Logistic regression of two classes by noisy Newton steps: curvature is released twice, gradients at every step."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import Guarantee, compose
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.best_weights import Normal, Seen
+from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
+from gaugedp.optimization.least_squares import BITS, Metric, Sums, moments_edge
+from gaugedp.optimization.symmetric import coordinates, square_of
+
+_WAY = (3, 2, 0.03, 0.03)  # stages on the way: how many, the steps of each, and shares of μ² (ε): curvature, each step
+_END = (5, 0.1)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
+_FAR = 20.0  # times √d: the radius of a ball that hardly ever binds
+_WEIGHT_BITS = 30  # of weights over the radius, so that scores are exact, whatever the order of additions
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Some steps by one curvature, which is released where they begin."""
+
+    n_steps: int
+    curvature: AdditiveNoise
+    gradient: AdditiveNoise
+
+    @property
+    def parts(self) -> list[tuple[Guarantee, int]]:
+        """What it releases, and how often."""
+        return [(self.curvature.guarantee, 1), (self.gradient.guarantee, self.n_steps)]
+
+
+@dataclass(frozen=True)
+class NoisyNewton:
+    """Estimate w with Σ log(1 + exp(−s·⟨w, x⟩)) small, ‖x‖₂ ≤ 1, labels s = ±1, ‖w‖₂ ≤ `radius`.
+
+    The curvature Σ p(1 − p)·xxᵀ is released where a stage begins, each step's gradient Σ x·(p − [s = 1]) where the step
+    does, all with noise. A step goes to the point of the ball that is nearest, in the norm of the curvature with its
+    eigenvalues raised above noise, to the minimum of the quadratic. Those of the last stage are averaged.
+
+    Theorem. One row moves a curvature by at most √2/4 in the Frobenius norm (1/4 where rows are added or removed) and a
+    gradient by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/newton.md
+    """
+
+    n_columns: int
+    radius: float
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def calibrate(cls, n_columns: int, guarantee: Guarantee, radius: float | None, neighbours: str) -> "NoisyNewton":
+        """Return the method for rows of `n_columns` numbers; `radius` None: 20√d."""
+        root = math.sqrt(n_columns) * 2.0**-BITS  # how much longer rounding makes a row
+        curvature, gradient = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
+        of_curvature = LpBall(n_columns * (n_columns + 1) // 2, 2, curvature * (0.5 + root) ** 2)
+        of_gradient, kept = LpBall(n_columns, 2, gradient * (1 + root)), for_gaussian_releases(guarantee)
+
+        def stage(n_steps: int, to_curvature: float, to_step: float) -> Stage:
+            noises = (
+                ball_noise(of_curvature, shared(kept, to_curvature)),
+                ball_noise(of_gradient, shared(kept, to_step)),
+            )
+            return Stage(n_steps, *noises)
+
+        (n_stages, n_steps, *shares), (n_last, last_share) = _WAY, _END
+        spent = n_stages * (shares[0] + n_steps * shares[1]) + last_share
+        stages = (*[stage(n_steps, *shares)] * n_stages, stage(n_last, last_share, (1 - spent) / n_last))
+        return cls(n_columns, _FAR * math.sqrt(n_columns) if radius is None else radius, stages)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of all releases together."""
+        return compose([part for stage in self.stages for part in stage.parts])
+
+    @property
+    def exactness(self) -> str:
+        """ "exact" with Gaussian noise; "idealized" with noise of the ball's shape, which is drawn in floats."""
+        return self.stages[0].gradient.exactness
+
+    def describe(self) -> str:
+        """Return the steps and the deviation of the noise of the last ones."""
+        std = math.sqrt(float(self.stages[-1].gradient.variances.max()))
+        n_steps = sum(stage.n_steps for stage in self.stages)
+        return f"{n_steps} Newton steps, noise of deviation {std:.6g} on the last sums of gradients"
+
+    def solve(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal]:
+        """Return w (d,) and where the best weights are; `sums` are over features in whole steps, labels 0 or 1.
+
+        The law is that of β in P(s = 1) = 1/(1 + exp(−⟨β, x⟩)), where the last steps come near it: pay first.
+        """
+        points = [np.zeros(self.n_columns)]
+        for stage in self.stages:
+            second = self._curvature(sums, points[-1], stage, rng)
+            metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
+            points, gradients = self._steps(sums, metric, points[-1], stage, rng)
+        seen = Seen(second, metric.matrix, np.mean(points[1:-1], axis=0), np.mean(gradients[1:], axis=0))
+        of_gradient = float(stage.gradient.variances.max()) / (stage.n_steps - 1)
+        law = seen.best(float(stage.curvature.variances.max()), of_gradient, mean_square=1.0, bend=1.0)
+        return np.mean(points[2:], axis=0), law
+
+    def _steps(
+        self, sums: Sums, metric: Metric, start: np.ndarray, stage: Stage, rng: Entropy
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return the points, the first of them `start`, and the noisy gradients at all but the last."""
+        points, gradients = [start], []
+        for _ in range(stage.n_steps):
+            exact = sums(Slopes(np.rint(points[-1] / self._fine), self._fine)) * 4.0**-BITS
+            gradients.append(released(exact, stage.gradient, rng))
+            points.append(np.rint(metric.step(points[-1], gradients[-1]) / self._fine) * self._fine)
+        return points, gradients
+
+    def _curvature(self, sums: Sums, point: np.ndarray, stage: Stage, rng: Entropy) -> np.ndarray:
+        exact = sums(Curvature(np.rint(point / self._fine), self._fine)) * 4.0**-BITS
+        return square_of(released(coordinates(exact), stage.curvature, rng))
+
+    @property
+    def _fine(self) -> float:
+        """What weights are rounded to: a power of two near 2^−30 of the radius."""
+        return 2.0 ** (math.ceil(math.log2(self.radius)) - _WEIGHT_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """Σ x·(p − y), slopes rounded, in steps of 4^−BITS, where w is `weights` whole steps of size `fine`.
+
+    A probability is a function of the row alone: scores are exact, and it is computed number by number.
+    """
+
+    weights: np.ndarray
+    fine: float
+
+    def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the sum over a block of rows."""
+        return features.T @ np.rint((self.probabilities(features) - target) * 2.0**BITS)
+
+    def probabilities(self, features: np.ndarray) -> np.ndarray:
+        """Return p of each row."""
+        found: np.ndarray = expit(features @ self.weights * (self.fine * 2.0**-BITS))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature(Slopes):
+    """Σ p(1 − p)·xxᵀ in steps of 4^−BITS: of rows x·√(p(1 − p)), rounded."""
+
+    def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the sum over a block of rows, shape (d, d)."""
+        del target
+        p = self.probabilities(features)
+        shrunk = np.rint(features * np.sqrt(p * (1 - p))[:, None])
+        return shrunk.T @ shrunk
