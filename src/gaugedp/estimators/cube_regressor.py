@@ -9,6 +9,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
@@ -45,6 +46,9 @@ class CubeRegressor(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "CubeRegressor":
         """Fit to rows X (n, d) and target y (n,)."""
+        if learns_bounds(self):
+            fit_learning_bounds(self, X, y)
+            return self
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)

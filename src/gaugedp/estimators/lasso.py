@@ -7,6 +7,7 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS
@@ -38,6 +39,9 @@ class Lasso(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
+        if learns_bounds(self):
+            fit_learning_bounds(self, X, y)
+            return self
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         positive(radius=self.radius)

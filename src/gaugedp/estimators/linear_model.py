@@ -14,6 +14,7 @@ from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
+from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
@@ -121,6 +122,9 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
+        if learns_bounds(self):
+            fit_learning_bounds(self, X, y)
+            return self
         requested, X_read = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds, self.row_norm)
         labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
@@ -173,6 +177,14 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         noise = noise_to_signal(guarantee, size, n_rows, replaced=True)
         solver, sign = ("objective", "below") if noise < faint else ("gradient", "not below")
         return solver, f"the noise, {noise:.2g} of the rows' sum, is {sign} {faint}"
+
+    def _check_y(self, y: Any, n_rows: int) -> list[Any]:
+        """Refuse labels by type and shape; return those of two public rows."""
+        check_given(self.classes, self.bounds, self.row_norm)
+        classes = read_classes(self.classes)
+        read_labels(y, n_rows)
+        check_kind(y, classes)
+        return [classes[0], classes[0]]
 
     @abstractmethod
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:

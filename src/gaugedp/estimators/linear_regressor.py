@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 
 from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import read_target
 
 
 @dataclass(eq=False, repr=False)
@@ -24,6 +25,11 @@ class LinearRegressor(Scored, RegressorMixin, PrivateEstimator):
     def _values(self) -> dict[str, np.ndarray]:
         """What a fit publishes."""
         return {"coef": self.coef_, "intercept": np.array(self.intercept_)}
+
+    def _check_y(self, y: Any, n_rows: int) -> np.ndarray:
+        """Refuse a target by type and shape; return one of two public rows."""
+        read_target(y, n_rows)
+        return np.zeros(2)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions, shape (n,)."""

@@ -10,6 +10,7 @@ from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intervals import Intervals
+from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
@@ -32,7 +33,7 @@ class LinearRegression(Intervals, LinearRegressor):
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
     bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the ball of
         radius √d.
-    target_bounds : (low, high), public; the target is clipped to them, and residuals to half their range.
+    target_bounds : (low, high), public, or "private"; the target is clipped to them, residuals to half their range.
     fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
         [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
@@ -58,6 +59,9 @@ class LinearRegression(Intervals, LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
+        if learns_bounds(self):
+            fit_learning_bounds(self, X, y)
+            return self
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         frame = self._frame(rows.shape[1], names_of(X))

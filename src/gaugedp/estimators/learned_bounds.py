@@ -1,0 +1,91 @@
+"""Bounds that a fit learns from the rows, and pays for: of columns, of the target, or of both."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gaugedp.estimators.base import after_paying
+from gaugedp.estimators.bound_search import BoundSearch
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_release import FitRelease
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import read_target
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees.shares import part
+
+PRIVATE = "private"
+_SHARE = Fraction(3, 20)  # of ε, for the bounds
+_OF_DELTA = Fraction(1, 10)  # of δ
+_SAID = {"asked", "neighbours", "research_seed", "missing_indicator"}  # facts of the inner fit that the model says anew
+
+
+def learns_bounds(model: Any) -> bool:
+    """Whether a model asks for bounds that are learned."""
+    return bool(_wanted(model))
+
+
+def fit_learning_bounds(model: Any, X: Any, y: Any) -> None:
+    """Fit a model whose bounds are "private": 3/20 of ε (and a tenth of δ) find them, and the rest fits it with them.
+
+    Theorem. The search is (3ε/20, δ/10)-DP and the fit with its results (17ε/20, 9δ/10)-DP, so both together are
+    (ε, δ)-DP for the same neighbours (basic composition). docs/theory/bound_search.md
+    """
+    requested, rows = model._requested(), model._rows(X)
+    names, public_y = _wanted(model), model._check_y(y, len(rows))
+    columns = rows if names[0] == "bounds" else rows[:, :0]
+    if "target_bounds" in names:
+        columns = np.column_stack([columns, read_target(y, len(rows))])
+    indicators = Reading.in_box((0, 1), names_of(X), rows.shape[1], model.missing_indicator).indicators
+    search = BoundSearch.calibrate(columns.shape[1], _part(requested, _SHARE, _OF_DELTA))
+    rest = _part(requested, 1 - _SHARE, 1 - _OF_DELTA)
+    trial = _with(model, rest, 0, {name: (0.0, 1.0) for name in names}).set_params(missing_indicator=list(indicators))
+    trial.fit(np.zeros((2, rows.shape[1])), public_y)  # what cannot be fitted is refused before anything is paid
+    reservation = model._pay(requested, requested, rows.shape)
+    with after_paying(reservation):
+        rng = model._generator()
+        learned = _named(names, rows.shape[1], *search.find(columns, rng))
+        seed = None if model.random_state is None else int.from_bytes(rng.bytes(6), "big")
+        fitted = _with(model, rest, seed, learned).fit(X, y)
+    vars(model).update(
+        {name: value for name, value in vars(fitted).items() if name not in model.get_params(deep=False)}
+    )
+    _publish(model, fitted.release_, learned, (requested, search.noise.exactness), reservation)
+
+
+def _wanted(model: Any) -> list[str]:
+    """Return the names of the parameters that are "private"."""
+    given = {name: model.get_params(deep=False).get(name) for name in ("bounds", "target_bounds")}
+    return [name for name, value in given.items() if isinstance(value, str) and value == PRIVATE]
+
+
+def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarantee:
+    if isinstance(guarantee, ApproxDP):
+        return ApproxDP(part(guarantee.epsilon_value, share), part(guarantee.delta_value, of_delta))
+    assert isinstance(guarantee, PureDP)
+    return PureDP(part(guarantee.epsilon_value, share))
+
+
+def _with(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, Any]) -> Any:
+    """Return the model without a ledger, for another guarantee, seed and bounds."""
+    given = {"epsilon": guarantee.epsilon_value, "delta": getattr(guarantee, "delta_value", 0.0)}
+    return clone(model).set_params(**given, random_state=seed, ledger=None, **bounds)
+
+
+def _named(names: list[str], n_columns: int, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
+    """Return the bounds by parameter: arrays for columns, numbers for the target, which stands after them."""
+    found: dict[str, Any] = {"bounds": (low[:n_columns], high[:n_columns])} if names[0] == "bounds" else {}
+    return found | ({"target_bounds": (float(low[-1]), float(high[-1]))} if "target_bounds" in names else {})
+
+
+def _publish(
+    model: Any, release: FitRelease, learned: dict[str, Any], of_search: tuple[Guarantee, str], reservation: Any
+) -> None:
+    """Set what the whole fit shows; `learned_` has the bounds."""
+    requested, exactness = of_search
+    model.learned_ = learned
+    values = {**release.values, **{name: np.array(ends) for name, ends in learned.items()}}
+    facts = {name: fact for name, fact in release.facts.items() if name not in _SAID}
+    worse = exactness if release.exactness == "exact" else release.exactness
+    model._publish(values, requested, worse, {**facts, "learned": sorted(learned)}, reservation)
