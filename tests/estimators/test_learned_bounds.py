@@ -41,11 +41,10 @@ def test_without_noise_ends_are_near_the_values() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("guarantee", [gd.ApproxDP(0.2, 1e-7), gd.PureDP(1.0)], ids=str)
 def test_with_noise_they_are_not_far(guarantee) -> None:
-    """30 searches of seven columns each: the noise of none of 30·13·14 counts may be taken for values (4 deviations)."""
+    """30 searches of seven columns each: no count's noise may be taken for values: 4 deviations, 5,460 counts."""
     rng = np.random.default_rng(2)
-    columns = np.column_stack(
-        [*drawn(20_000)[0].T, rng.lognormal(3, 1, 20_000), -rng.exponential(size=20_000), np.zeros(20_000), rng.normal(size=20_000)]
-    )  # fmt: skip
+    others = rng.lognormal(3, 1, 20_000), -rng.exponential(size=20_000), np.zeros(20_000), rng.normal(size=20_000)
+    columns = np.column_stack([*drawn(20_000)[0].T, *others])
     search, middle = BoundSearch.calibrate(7, guarantee), np.quantile(columns, [0.15, 0.85], axis=0)
     for key in range(30):
         low, high = search.find(columns, gd.research_rng(key))
@@ -135,9 +134,8 @@ def test_the_parts_of_a_fit_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the search and the fit are made for is at most (ε, δ), by basic composition."""
     asked = []
     whole = BoundSearch.calibrate.__func__
-    monkeypatch.setattr(
-        BoundSearch, "calibrate", classmethod(lambda cls, d, guarantee: asked.append(guarantee) or whole(cls, d, guarantee))
-    )  # fmt: skip
+    noted = classmethod(lambda cls, size, guarantee: asked.append(guarantee) or whole(cls, size, guarantee))
+    monkeypatch.setattr(BoundSearch, "calibrate", noted)
     pay = LinearRegression._pay
     monkeypatch.setattr(
         LinearRegression, "_pay", lambda self, *given: asked.append(self._requested()) or pay(self, *given)

@@ -55,7 +55,7 @@ class BoundSearch:
         near = Ends(grid[ends.first], grid[ends.last])
         for _ in range(_FINER):
             near = near.halved(self._too_many(columns, near.centre, totals, rng), near.centre)
-        return _apart(near.first[0], near.last[1], self._outside(totals) / max(np.mean(totals), 1.0))
+        return _apart(near.first[0], near.last[1], self._outside(totals) / max(float(np.mean(totals)), 1.0))
 
     def _too_many(self, columns: np.ndarray, places: np.ndarray, totals: list[float], rng: Entropy) -> np.ndarray:
         """Return whether an end is inwards of too many values: of those below, and of those above, shape (2, d)."""

@@ -60,6 +60,14 @@ def _wanted(model: Any) -> list[str]:
     return [name for name, value in given.items() if isinstance(value, str) and value == PRIVATE]
 
 
+def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
+    """Return what an estimator asks for."""
+    if isinstance(guarantee, ApproxDP):
+        return guarantee.epsilon_value, guarantee.delta_value
+    assert isinstance(guarantee, PureDP)
+    return guarantee.epsilon_value, 0.0
+
+
 def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarantee:
     if isinstance(guarantee, ApproxDP):
         return ApproxDP(part(guarantee.epsilon_value, share), part(guarantee.delta_value, of_delta))
@@ -69,8 +77,8 @@ def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarante
 
 def _with(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, Any]) -> Any:
     """Return the model without a ledger, for another guarantee, seed and bounds."""
-    given = {"epsilon": guarantee.epsilon_value, "delta": getattr(guarantee, "delta_value", 0.0)}
-    return clone(model).set_params(**given, random_state=seed, ledger=None, **bounds)
+    epsilon, delta = epsilon_and_delta(guarantee)
+    return clone(model).set_params(epsilon=epsilon, delta=delta, random_state=seed, ledger=None, **bounds)
 
 
 def _named(names: list[str], n_columns: int, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:

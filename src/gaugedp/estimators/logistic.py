@@ -26,7 +26,8 @@ class LogisticRegression(Intervals, LinearClassifier):
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or (or also, in the units that result)
     bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} where X is a data frame: columns are clipped
         to them and scaled into [−1, 1]; 0 stays 0 where the bounds hold it. The row norm is √d then, unless row_norm is
-        given. "private" learns them, for 3/20 of ε (docs/theory/bound_search.md). Plain lists for two columns that can be read both ways, such as [(0, 90), (80, 100)], are refused.
+        given. Plain lists for two columns that can be read both ways, such as [(0, 90), (80, 100)], are refused. Or
+        "private", which learns them from the rows for 3/20 of ε: docs/theory/bound_search.md.
     missing_indicator : True, or a list of columns (numbers from 0, or names where X is a data frame), public as the
         bounds are: each has a column after those of X, 1 where its number is missing, else 0. It needs bounds.
     classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with
