@@ -43,6 +43,13 @@ def after_paying(reservation: Reservation | None) -> Iterator[None]:
         raise InvalidRequest(refused.what, refused.do, STAYS_SPENT) from None
 
 
+def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
+    """Return what an estimator asks for."""
+    if isinstance(guarantee, ApproxDP):
+        return guarantee.epsilon_value, guarantee.delta_value
+    return guarantee.epsilon(0), 0.0
+
+
 @dataclass(frozen=True, repr=False)
 class LedgerLeftBehind:
     """What a model has for a ledger that did not come along: it predicts without one, and a fit says why and asks."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from gaugedp.estimators.base import after_paying
+from gaugedp.estimators.base import after_paying, epsilon_and_delta
 from gaugedp.estimators.bound_search import BoundSearch
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_release import FitRelease
@@ -58,14 +58,6 @@ def _wanted(model: Any) -> list[str]:
     """Return the names of the parameters that are "private"."""
     given = {name: model.get_params(deep=False).get(name) for name in ("bounds", "target_bounds")}
     return [name for name, value in given.items() if isinstance(value, str) and value == PRIVATE]
-
-
-def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
-    """Return what an estimator asks for."""
-    if isinstance(guarantee, ApproxDP):
-        return guarantee.epsilon_value, guarantee.delta_value
-    assert isinstance(guarantee, PureDP)
-    return guarantee.epsilon_value, 0.0
 
 
 def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarantee:

@@ -12,8 +12,9 @@ import numpy as np
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
+from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.matrix_completion import MatrixCompletion
-from gaugedp.estimators.table_fit import Look, epsilon_and_delta, group_size, row_share
+from gaugedp.estimators.table_fit import Look, group_size, row_share
 from gaugedp.estimators.table_rows import check_known, check_target
 from gaugedp.guarantees import Guarantee
 from gaugedp.tables.table import Table

@@ -13,7 +13,7 @@ from gaugedp._validate import one_of
 from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.regression import LinearRegression
@@ -226,14 +226,9 @@ def _fitted(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
 
 
-def epsilon_and_delta(guarantee: Guarantee) -> tuple[float, float]:
-    """Return what an estimator asks for."""
-    return _epsilon(guarantee), _delta(guarantee)
-
-
 def _epsilon(guarantee: Guarantee) -> float:
-    return guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
+    return epsilon_and_delta(guarantee)[0]
 
 
 def _delta(guarantee: Guarantee) -> float:
-    return guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
+    return epsilon_and_delta(guarantee)[1]
