@@ -13,7 +13,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import HuberRegressor, Lasso, LinearRegression, LinearSVC, LogisticRegression, Ridge
-from gaugedp.estimators.bound_search import BoundSearch
+from gaugedp.estimators.bound_search import BoundSearch, _apart
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.optimization.transcripts import check
 
@@ -61,6 +61,17 @@ def test_any_column_has_bounds(n: int) -> None:
         low, high = BoundSearch.calibrate(5, guarantee).find(columns, gd.research_rng(3))
         assert (low < high).all()
         assert np.isfinite([low, high]).all()
+
+
+def test_ends_that_meet_are_apart() -> None:
+    """Whatever noise finds: both at 0, both far out, in the wrong order."""
+    places = np.array([0.0, -0.0, 5.0, -5.0, 2.0**40, -(2.0**40), 2.0**-12])
+    ones, others = (grid.ravel() for grid in np.meshgrid(places, places))
+    low, high = _apart(ones, others, 0.25)
+    assert (low < high).all()
+    assert (low <= np.minimum(ones, others)).all()
+    assert (high >= np.maximum(ones, others)).all()
+    assert (low[(ones > 0) & (others > 0)] >= 0).all()
 
 
 @pytest.mark.parametrize("asked", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=str)

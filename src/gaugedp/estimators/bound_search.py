@@ -99,9 +99,8 @@ def _apart(low: np.ndarray, high: np.ndarray, outside: float) -> tuple[np.ndarra
     low, high = np.minimum(low, high), np.maximum(low, high)
     width = np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)) / 2**_FINER + 2.0 ** _POWERS[0])
     more = width * min(_STRETCH * outside, 1.0) + (width - (high - low)) / 2
-    return np.where(low >= 0, np.maximum(low - more, 0), low - more), np.where(
-        high <= 0, np.minimum(high + more, 0), high + more
-    )
+    floor, ceiling = np.where((low >= 0) & (high > 0), 0, -np.inf), np.where((high <= 0) & (low < 0), 0, np.inf)
+    return np.maximum(low - more, floor), np.minimum(high + more, ceiling)
 
 
 def _grid() -> np.ndarray:
