@@ -160,7 +160,7 @@ class Stream:
         return self._stored(state, period)
 
     def _state(self) -> State:
-        """Return the state; refuse another stream's, which may lie at the path since: its price and noise are others."""
+        """Return the state; refuse another stream's that lies at the path by now: its price and noise are others."""
         state = self._file.existing()
         if (state.key, state.factor) != (self._key, self._noise.factor.rows):
             raise InvalidRequest(
