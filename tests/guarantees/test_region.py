@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import gaugedp as gd
 from gaugedp.accountant.region import Region
-from gaugedp.guarantees import GaussianDP, RenyiDP, probability_range
-from tests.guarantees.coins import largest_coin
+from gaugedp.guarantees import GaussianDP, LaplaceLoss, RenyiDP, probability_range
+from tests.guarantees.coins import keeps, largest_coin
 from tests.steady import given
 
 FIGURES = [
@@ -81,6 +81,49 @@ def test_some_coins_show_as_much(orders: list, values: list, delta: float, epsil
             q = mpmath.exp(log_q)
             shown.append(float(largest_coin(bounds, q) - mpmath.exp(float(bounds.epsilon(delta))) * q))
     assert delta * 0.9 < max(shown) <= delta
+
+
+@pytest.mark.parametrize(
+    ("order", "value", "delta"), [(256, 2.7, 1e-20), (64, 10.5, 1e-30), (44, 15.9, 1e-50), (2660, 0.25, 1e-28)]
+)
+def test_coins_show_no_more_where_powers_of_ratios_overflow(order: float, value: float, delta: float) -> None:
+    """(p/q)^c is beyond floats, p·(p/q)^c is not: the bound is kept."""
+    bounds = RenyiDP([order], [value])
+    epsilon = float(bounds.epsilon(delta))
+    with mpmath.workdps(50):
+        for said, is_kept in ((epsilon, False), (epsilon * (1 - 1e-6), True)):
+            ratio = mpmath.exp(mpmath.mpf(said))
+            q = delta / ratio * (order - 1)
+            assert keeps(bounds, delta + ratio * q, q) == is_kept
+
+
+@pytest.mark.parametrize("order", [1e100, 1.4e154, 1e308])
+def test_huge_orders_are_no_perfect_privacy(order: float) -> None:
+    """Coins with p/q = e show an ε near 1, and more beside noise of ε = 1."""
+    bounds = RenyiDP([order], [1.0])
+    assert 0.999 < float(bounds.epsilon(1e-6)) < 1.001
+    assert float((bounds + gd.PureDP(1.0)).epsilon(1e-6)) > 1.999
+    assert float((bounds + LaplaceLoss(1.0)).epsilon(1e-6)) > 1.999
+    assert float(bounds.delta(0.1)) < 1
+
+
+@pytest.mark.parametrize("order", [1e16, 1e18])
+@pytest.mark.parametrize("units", [1, 3, 9])
+def test_delta_where_large_terms_cancel(order: float, units: int) -> None:
+    """Coins with log ratios of 50 keep the bound at every order."""
+    epsilon = 50.0
+    for _ in range(units):
+        epsilon = math.nextafter(epsilon, 0)
+    with mpmath.workdps(50):
+        p = 1 / (1 + mpmath.exp(-50))
+        truth = p - mpmath.exp(mpmath.mpf(epsilon)) * (1 - p)
+        assert float(RenyiDP([order], [50.0]).delta(epsilon)) >= truth
+
+
+def test_a_rare_event_is_as_likely_under_equal_laws() -> None:
+    for q in (1e-20, 1e-12, 1e-3):
+        low, high = probability_range(RenyiDP([2, math.inf], [1e-17, 1e-17]), q)
+        assert low <= q <= high
 
 
 def test_orders_together_say_more_than_each() -> None:

@@ -163,6 +163,31 @@ def test_another_ledger_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
     assert other.spent == gd.ApproxDP(0, 0)
 
 
+def test_a_stream_answers_from_its_own_state_alone(tmp_path: Path) -> None:
+    """Else its noise, which is little, would be paid at the price of the other, which is low."""
+    ledger = gd.Ledger.in_memory(RICH)
+    dear = opened(tmp_path, ledger, **LOUD)
+    (tmp_path / "a.stream").unlink()
+    cheap = opened(tmp_path, ledger, mu=0.01)
+    entries = len(ledger.entries())
+    for act in (lambda: dear.next(table(3)), lambda: dear.next(table(3), period=1), lambda: dear.answer(1)):
+        with pytest.raises(InvalidRequest, match="Another stream"):
+            act()
+    assert len(ledger.entries()) == entries
+    assert cheap.next(table(3)).guarantee == gd.GaussianDP(0.01)
+
+
+def test_a_stream_keeps_to_the_factor_of_its_state(tmp_path: Path, ledger: gd.Ledger) -> None:
+    """Another process may have opened it in the same moment, with another factor."""
+    stream = opened(tmp_path, ledger)
+    file = StateFile.at(tmp_path / "a.stream")
+    state = file.existing()
+    file.save(replace(state, factor=tuple(tuple(2 * x for x in row) for row in state.factor)))
+    with pytest.raises(InvalidRequest, match="Another stream"):
+        stream.next(table(3))
+    assert opened(tmp_path, ledger).next(table(3)).period == 1
+
+
 def test_more_periods_a_person_mean_more_noise(tmp_path: Path) -> None:
     sizes = []
     for per_person in (1, 2, 4):

@@ -12,6 +12,7 @@ from gaugedp.accountant.rounding import up
 
 LogMoment = Callable[[Array], Array]  # at c = order − 1: c·D_order
 _RANGE = (-25.0, 45.0)  # of log c
+_ROUNDING = 2.0**-50  # of each term of a sum
 
 
 class Converted(NamedTuple):
@@ -31,7 +32,7 @@ def renyi_to_epsilon(log_moment: LogMoment, delta: float, knots: Sequence[float]
         return Converted(math.inf, 1.0)
 
     def at(orders: Array) -> Array:
-        return (log_moment(orders) + log_chernoff(orders) - math.log(delta)) / orders
+        return _sum(log_moment(orders), log_chernoff(orders), -math.log(delta)) / orders
 
     least = _minimum(at, knots)
     return Converted(max(0.0, up(least.value, relative=2e-13)), least.order)
@@ -41,7 +42,7 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
     """Return min over orders a of exp((a − 1)(R(a) − ε) + (a − 1) log(1 − 1/a) − log a), at most 1."""
 
     def at(orders: Array) -> Array:
-        return log_moment(orders) + log_chernoff(orders) - orders * epsilon
+        return _sum(log_moment(orders), log_chernoff(orders), -orders * epsilon)
 
     least = _minimum(at, knots)
     exponent = min(0.0, least.value)
@@ -49,18 +50,28 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
     return Converted(min(1.0, max(best, math.ulp(0.0))), least.order)  # an underflow is not a guarantee of pure privacy
 
 
+def _sum(*terms: Array | float) -> Array:
+    """Return the sum rounded up, whatever cancels; infinity where it is not a number."""
+    total = sum(terms) + _ROUNDING * sum(map(np.abs, terms))
+    return np.nan_to_num(total, nan=math.inf, posinf=math.inf)
+
+
 def _minimum(objective: Callable[[Array], Array], knots: Sequence[float]) -> Converted:
     """Return the least value met on a logarithmic scale of c, refined around the best until nothing moves."""
     low, high = _RANGE
     best, points = Converted(math.inf, 1.0), np.linspace(low, high, 71)
     if len(knots):
-        of_knots = objective(np.array(knots))
+        of_knots = _quietly(objective, np.array(knots))
         best = Converted(float(of_knots.min()), float(knots[int(of_knots.argmin())]))
     while high - low > 1e-8:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = np.nan_to_num(objective(np.exp(points)), nan=math.inf, posinf=math.inf)
+        values = _quietly(objective, np.exp(points))
         at = int(np.argmin(values))
         best = min(best, Converted(float(values[at]), math.exp(points[at])))
         low, high = points[max(at - 1, 0)], points[min(at + 1, len(points) - 1)]
         points = np.linspace(low, high, 17)
     return best
+
+
+def _quietly(objective: Callable[[Array], Array], points: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return objective(points)

@@ -186,7 +186,7 @@ def line_of(real: Array, imaginary: Array, relative: Array, counts: Array) -> Li
 
 def gaussian_moment(square: float, orders: Array) -> Array:
     """Return log M of a Gaussian with μ² = `square`: z(z + 1)·μ²/2."""
-    return orders * (orders + 1) * (square / 2)
+    return orders * ((orders + 1) * (square / 2))
 
 
 def gaussian_line(square: float, order: float, heights: Array) -> Line:

@@ -67,8 +67,9 @@ class Region:
             is_inside = not _Place(self, math.log(q), logs).outside.any()
             low, high = (middle, high) if is_inside else (low, middle)
         ratio = self.largest
-        capped = min(high, math.exp(ratio) * q, 1 - (1 - q) * math.exp(-ratio)) if math.isfinite(ratio) else high
-        return min(1.0, up(capped))
+        if ratio > _LARGEST:
+            return min(1.0, up(high))
+        return min(1.0, up(min(high, math.exp(ratio) * q, q - (1 - q) * math.expm1(-ratio))))
 
 
 class _Search:
@@ -100,7 +101,7 @@ class _Search:
             else:
                 high = self._log_q
             if high - low < _NARROW * max(1.0, abs(high)):
-                return left is not None and left.reaches(high)
+                return left is not None and left.reaches(high + 2 * _NARROW)
             stride *= 2
             far = self._log_q + (stride if falls.any() else -stride)
             self._log_q = far if low < far < high and stride < _FAR else (max(low, -_FAR) + high) / 2
@@ -125,26 +126,28 @@ class _Place:
         log_p, log_not_q, log_not_p = logs
         ratio, rest, growth = log_p - log_q, max(log_not_p - log_not_q, -_LARGEST), math.exp(epsilon)
         self.q, c, a = math.exp(log_q), region.orders, 1 + region.orders
-        chances = np.exp([[log_p], [log_not_p], [log_q], [log_not_q]])
-        ratios = np.exp(np.clip([[ratio], [rest], [-ratio], [-rest]], -_LARGEST, _LARGEST))
+        of_chances = np.array([[log_p], [log_not_p], [log_q], [log_not_q]])
+        chances, ratios = np.exp(of_chances), np.exp(np.clip([[ratio], [rest], [-ratio], [-rest]], -_LARGEST, _LARGEST))
         with np.errstate(over="ignore", invalid="ignore"):
-            powers = np.expm1(np.multiply.outer([ratio, rest, -ratio, -rest], c)) / c  # (ratio^c − 1)/c
-            terms = chances * powers
-            lost = _UNIT * a * (1 + c * powers[[1, 3]]) * [[1.0], [math.exp(min(log_not_q - log_not_p, _LARGEST))]]
+            exponents = np.multiply.outer([ratio, rest, -ratio, -rest], c)
+            grown = np.exp(
+                np.minimum(of_chances + exponents, _LARGEST)
+            )  # chance·ratio^c: a float where ratio^c is none
+            powers = np.expm1(exponents) / c  # (ratio^c − 1)/c
+            terms = np.where(exponents < 1, chances * powers, (grown - chances) / c)
+            lost = _UNIT * np.array([a * np.exp(exponents[1]) - powers[1], a * grown[3] * np.exp(-log_not_p)])
             sizes = np.array([[log_p, log_q], [log_not_p, log_not_q]])
             far = 1 + np.abs(np.maximum(sizes, -_LARGEST)).sum(axis=1)  # a power of a ratio is off by this many units
-            blurred = _UNIT * a * chances * (1 + c * powers) * np.tile(far, 2)[:, None]
+            blurred = _UNIT * a * grown * np.tile(far, 2)[:, None]
             slack = _MARGIN * (np.abs(terms[::2]) + np.abs(terms[1::2]) + region.bounds) + lost
-            slack = slack + blurred[::2] + blurred[1::2]
-            self.excess = terms[::2] + terms[1::2] - region.bounds - slack
+            self.excess = terms[::2] + terms[1::2] - region.bounds - (slack + blurred[::2] + blurred[1::2])
             steep = a * (powers[::2] - powers[1::2]) * [[growth], [1.0]]
             flat = ratios * (1 + c * powers)
             self.slopes = steep - (flat[::2] - flat[1::2]) * [[1.0], [growth]]
-        self.excess[np.isnan(self.excess) | np.isinf(region.bounds)] = -math.inf
-        beyond = np.isposinf(terms[::2]) | np.isposinf(terms[1::2])
-        self.excess[beyond & np.isfinite(region.bounds)] = math.inf
-        signs = np.array([growth * a - c * ratios[0], np.ones_like(c)])  # where slopes overflow
-        self.slopes = np.where(np.isfinite(self.slopes), self.slopes, signs)
+            is_falling = np.array([growth * a < c * ratios[0], np.zeros(len(c), dtype=bool)])  # where slopes overflow
+        self.excess[~np.isfinite(self.excess)] = -math.inf
+        steepest = np.where(is_falling, -math.inf, math.inf)
+        self.slopes = np.where(np.isfinite(self.slopes), self.slopes, steepest)
         self.outside = self.excess > 0
 
     def reaches(self, log_q: float) -> bool:

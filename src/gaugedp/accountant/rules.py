@@ -188,7 +188,8 @@ def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> R
 
 def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:
     orders = np.unique([*total.knots, *orders])
-    moments = [side.log_moment_up(orders) for side in (total, reverse)]
+    with np.errstate(all="ignore"):  # at huge orders, which say nothing where they overflow
+        moments = [side.log_moment_up(orders) for side in (total, reverse)]
     if total.has_first_order:
         orders = np.concatenate([[_FIRST], orders])
         moments = [np.concatenate([[_FIRST * guarantee.renyi(1.0)], side]) for side in moments]

@@ -42,6 +42,7 @@ class Stream:
 
     def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
         self._file, self._query, self._unit, self._ledger, self._noise = file, query, unit, ledger, noise
+        self._key = ""  # that of the state which was paid
 
     @classmethod
     def open(
@@ -115,7 +116,7 @@ class Stream:
     @property
     def answered(self) -> int:
         """How many periods are answered."""
-        return self._file.existing().answered
+        return self._state().answered
 
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the deviations of the noise on `values` and on `running`, before rounding, in the answers' units."""
@@ -142,7 +143,7 @@ class Stream:
         """
         self._check_table(table)
         with self._file.locked():
-            state = self._file.existing()
+            state = self._state()
             number = min(state.answered + 1, self.periods) if period is None else period
             self._check_period(number)
             if period is not None and period <= state.answered:
@@ -153,10 +154,19 @@ class Stream:
     def answer(self, period: int) -> StreamAnswer:
         """Return the stored answer of an earlier period, at no cost."""
         self._check_period(period)
-        state = self._file.existing()
+        state = self._state()
         if period > state.answered:
             raise InvalidRequest(f"Period {period} is not answered yet.", "Give next() its table.")
         return self._stored(state, period)
+
+    def _state(self) -> State:
+        """Return the state; refuse another stream's that lies at the path by now: its price and noise are others."""
+        state = self._file.existing()
+        if (state.key, state.factor) != (self._key, self._noise.factor.rows):
+            raise InvalidRequest(
+                f"Another stream than the one that was opened is now in {str(self._file.path)!r}.", "Open it again."
+            )
+        return state
 
     def _answer(self, state: State, table: Rows, rng: Entropy, on_progress: Callable[[float], object]) -> StreamAnswer:
         reservation = self._begin(state, state.answered + 1)
@@ -229,6 +239,7 @@ class Stream:
         if stored is None:
             self._file.save(state)
         self._check_same(state, facts)
+        self._key = state.key
         if state.is_paid:
             self._check_ledger(state)
             return
