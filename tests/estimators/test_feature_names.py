@@ -22,10 +22,10 @@ from tests.estimators.test_seeds import MODELS
 pandas = pytest.importorskip("pandas")
 IDS = {"MatrixCompletion"}  # its columns are users and items, whatever they are called
 IN_A_CUBE = {"Lasso", "SparseRegression", "Ridge", "ElasticNet", "HuberRegressor", "PoissonRegressor"}
-BY_COLUMN = {"GaussianNB", "SimpleImputer", "StandardScaler"}
+BY_COLUMN = {"GaussianNB", "KMeans", "SimpleImputer", "StandardScaler"}
 IN_A_BOX = sorted({"Mean", "LinearRegression", "LinearSVC", "LogisticRegression", "PCA", "TopEigenvector",
                    "LowRankCovariance", *IN_A_CUBE, *BY_COLUMN})  # fmt: skip
-PREDICT = sorted({"LinearRegression", "LinearSVC", "LogisticRegression", "PCA", "GaussianNB", *IN_A_CUBE})
+PREDICT = sorted({"LinearRegression", "LinearSVC", "LogisticRegression", "PCA", "GaussianNB", "KMeans", *IN_A_CUBE})
 NAMED = pytest.mark.parametrize("name", sorted(set(MODELS) - IDS))
 pytestmark = pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")
 

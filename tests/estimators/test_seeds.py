@@ -23,6 +23,7 @@ MODELS = {
     "SimpleImputer": {"bounds": (-1, 1)},
     "StandardScaler": {"bounds": (-1, 1)},
     "HuberRegressor": {"bounds": (-1, 1), **TARGET},
+    "KMeans": {"bounds": (-1, 1), "n_clusters": 2},
     "Lasso": {"bounds": (-1, 1), **TARGET},
     "LinearRegression": {"row_norm": 1.0, **TARGET},
     "LinearSVC": {"row_norm": 1.0, "classes": [0, 1]},
@@ -132,7 +133,7 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
         model, _ = fitted(name, 1)
         found |= {part: type(value) for part, value in vars(model.fit(np.zeros((20, 2)), np.zeros(20))).items()}
     parts = {part for part in found if part.startswith("_")}
-    assert parts == {"_read_as", "_bounds", "_items", "_model", "_users", "_count", "_total", "_sums"}
+    assert parts == {"_read_as", "_bounds", "_items", "_model", "_users", "_count", "_total", "_sums", "_centres"}
     wanted = {
         "_read_as": {"n_columns", "box", "indicators"},
         "_model": {"mean", "items", "users", "factors", "scores", "variance", "ridge", "spread", "reason"},

@@ -11,6 +11,7 @@ from gaugedp.estimators.column_transformers import SimpleImputer, StandardScaler
 from gaugedp.estimators.covariance import LowRankCovariance
 from gaugedp.estimators.elastic_net import ElasticNet
 from gaugedp.estimators.huber import HuberRegressor
+from gaugedp.estimators.k_means import KMeans
 from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion
@@ -31,6 +32,7 @@ __all__ = [
     "ElasticNet",
     "GaussianNB",
     "HuberRegressor",
+    "KMeans",
     "Lasso",
     "LinearRegression",
     "LinearSVC",

@@ -6,7 +6,7 @@ import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
 from gaugedp.optimization.trace_designs import cut
@@ -19,8 +19,9 @@ class GroupSums:
     """Σ v over the rows of each group, for vectors v (m,) of rows in one group or in none, with noise.
 
     Theorem. Vectors of ℓ₂ norm at most `radius`, cut towards 0 to multiples of 2^−12, have exact sums. A row moves the
-    sums of all groups together by at most `radius` where it is added or removed, and by twice that where it is
-    replaced. Gaussian noise for μ, or noise of the ball for ε, keeps (ε, δ), or ε. docs/theory/means.md
+    sums of groups by lengths that add up to at most `radius` where it is added or removed, and to twice that where it
+    is replaced. Gaussian noise for μ on all, or noise of the ball for ε on each, keeps (ε, δ), or ε, and so do several
+    `releases` that share it, each chosen after those before it. docs/theory/means.md
     """
 
     n_groups: int
@@ -29,11 +30,14 @@ class GroupSums:
     guarantee: Guarantee
 
     @classmethod
-    def calibrate(cls, shape: tuple[int, int], radius: float, requested: Guarantee, neighbours: str) -> "GroupSums":
+    def calibrate(
+        cls, shape: tuple[int, int], radius: float, requested: Guarantee, neighbours: str, releases: int = 1
+    ) -> "GroupSums":
         """Return the sums for `shape` = (groups, numbers of a vector)."""
         guarantee = for_gaussian_releases(requested)
         moved = radius * (2.0 if neighbours == "replace" else 1.0) * _ROUNDING
-        noise = ball_noise(LpBall(shape[0] * shape[1], 2, moved), shared(guarantee, 1.0))
+        at_once = 1 if isinstance(guarantee, PureDP) else shape[0]
+        noise = ball_noise(LpBall(at_once * shape[1], 2, moved), shared(guarantee, 1 / releases))
         return cls(*shape, noise, guarantee)
 
     def release(self, vectors: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
@@ -41,7 +45,8 @@ class GroupSums:
         exact, whole = np.zeros((self.n_groups, self.size)), cut(vectors)
         for group in range(self.n_groups):
             exact[group] = whole[groups == group].sum(axis=0)
-        return released(exact, self.noise, rng)
+        parts = exact.reshape(-1, self.noise.body.ambient_dim)
+        return np.stack([released(part, self.noise, rng) for part in parts]).reshape(exact.shape)
 
 
 def moments_of(

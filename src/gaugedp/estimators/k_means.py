@@ -1,0 +1,139 @@
+"""Clusters by private sums: a few rounds of Lloyd's algorithm."""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClusterMixin
+
+from gaugedp._validate import whole
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator, after_paying
+from gaugedp.estimators.column_sums import GroupSums
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.reading import Reading
+from gaugedp.optimization.trace_designs import cut
+
+_CENTRE_BITS, _MOST_COLUMNS = 18, 2**15  # with rows of 12 bits, distances are exact in floats
+_TRIALS = 64  # points that a start chooses from
+_THIN, _FAINT = 0.02, 2.0  # a cluster is thin below this share of the average, or so many deviations of its noise
+_WORD = 2.0**-64
+
+
+@dataclass(eq=False, repr=False)
+class KMeans(ClusterMixin, PrivateEstimator):
+    """K-means: clusters of least squared distance, by the noisy numbers and sums of the rows of each cluster.
+
+    bounds : as in `LogisticRegression`, public. Distances are measured in units of half their width, column by column.
+        A missing number counts as the middle of its bounds.
+    rounds : how often clusters are counted, summed and moved; each round gets the same share of μ², or of ε at δ = 0.
+
+    Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to the cluster nearest to it: a vector of norm at
+    most √(1 + d). Which cluster that is depends on the row and on earlier releases only. `fit` releases the sums of all
+    clusters in each round and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
+
+    Centres start at random in the bounds, far from one another. One whose cluster is about empty, as its noisy number
+    tells, moves beside the fullest. There are no `labels_` and no `inertia_`: both would tell of rows.
+
+    After fit: cluster_centers_ (K, d), guarantee_, release_.
+    """
+
+    n_clusters: int = 8
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    bounds: Any = None
+    rounds: int = 6
+
+    def fit(self, X: Any, y: Any = None) -> "KMeans":
+        """Fit to rows X (n, d)."""
+        del y
+        requested, rows = self._requested(), self._rows(X)
+        whole(minimum=1, n_clusters=self.n_clusters, rounds=self.rounds)
+        if rows.shape[1] > _MOST_COLUMNS:
+            raise InvalidRequest(f"There are more than {_MOST_COLUMNS:,} columns.", "Give fewer columns.")
+        reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
+        shape = int(self.n_clusters), 1 + rows.shape[1]
+        sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours, int(self.rounds))
+        reservation = self._pay(sums.guarantee, requested, rows.shape)
+        with after_paying(reservation):
+            centres = _lloyd(cut(reading.in_cube(rows)), sums, int(self.rounds), self._generator())
+        assert reading.box is not None
+        low, high = reading.box
+        self._centres, self.cluster_centers_ = centres, (low + high) / 2 + (high - low) / 2 * centres
+        self._read_by(reading)
+        self._note_names(X)
+        values = {"cluster_centers": self.cluster_centers_}
+        self._publish(values, sums.guarantee, sums.noise.exactness, {"rounds": int(self.rounds)}, reservation)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the place in `cluster_centers_` of the centre nearest to each row, shape (n,)."""
+        return _nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and return `predict` of the same rows: each label tells of its row, so they are for your own eyes."""
+        return self.fit(X, y).predict(X)
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _lloyd(rows: np.ndarray, sums: GroupSums, rounds: int, rng: Entropy) -> np.ndarray:
+    """Return centres (K, d) in the cube, of rows (n, d) in it that are multiples of 2^−12."""
+    centres, vectors = _start(sums.n_groups, rows.shape[1], rng), np.hstack([np.ones((len(rows), 1)), rows])
+    faint = _FAINT * math.sqrt(float(sums.noise.variances.max()))
+    for left in reversed(range(rounds)):
+        noisy = sums.release(vectors, _nearest(rows, centres), rng)
+        counts, thin = noisy[:, 0], max(faint, _THIN * float(noisy[:, 0].mean()))
+        means = np.clip(noisy[:, 1:] / np.maximum(counts, 1.0)[:, None], -1, 1)
+        centres = np.where(counts[:, None] > thin, means, centres)
+        centres = _on_lattice(_split(centres, counts, thin, rng) if left else centres)
+    return centres
+
+
+def _nearest(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Return the place of the centre nearest to each row, shape (n,), the first of those as near.
+
+    Rows and centres are on lattices, so that every sum is exact: the place of a row depends on no other row.
+    """
+    nearest: np.ndarray = (rows @ centres.T - (centres**2).sum(axis=1) / 2).argmax(axis=1)
+    return nearest
+
+
+def _start(n_clusters: int, n_columns: int, rng: Entropy) -> np.ndarray:
+    """Return points at random in the cube: each is, of some, the one farthest from those before it."""
+    centres = _uniform((1, n_columns), rng)
+    while len(centres) < n_clusters:
+        trials = _uniform((_TRIALS, n_columns), rng)
+        gaps = np.min([((trials - centre) ** 2).sum(axis=1) for centre in centres], axis=0)
+        centres = np.vstack([centres, trials[gaps.argmax()]])
+    return _on_lattice(centres)
+
+
+def _split(centres: np.ndarray, counts: np.ndarray, thin: float, rng: Entropy) -> np.ndarray:
+    """Return centres where those of thin clusters stand beside the fullest, half way to its nearest neighbour."""
+    moved, shares = centres.copy(), counts.copy()
+    for place in np.flatnonzero(counts <= thin):
+        fullest = int(shares.argmax())
+        gaps = np.delete(np.linalg.norm(moved - moved[fullest], axis=1), fullest)
+        direction = _uniform(centres.shape[1:], rng)
+        step = gaps.min(initial=1.0) / 2 * direction / max(float(np.linalg.norm(direction)), _WORD)
+        moved[place] = np.clip(moved[fullest] + step, -1, 1)
+        shares[fullest] = shares[place] = shares[fullest] / 2
+    return moved
+
+
+def _uniform(shape: tuple[int, ...], rng: Entropy) -> np.ndarray:
+    return (rng.words(math.prod(shape)) * (2 * _WORD) - 1).reshape(shape)
+
+
+def _on_lattice(centres: np.ndarray) -> np.ndarray:
+    return np.rint(centres * 2.0**_CENTRE_BITS) * 2.0**-_CENTRE_BITS
