@@ -62,7 +62,8 @@ def test_every_variable_hangs_together_in_the_tree(seed: int) -> None:
 
 
 def test_shared_sums_are_the_sums_and_spreading_is_their_adjoint() -> None:
-    random, scopes = np.random.default_rng(2), [(), (1,), *itertools.combinations(ALL, 2), *itertools.combinations(ALL, 3)]
+    random = np.random.default_rng(2)
+    scopes = [(), (1,), *itertools.combinations(ALL, 2), *itertools.combinations(ALL, 3)]
     plan, table = SumTree.of(ALL, scopes), random.normal(size=SIZES)
     found = list(plan.sums(table))
     assert len({scope for scope, _ in found}) == len(found), "each scope once: spreading counts none twice"

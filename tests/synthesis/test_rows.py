@@ -139,7 +139,8 @@ def test_frames_are_of_the_kind_of_the_table() -> None:
 
 
 def test_several_releases_are_one_law_and_the_exact_one_weighs_more() -> None:
-    exact, loose, other = released("SEX*KIND", rho=100), released("SEX*KIND", people(9000, 2), rho=1e-5), released("AGE")
+    exact, other = released("SEX*KIND", rho=100), released("AGE")
+    loose = released("SEX*KIND", people(9000, 2), rho=1e-5)
     made = gd.draw_rows([loose, exact, other], rng=gd.research_rng(1))
     assert list(made.columns) == ["SEX", "KIND", "AGE"]
     lines = pd.DataFrame(made.beside)
@@ -189,5 +190,5 @@ def test_files_hold_the_rows(made: gd.SyntheticRows, tmp_path) -> None:
     pd.testing.assert_frame_equal(read, made.to_frame(), check_dtype=False)
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "rows.parquet"), made.to_frame(), check_dtype=False)
     assert list(pd.read_csv(tmp_path / "beside.csv")["rows"]) == list(made.beside["rows"])
-    with pytest.raises(InvalidRequest, match="Parquet|PARQUET|CSV"):
+    with pytest.raises(InvalidRequest, match="is CSV"):
         made.save_csv(tmp_path / "rows.parquet")

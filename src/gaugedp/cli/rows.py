@@ -48,9 +48,7 @@ def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str
     click.echo(
         f"Wrote {out}: {len(made.cells):,} rows, {len(made.columns)} columns. Nothing was read and nothing was spent."
     )
-    click.echo(
-        "The rows say what these tables say, noise included; other figures of them are no evidence."
-    )
+    click.echo("The rows say what these tables say, noise included; other figures of them are no evidence.")
 
 
 def _show(made: SyntheticRows) -> None:
