@@ -7,7 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.synthesis.counts import CountTable
-from gaugedp.synthesis.draws import drawn
+from gaugedp.synthesis.draws import _given, drawn
 from gaugedp.synthesis.junction_tree import JunctionTree, spread, summed
 from gaugedp.synthesis.most_entropy import _SLACK, fitted, total
 from gaugedp.synthesis.sums import SumTree
@@ -138,6 +138,11 @@ def test_an_impossible_cell_is_never_drawn_and_rare_ones_are_as_often_as_expecte
     assert (found[law == 0] == 0).all()
     expected = 600 * 7 / 60  # of a cell; by systematic sampling its variance is at most that of independent draws
     assert np.abs(found[law > 0] - expected).max() < 5 * np.sqrt(expected)  # a false alarm in 60 × 6e-7
+
+
+def test_groups_of_one_row_are_drawn_unlike_each_other() -> None:
+    cells = _given(np.full((1000, 4), 0.25), np.arange(1000), gd.research_rng(9))
+    assert np.abs(np.bincount(cells) - 250).max() < 8, "golden steps: far below the √188 of independent draws"
 
 
 def test_attributes_that_no_table_joins_are_drawn_apart() -> None:
