@@ -59,6 +59,9 @@ from gaugedp.releasing import Release as Release
 from gaugedp.releasing import release as release
 from gaugedp.streams.answer import StreamAnswer as StreamAnswer
 from gaugedp.streams.stream import Stream as Stream
+from gaugedp.synthesis.rows import SyntheticRows as SyntheticRows
+from gaugedp.synthesis.rows import draw_rows as draw_rows
+from gaugedp.synthesis.rows import synthesize as synthesize
 from gaugedp.tables.custodian import check as check
 from gaugedp.tables.table import Table as Table
 from gaugedp.trees import tree as tree

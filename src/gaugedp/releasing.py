@@ -22,6 +22,7 @@ from gaugedp.processing import check
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import for_released
 from gaugedp.tables.aggregate import Rows
+from gaugedp.trees import nesting
 
 __all__ = ["LEVELS", "Release", "release"]
 
@@ -218,6 +219,7 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "counts": fold(chosen_plan.query.are_counts),
         "terms": [outline.to_dict() for outline in chosen_plan.query.outlines],
         **_for_people(chosen_plan.query, table),
+        **_nested(chosen_plan.query),
         "research_seed": seed,
     }
 
@@ -226,6 +228,12 @@ def _for_people(query: Query, table: Rows) -> dict[str, Any]:
     """Return what names and codes are called, and the kind of frame that the rows came in; nothing where none is."""
     captions = table.domain.captions.about([*query.attributes, *query.columns]).to_dict()
     return {name: fact for name, fact in (("captions", captions), ("frame", table.frame)) if fact}
+
+
+def _nested(query: Query) -> dict[str, Any]:
+    """Return how the levels of trees that are asked lie in each other, for who has the release alone."""
+    nested = nesting({name: query.domain.attribute(name) for name in query.attributes})
+    return {"nested": nested} if nested else {}
 
 
 def _spread(chosen_plan: Plan) -> dict[str, Any]:

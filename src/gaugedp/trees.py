@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from gaugedp._runs import fold
 from gaugedp.attributes import Attribute, Categories, categories
 from gaugedp.errors import InvalidRequest
 
@@ -94,6 +96,15 @@ def starts_in(coarse: Attribute, fine: Attribute) -> tuple[int, ...]:
     places = {start: code for code, start in enumerate(fine.starts)}
     other = (fine.n_inside,) * (coarse.n_cells - coarse.n_inside)
     return tuple(places[start] for start in coarse.starts) + other
+
+
+def nesting(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
+    """Return what JSON holds of the levels of trees: the table's column, and how many finest areas each cell has."""
+    levels = {name: level for name, level in attributes.items() if isinstance(level, Level)}
+    return {
+        name: {"column": level.column, "sizes": fold(np.diff([*level.starts, len(level.finest)]))}
+        for name, level in levels.items()
+    }
 
 
 def summed(table: np.ndarray, starts: Sequence[Sequence[int]]) -> np.ndarray:

@@ -51,3 +51,5 @@ def test_another_release_of_the_same_length_is_found(path: Path) -> None:
     assert not ledger.verify().ok
     with refused("altered by other hands", path=path):
         ask(ledger, 0.1, "key-1")
+    with refused("altered by other hands", path=path):
+        ledger.stored("key-1")

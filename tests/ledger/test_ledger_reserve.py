@@ -118,6 +118,17 @@ def test_a_settled_key_returns_the_release_at_no_cost(ledger: Ledger) -> None:
     assert (ledger.entries(), ledger.spent) == (entries, PureDP(0.5))
 
 
+def test_what_a_key_stored_is_read_without_asking_again(place: Place) -> None:
+    ledger = filled(place)
+    entries = ledger.entries()
+    assert ledger.stored("key-1") == SECRET
+    assert ledger.entries() == entries
+    paid(ledger, 0.1, "unanswered")
+    for key in ("unanswered", "unknown"):
+        with pytest.raises(InvalidRequest, match=f"Nothing is stored under the key '{key}'"):
+            ledger.stored(key)
+
+
 def test_a_settled_key_is_answered_when_nothing_is_left(ledger: Ledger) -> None:
     ledger.settle(paid(ledger, 2, "a"), SECRET)
     assert ask(ledger, 2, "a") == Stored("a", SECRET)

@@ -25,6 +25,7 @@ ROOMS = (
     "queries",
     "samplers",
     "streams",
+    "synthesis",
     "tables",
 )
 FAULT = Fault("room", "name", "file.py", "one", "two", "Why.", ("tests/test_it.py",))

@@ -185,6 +185,10 @@ class Ledger:
         with _after_paying():
             return self._write(lambda ledger: ledger.settle(reservation, released))
 
+    def stored(self, key: str) -> bytes:
+        """Return what was stored under a key, at no cost. Refused: a key under which nothing was."""
+        return self._read(lambda ledger: ledger.stored(key))
+
     def account(self, reservation: Reservation) -> dict[str, Any]:
         """Return what is told of `reservation`: `balance`, what was charged, and the place in the chain.
 

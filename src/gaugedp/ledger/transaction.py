@@ -80,6 +80,14 @@ class LedgerTransaction:
             )
         return self._append(LedgerEvent("settle", reservation.key, released=released)).tip
 
+    def stored(self, key: str) -> bytes:
+        """Return what was stored under a key; refuse one under which nothing was."""
+        settled = self.transaction.find("settle", key)
+        if settled is None or settled.event.released is None:
+            raise InvalidRequest(f"Nothing is stored under the key {key!r}.", "Look for keys in Ledger.entries().")
+        self._check_link(settled)
+        return settled.event.released
+
     def _checked(self, requested: LedgerHeader) -> LedgerHeader:
         """Return the header; refuse an altered ledger, and another budget, table or unit than the `requested` one."""
         self._check_intact()

@@ -1,0 +1,67 @@
+"""`gaugedp rows`: synthetic rows from stored releases, at no cost."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from gaugedp._numbers import answers
+from gaugedp.answer import Release
+from gaugedp.cli.output import write_beside
+from gaugedp.cli.shared import check_files, show_table, whole_number
+from gaugedp.entropy import research_rng
+from gaugedp.ledger import Ledger
+from gaugedp.synthesis.rows import SyntheticRows, draw_rows
+
+_SHOWN = 60
+_SAVED: dict[str, Callable[[SyntheticRows, Path], None]] = {
+    ".csv": SyntheticRows.save_csv,
+    ".parquet": SyntheticRows.save_parquet,
+}
+
+
+@click.command()
+@click.argument("path", metavar="LEDGER")
+@click.option("--key", "keys", metavar="TEXT", required=True, multiple=True, help="The key of a release; several add.")
+@click.option("--out", required=True, metavar="FILE", help="Write the rows (.csv, .parquet).")
+@click.option("--rows", "n_rows", metavar="N", help="How many rows; by default as many as the releases tell.")
+@click.option("--seed", metavar="N", help="The same seed gives the same rows again.")
+@click.option("--beside", metavar="FILE", help="Write each released count beside that of the rows (.csv).")
+def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str | None, beside: str | None) -> None:
+    """Write synthetic rows that keep the tables of counts stored in LEDGER under a key: nothing is read or spent.
+
+    Each released count is printed beside that of the rows, with its 95 % interval.
+    """
+    ending = Path(out).suffix.lower()
+    kinds = {"out": ending if ending in _SAVED else ".csv", "beside": ".csv"}
+    check_files({"ledger": path}, {"out": out, "beside": beside}, kinds)
+    count = None if n_rows is None else whole_number("rows", n_rows)
+    stream = None if seed is None else research_rng(whole_number("seed", seed))
+    account = Ledger.open(path)
+    releases = [Release.from_json(account.stored(key).decode()) for key in keys]
+    made = draw_rows(releases, count, stream)
+    write_beside(Path(out), lambda part: _SAVED[kinds["out"]](made, part))
+    if beside is not None:
+        write_beside(Path(beside), made.save_beside)
+    _show(made)
+    click.echo(
+        f"Wrote {out}: {len(made.cells):,} rows, {len(made.columns)} columns. Nothing was read and nothing was spent."
+    )
+    click.echo("The rows say what these tables say, noise included; other figures of them are no evidence.")
+
+
+def _show(made: SyntheticRows) -> None:
+    """Print the first counts of rows beside the released ones, and how many lie within intervals."""
+    lines = made.beside
+    inside = (lines["lower"] <= lines["rows"]) & (lines["rows"] <= lines["upper"])
+    first = {name: column[:_SHOWN] for name, column in lines.items()}
+    texts = answers(first["estimate"], first["lower"], first["upper"])
+    shown = [
+        {"query": query, "cell": cell, "rows": count, "estimate": text[0], "lower": text[1], "upper": text[2]}
+        for query, cell, count, text in zip(first["query"], first["cell"], first["rows"].tolist(), texts, strict=True)
+    ]
+    show_table(shown, "Rows beside released counts with 95 % intervals", numbers=("estimate", "lower", "upper"))
+    if len(inside) > _SHOWN:
+        click.echo(f"... and {len(inside) - _SHOWN:,} more: write them with --beside")
+    click.echo(f"{np.count_nonzero(inside):,} of {len(inside):,} counts of the rows lie within the intervals.")

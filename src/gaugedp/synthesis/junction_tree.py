@@ -1,0 +1,111 @@
+"""Junction trees: cliques of variables that hold every table, and sums over them by passing messages."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+Scope = tuple[int, ...]  # numbers of variables, increasing
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A clique and the one before it, by number, and the variables that both hold."""
+
+    child: int
+    parent: int
+    separator: Scope
+
+
+@dataclass(frozen=True)
+class JunctionTree:
+    """Cliques over variables of `sizes` cells: those of a variable hang together. The first clique is the root."""
+
+    sizes: tuple[int, ...]
+    cliques: tuple[Scope, ...]
+    edges: tuple[Edge, ...]  # from the root on: a clique stands after its parent
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], scopes: Iterable[Scope]) -> "JunctionTree":
+        """Return a tree with a clique for each scope; variables are taken out in the order of the smallest table."""
+        cliques = _cliques(sizes, scopes)
+        edges, inside = list[Edge](), [0]
+        while len(inside) < len(cliques):
+            pairs = ((child, parent) for child in range(len(cliques)) if child not in inside for parent in inside)
+            child, parent = max(pairs, key=lambda pair: len(_shared(cliques, *pair)))
+            edges.append(Edge(child, parent, _shared(cliques, child, parent)))
+            inside.append(child)
+        return cls(tuple(sizes), cliques, tuple(edges))
+
+    @cached_property
+    def n_cells(self) -> int:
+        """The number of cells of all cliques."""
+        return sum(math.prod(self.sizes[name] for name in clique) for clique in self.cliques)
+
+    def home(self, scope: Scope) -> int:
+        """Return the number of a clique that holds the variables."""
+        return next(place for place, clique in enumerate(self.cliques) if set(scope) <= set(clique))
+
+    def tables(self, potentials: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:
+        """Return the table of each clique, each of sum 1, of the law ∝ exp(sum of potentials), and log of its sum.
+
+        The potentials are finite and have the shapes of their cliques.
+        """
+        beliefs, ups = [potential.copy() for potential in potentials], dict[int, np.ndarray]()
+        for edge in reversed(self.edges):
+            clique = self.cliques[edge.child]
+            ups[edge.child] = _log_summed(beliefs[edge.child], clique, edge.separator)
+            beliefs[edge.parent] += spread(ups[edge.child], edge.separator, self.cliques[edge.parent])
+        largest = beliefs[0].max()
+        root = np.exp(beliefs[0] - largest)
+        log_sum = float(largest + np.log(root.sum()))
+        tables = [root / root.sum(), *([np.empty(0)] * len(self.edges))]
+        for edge in self.edges:
+            clique = self.cliques[edge.child]
+            with np.errstate(divide="ignore"):  # a cell that has vanished stays 0
+                down = np.log(summed(tables[edge.parent], self.cliques[edge.parent], edge.separator))
+            beliefs[edge.child] += spread(down - ups[edge.child], edge.separator, clique)
+            tables[edge.child] = np.exp(beliefs[edge.child])
+        return tables, log_sum
+
+
+def spread(table: np.ndarray, scope: Scope, clique: Scope) -> np.ndarray:
+    """Return a table so that it adds to one over a larger clique: axes of length 1 stand for other variables."""
+    sizes = dict(zip(scope, table.shape, strict=True))
+    return table.reshape([sizes.get(name, 1) for name in clique])
+
+
+def summed(table: np.ndarray, clique: Scope, scope: Scope) -> np.ndarray:
+    """Return the sums of a table over the variables that are not in the scope."""
+    return np.asarray(table.sum(axis=tuple(axis for axis, name in enumerate(clique) if name not in scope)))
+
+
+def _log_summed(table: np.ndarray, clique: Scope, scope: Scope) -> np.ndarray:
+    axes = tuple(axis for axis, name in enumerate(clique) if name not in scope)
+    largest = table.max(axis=axes, keepdims=True)
+    return np.asarray(np.log(np.exp(table - largest).sum(axis=axes)) + largest.squeeze(axes))
+
+
+def _shared(cliques: Sequence[Scope], first: int, second: int) -> Scope:
+    return tuple(name for name in cliques[first] if name in cliques[second])
+
+
+def _cliques(sizes: Sequence[int], scopes: Iterable[Scope]) -> tuple[Scope, ...]:
+    """Return the largest cliques that are made when variables are taken out, the one of the smallest table first."""
+    near: dict[int, set[int]] = {name: {name} for name in range(len(sizes))}
+    for scope in scopes:
+        for first, second in combinations(scope, 2):
+            near[first].add(second)
+            near[second].add(first)
+    found = list[set[int]]()
+    while near:
+        taken = min(near, key=lambda name: math.prod(sizes[other] for other in near[name]))
+        clique = near.pop(taken)
+        for other in clique - {taken}:
+            near[other] = (near[other] | clique) - {taken}
+        if not any(clique <= other for other in found):
+            found.append(clique)
+    return tuple(tuple(sorted(clique)) for clique in found)

@@ -1,0 +1,84 @@
+"""The law of most entropy that keeps noisy tables of counts, on a junction tree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.synthesis.counts import CountTable
+from gaugedp.synthesis.junction_tree import JunctionTree, Scope
+from gaugedp.synthesis.sums import SumTree
+
+_SLACK = 0.2  # of a deviation, by which a multiplier of 1 keeps a count from its released value
+_MOST_STEPS, _TOLERANCE, _TINY = 300, 1e-3, 1e-9
+
+
+def total(tables: Sequence[CountTable]) -> float:
+    """Return the number of rows that the tables say: their sums, each weighed by one over its variance."""
+    sums = np.array([table.values.sum() for table in tables])
+    weights = 1 / np.maximum([table.variances.sum() for table in tables], _TINY)
+    return float(sums @ weights / weights.sum())
+
+
+def fitted(tree: JunctionTree, tables: Sequence[CountTable], n: float) -> list[np.ndarray]:
+    """Return the table of each clique, each of sum 1.
+
+    Of the laws p of one row, it is the one that minimises KL(n·p, uniform) + Σ (n·p(cell) − count)²/(2·slack), a slack
+    in proportion to the variance of each count: least squares, of which the law of most entropy is taken. It is a
+    product of one factor a cell, exp(multiplier); they maximise the dual, which is smooth and concave, by L-BFGS.
+    """
+    from scipy.optimize import minimize
+
+    dual = _Dual(tree, tables, n)
+    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "gtol": _TOLERANCE, "ftol": 0}
+    done = minimize(dual.value, np.zeros(len(dual.aims)), jac=True, method="L-BFGS-B", options=options)
+    return dual.law(dual.scales * done.x)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """The dual, as a function of multipliers divided by `scales`: then its curvature is about 1 along each."""
+
+    tree: JunctionTree
+    tables: Sequence[CountTable]
+    n: float
+
+    @cached_property
+    def aims(self) -> np.ndarray:
+        return np.concatenate([table.values.ravel() for table in self.tables])
+
+    @cached_property
+    def slacks(self) -> np.ndarray:
+        variances = np.concatenate([table.variances.ravel() for table in self.tables])
+        return np.asarray(_SLACK * variances / max(float(np.sqrt(np.median(variances))), _TINY))
+
+    @cached_property
+    def scales(self) -> np.ndarray:
+        return np.asarray(1 / np.sqrt(np.maximum(self.aims, 1.0) + self.slacks))
+
+    @cached_property
+    def plans(self) -> list[SumTree]:
+        """How each clique's table is summed onto the scopes of the tables that are at home there."""
+        homes = {table.scope: self.tree.home(table.scope) for table in self.tables}
+        wanted = [[scope for scope, home in homes.items() if home == place] for place in range(len(self.tree.cliques))]
+        return [SumTree.of(clique, scopes) for clique, scopes in zip(self.tree.cliques, wanted, strict=True)]
+
+    def value(self, scaled: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return what L-BFGS makes small, and its gradient."""
+        multipliers = self.scales * scaled
+        laws, log_sum = self.law(multipliers)
+        sums = {scope: part for plan, law in zip(self.plans, laws, strict=True) for scope, part in plan.sums(law)}
+        counts = np.concatenate([self.n * table.of(sums[table.scope]).ravel() for table in self.tables])
+        pulls = self.slacks * multipliers
+        value = self.n * log_sum - multipliers @ self.aims + pulls @ multipliers / 2
+        return float(value), self.scales * (counts - self.aims + pulls)
+
+    def law(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], float]:
+        """Return the tables of the cliques, and the logarithm of what they were divided by."""
+        sizes, ends = self.tree.sizes, np.cumsum([table.values.size for table in self.tables])[:-1]
+        sums = dict[Scope, np.ndarray]()
+        for table, numbers in zip(self.tables, np.split(multipliers, ends), strict=True):
+            over = table.over(numbers.reshape(table.values.shape), sizes)
+            sums[table.scope] = sums[table.scope] + over if table.scope in sums else over
+        return self.tree.tables([plan.spread(sums, sizes) for plan in self.plans])

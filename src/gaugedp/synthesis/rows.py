@@ -1,0 +1,151 @@
+"""`synthesize`: rows that keep released tables of counts, made from these alone."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._files import check_ending
+from gaugedp._validate import whole
+from gaugedp.answer import Release
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.synthesis.draws import drawn
+from gaugedp.synthesis.junction_tree import JunctionTree
+from gaugedp.synthesis.most_entropy import fitted, total
+from gaugedp.synthesis.released import Released, count_terms
+from gaugedp.synthesis.values import values
+from gaugedp.tables.frames import make_frame
+
+MOST_CELLS = 10_000_000  # of all cliques: some seconds a step, and 1 GB
+
+
+def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
+    """Return rows that keep the released counts, as a frame of the kind that the table came in, else of pandas.
+
+    No table is read and nothing is spent: rows are computed from the release, or from several of one table, alone. They
+    have a column for each attribute of a table of counts. `n_rows` is by default the number of rows that the releases
+    tell. `rng` = `gd.research_rng(seed)` gives the same rows again. See `SyntheticRows`.
+    """
+    return draw_rows(release, n_rows, rng).to_frame()
+
+
+def draw_rows(
+    release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None
+) -> "SyntheticRows":
+    """Return the rows of `synthesize`, with their counts beside the released ones.
+
+    The law is the one of most entropy near the released counts, by least squares over their variances: what no table
+    says, such as how attributes of unlike tables hang together, is as independent as it can be. Raw counts are used,
+    processed or not. Refused: releases without counts of cells, of unlike tables, units or cells, and tables that
+    together need more than `MOST_CELLS` cells.
+    """
+    releases = (release,) if isinstance(release, Release) else tuple(release)
+    if n_rows is not None:
+        whole(minimum=1, n_rows=n_rows)
+    released = Released.of(releases)
+    tree = JunctionTree.of(released.sizes, [table.scope for table in released.tables])
+    if tree.n_cells > MOST_CELLS:
+        raise InvalidRequest(
+            f"A model of these tables has {tree.n_cells:.3g} cells; {MOST_CELLS:,} is the most.",
+            "Give fewer tables at a time, or tables that share fewer attributes.",
+        )
+    stream = system_rng() if rng is None else rng
+    n = max(total(released.tables), 1.0)
+    laws = fitted(tree, released.tables, n)
+    cells = drawn(tree, laws, round(n) if n_rows is None else n_rows, stream)
+    columns = {
+        name: values(level.axis, released.cells_of(name, cells), stream) for name, level in released.levels.items()
+    }
+    return SyntheticRows(releases, released, n, cells, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticRows:
+    """Rows that were drawn from releases: `columns` by name, one value a row.
+
+    Levels of a tree have a column each. Texts are those of the cells; a number in bins is uniform in its bin.
+    """
+
+    releases: tuple[Release, ...]
+    released: Released
+    n_estimated: float
+    cells: np.ndarray
+    columns: dict[str, np.ndarray]
+
+    def to_frame(self) -> Any:
+        """Return the rows in a frame of the kind that the table came in, else of pandas or polars."""
+        return make_frame(self.columns, self.releases[0].facts.get("frame"))
+
+    def save_csv(self, path: str | Path) -> None:
+        """Write the rows; a number that is missing is an empty field."""
+        check_ending(path, ".csv")
+        _write_csv(path, self.columns)
+
+    def save_parquet(self, path: str | Path) -> None:
+        """Write the rows to a Parquet file; a number that is missing is NaN."""
+        from gaugedp.tables.duckdb.parquet import write_parquet
+
+        check_ending(path, ".parquet")
+        write_parquet(path, [self.columns])
+
+    def save_beside(self, path: str | Path) -> None:
+        """Write the columns of `beside`."""
+        check_ending(path, ".csv")
+        _write_csv(path, self.beside)
+
+    @cached_property
+    def beside(self) -> dict[str, np.ndarray]:
+        """A line for each published count, in columns.
+
+        `query` and `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 % interval alone
+        (`lower`, `upper`) and with all others (`lower_all`, `upper_all`). Where the number of rows was given, counts of
+        rows are scaled to the number that the releases tell.
+        """
+        parts = [self._beside(release) for release in self.releases]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _beside(self, release: Release) -> dict[str, np.ndarray]:
+        terms = list(count_terms(release))
+        places = np.concatenate([np.arange(len(release.labels))[part] for _, part in terms])
+        labels = [pair for _, part in terms for pair in release.labels[part]]
+        numbers = {name: column[places] for name, column in release.number_columns().items()}
+        return {
+            "query": np.array([query for query, _ in labels], dtype=object),
+            "cell": np.array([cell for _, cell in labels], dtype=object),
+            "rows": np.concatenate([self._counted(term.names, term.shape) for term, _ in terms]),
+            **numbers,
+        }
+
+    def _counted(self, names: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
+        """Return how many rows are in each cell of a term."""
+        n_rows = len(self.cells)
+        cells = [self.released.cells_of(name, self.cells) for name in names]
+        places = np.ravel_multi_index(cells, shape) if names else np.zeros(n_rows, dtype=np.int64)
+        counts = np.bincount(places, minlength=int(np.prod(shape)))
+        return counts if n_rows == round(self.n_estimated) else counts * (self.n_estimated / n_rows)
+
+    def __repr__(self) -> str:
+        return f"SyntheticRows({len(self.cells):,} rows, {len(self.columns)} columns)"
+
+
+def _write_csv(path: str | Path, columns: dict[str, np.ndarray]) -> None:
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*map(_fields, columns.values()), strict=True))
+
+
+def _fields(column: np.ndarray) -> list[Any]:
+    """Return what a file holds: nothing for a number that is missing, and whole numbers without a point."""
+    if column.dtype != float:
+        return list(column.tolist())
+    fields = column.astype(object)
+    is_whole = column % 1 == 0
+    fields[is_whole] = column[is_whole].astype(np.int64)
+    fields[np.isnan(column)] = ""
+    return list(fields)
