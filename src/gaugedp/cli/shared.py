@@ -65,7 +65,7 @@ def signature_options(command: Command) -> Command:
 def processing_options(command: Command) -> Command:
     """Add --consistent, --non-negative and --round."""
     for name, text in (
-        ("rounded", "Round counts to whole numbers, each alone. Free."),
+        ("rounded", "Round counts to whole numbers: each alone, but levels of a tree with --consistent add up. Free."),
         ("non_negative", "No count below 0; with --consistent, tables that are not too large still add up. Free."),
         ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
     ):
