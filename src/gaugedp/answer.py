@@ -28,7 +28,7 @@ from gaugedp.captions import Captions
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.processing import STEPS, check, jointly, may_be_joint, process
+from gaugedp.processing import STEPS, check, how, may_be_joint, process
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import ALONE, AT_ONCE, HALVED, KINDS, Estimate, all_answers, curves_of, split
 from gaugedp.queries.labels import Labels
@@ -92,7 +92,8 @@ class Release(Tabular):
         needs the `query`. "non_negative" and "rounded" change counts (and shares), never sums or means; then
         consistent answers may disagree a little. "consistent" with "non_negative" moves tables of at most 100,000 joint
         cells to answers of one table without negative cells, the total first: they add up, no count is below 0, and
-        sums and means lie within their bounds.
+        sums and means lie within their bounds. Counts of levels of one tree alone add up after all three steps, of any
+        size.
 
         Refused: an unknown step; "consistent" without the question of this release, or for one that is too large.
         """
@@ -100,8 +101,8 @@ class Release(Tabular):
         facts = {name: fact for name, fact in self.facts.items() if name != "processing"}
         if names:
             values = self._process(names, query)
-            how = {"steps": list(names), "jointly": jointly(names, query)}
-            facts["processing"] = {**how, "intervals": RAW, "values": packed(values)}
+            done = {"steps": list(names), **how(names, query)}
+            facts["processing"] = {**done, "intervals": RAW, "values": packed(values)}
         return replace(self, facts=facts)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -275,6 +276,8 @@ class Release(Tabular):
         if not set(self.processing) <= set(STEPS):
             raise ValueError
         if self.facts.get("processing", {}).get("jointly", False) not in (False, may_be_joint(self.processing)):
+            raise ValueError
+        if self.facts.get("processing", {}).get("nested", False) not in (False, "consistent" in self.processing):
             raise ValueError
         if self._shown.shape != self.numbers.shape or not np.isfinite(self._shown).all():
             raise ValueError

@@ -18,7 +18,7 @@ import gaugedp as gd
 from gaugedp.cli.shared import show_table
 from gaugedp.guarantees import PureDP, from_dict
 from gaugedp.releasing import Release
-from tests.cli.kit import CENTS, DOMAIN, NOTE, PROGRESS, QUESTION, Desk, check_silence, options
+from tests.cli.kit import CENTS, DOMAIN, NOTE, PROGRESS, QUESTION, Desk, check_sentence, check_silence, options
 from tests.forking import Done, Nursery
 
 PLAN = ["plan", "--domain", "domain.toml", "--query", QUESTION]
@@ -49,6 +49,17 @@ def test_plan_prints_the_plan(desk: Desk, guarantee: dict[str, float]) -> None:
     assert all(row["mechanism"] in table.out for row in made.table())
     assert f"Guarantee: {made.asked!r}" in table.out
     assert desk.files() == before
+
+
+def test_importance_is_that_of_terms(desk: Desk) -> None:
+    """The same plan as in Python; names that are no terms, and what is no number, are refused in a sentence."""
+    base = ["plan", "--domain", "domain.toml", "--query", "SEX; SEX*AGE", "--epsilon", "1"]
+    facts = json.loads(desk.gaugedp(*base, "--importance", "SEX=100; SEX*AGE=2", "--json").out)
+    question = gd.query(gd.Domain.load(desk.folder / "domain.toml"), "SEX; SEX*AGE")
+    made = gd.plan(question.with_importance({"SEX": 100, "SEX*AGE": 2}), gd.PrivacyUnit(), epsilon=1)
+    assert facts == json.loads(json.dumps(made.to_dict()))
+    for text, word in (("SEY=2", "SEY"), ("SEX=much", "much"), ("SEX", "SEX"), ("SEX=0", "importance")):
+        check_sentence(desk.gaugedp(*base, "--importance", text), 2, word)
 
 
 @pytest.mark.slow

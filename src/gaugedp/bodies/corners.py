@@ -9,6 +9,7 @@ import numpy as np
 from gaugedp.bodies.base import real_numbers
 from gaugedp.bodies.generators import Structure
 from gaugedp.errors import InvalidRequest
+from gaugedp.nesting import Nesting
 
 _MOST_DENSE = 10**7
 _LARGEST = 1e140  # squares must not leave the floats
@@ -23,6 +24,7 @@ class Corners:
     whole_numbers: bool = False
     counting = False
     structure: Structure | None = None
+    nesting: Nesting | None = None
 
     def __post_init__(self) -> None:
         low, high = real_numbers(self.low, "The lower bounds"), real_numbers(self.high, "The upper bounds")

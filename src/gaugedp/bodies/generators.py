@@ -8,6 +8,7 @@ import numpy as np
 from gaugedp.bodies.base import real_numbers, with_weights
 from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
+from gaugedp.nesting import Nesting
 
 _MOST_PAIR_WORK = 10**9
 
@@ -63,6 +64,10 @@ class Generators(Protocol):
     def structure(self) -> Structure | None:
         """What the map is made of, where it is known: mechanisms for large questions go by it."""
 
+    @property
+    def nesting(self) -> Nesting | None:
+        """The levels of areas that are counted, where nothing else is."""
+
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return F·coefficients for coefficients (…, n), shape (…, d), exactly for integers."""
 
@@ -91,6 +96,7 @@ class MatrixGenerators:
     whole_numbers = False
     counting = False
     structure: Structure | None = None
+    nesting: Nesting | None = None
 
     def __init__(self, matrix: np.ndarray) -> None:
         self.matrix = real_numbers(matrix, "The generators")

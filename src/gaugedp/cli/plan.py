@@ -5,8 +5,10 @@ import json
 import click
 
 from gaugedp.cli.shared import (
+    asked,
     cell,
     guarantee_options,
+    importance_option,
     load,
     numbers,
     question_options,
@@ -18,7 +20,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.planning import Plan, worth
 from gaugedp.planning import plan as make_plan
-from gaugedp.queries import query
 
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
 _ERROR = (
@@ -30,15 +31,17 @@ _ERROR = (
 @click.command(context_settings={"allow_extra_args": True})
 @question_options
 @guarantee_options
+@importance_option
 @click.option("--error", metavar="NUMBER", help=_ERROR)
 @click.option("--details", is_flag=True, help="Also print the noise, and why mechanisms do not apply.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def plan(domain_path: str, text: str, details: bool, as_json: bool, **asked: str | None) -> None:
+def plan(
+    domain_path: str, text: str, importance: str | None, details: bool, as_json: bool, **wanted: str | None
+) -> None:
     """Compare the mechanisms for a question. No data is touched and nothing is spent."""
     _check_no_table(click.get_current_context().args)
     domain, unit = load(domain_path)
-    asked_for = numbers(**asked)
-    planned = make_plan(query(domain, text), unit, **asked_for)
+    planned = make_plan(asked(domain, text, importance), unit, **numbers(**wanted))
     remark_on_epsilon("a guarantee", planned.asked)
     remark_on_delta(planned.asked)
     if as_json:

@@ -11,11 +11,13 @@ from gaugedp.answer import RAW, Release
 from gaugedp.cli.crossed import is_crossed, side_by_side
 from gaugedp.cli.output import checked_key, hand_over, show_account, stored_before
 from gaugedp.cli.shared import (
+    asked,
     budget,
     budget_option,
     check_chargeable,
     check_files,
     guarantee_options,
+    importance_option,
     load,
     number,
     numbers,
@@ -35,7 +37,6 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
 from gaugedp.planning import Plan, plan
 from gaugedp.processing import check, remark
-from gaugedp.queries import query
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import split_answers
 from gaugedp.releasing import release as make_release
@@ -55,6 +56,7 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.argument("table")
 @question_options
 @guarantee_options
+@importance_option
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
 @signature_options
@@ -86,15 +88,16 @@ def release(
     report: str | None,
     save: str | None,
     as_json: bool,
-    **asked: str | None,
+    importance: str | None,
+    **wanted: str | None,
 ) -> None:
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
 
     Printed answers are rounded to what their intervals allow; --out, --save and --json have all digits.
     """
     domain, unit = load(domain_path)
-    question = query(domain, text)
-    guarantee = numbers(**asked)
+    question = asked(domain, text, importance)
+    guarantee = numbers(**wanted)
     options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
     steps = check([name for name, is_on in options.items() if is_on], question)
     total = budget(budget_text)

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from gaugedp._files import check_ending
+from gaugedp._names import parts
 from gaugedp._numbers import digits_up, readable
 from gaugedp.cli.commands import without_password
 from gaugedp.domain import Domain, PrivacyUnit
@@ -18,6 +19,8 @@ from gaugedp.guarantees import ApproxDP, Budget, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.signature import Signature
+from gaugedp.queries import query
+from gaugedp.queries.base import Query
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -65,13 +68,28 @@ def signature_options(command: Command) -> Command:
 def processing_options(command: Command) -> Command:
     """Add --consistent, --non-negative and --round."""
     for name, text in (
-        ("rounded", "Round counts to whole numbers, each alone. Free."),
+        ("rounded", "Round counts to whole numbers: each alone, but levels of a tree with --consistent add up. Free."),
         ("non_negative", "No count below 0; with --consistent, tables that are not too large still add up. Free."),
         ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals stay the raw ones."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
         command = click.option(flag, name, is_flag=True, help=text)(command)
     return command
+
+
+def importance_option(command: Command) -> Command:
+    """Add --importance."""
+    text = 'How often squared errors of a term count, such as "REGION=100; DISTRICT*SEX=10"; others count once.'
+    return click.option("--importance", metavar="TEXT", help=text)(command)
+
+
+def asked(domain: Domain, text: str, importance: str | None) -> Query:
+    """Return the question in a text, whose terms have the importance that is written."""
+    question = query(domain, text)
+    if importance is None:
+        return question
+    pairs = [part.rpartition("=") for part in parts(importance, ";") if part]
+    return question.with_importance({term.strip(): number("importance", times) for term, _, times in pairs})
 
 
 def numbers(**texts: str | None) -> dict[str, float | None]:

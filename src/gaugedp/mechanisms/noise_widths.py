@@ -71,15 +71,16 @@ def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.
     """Return w with P(|S| > w) ≤ 1 − level for S = Σ_j a_j·η_j, η_j independent of density e^(−|t|)/2.
 
     `squares` are q = Σ a_j², `largest` at least m = max |a_j|. The least of three bounds in units of the deviation
-    √(2q). S is a mixture of centred normal laws, hence unimodal: 4/(9t²), t ≥ √(8/3) (Vysochanskij and Petunin 1980).
-    E S⁴ ≤ 6·(E S²)²: 6/t⁴. Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤ −(q/m²)·log(1 − s²m²), s < 1/m.
+    √(2q). S is a mixture of centred normal laws, hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss),
+    where E S⁴ ≤ (3 + 3·m²/q)·σ⁴ (docs/theory/matrix.md, section 6). Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤
+    −(q/m²)·log(1 − s²m²), s < 1/m.
     """
     miss = 1 - level
-    unimodal = max(math.sqrt(4 / (9 * miss)), math.sqrt(8 / 3))
     count = np.divide(squares, largest**2, out=np.ones_like(squares), where=largest > 0).clip(1)  # as m² ≤ q
     grid = np.geomspace(1, count.max(), num=_GRID)  # the next smaller count errs on the safe side
     chernoff = _chernoff(grid, miss)[np.searchsorted(grid[1:], count)]
-    return np.minimum(chernoff, min(unimodal, (6 / miss) ** 0.25)) * np.sqrt(2 * squares)
+    by_squares, by_fourths = math.sqrt(4 / (9 * miss)), (0.4096 * (3 + 3 / count) / miss) ** 0.25
+    return np.minimum.reduce([chernoff, by_fourths, np.full_like(count, by_squares)]) * np.sqrt(2 * squares)
 
 
 def _chernoff(count: np.ndarray, miss: float) -> np.ndarray:

@@ -22,7 +22,8 @@ def answerable(query: Query, undone: str) -> None:
             "Only linear questions (counts, sums and means) can be consistent.", 'Leave out "consistent".', undone
         )
     size = workload.operator.n_generators
-    if not _marginals_only(workload) and size > MOST_CELLS:
+    is_closed = _marginals_only(workload) or workload.operator.nesting is not None
+    if not is_closed and size > MOST_CELLS:
         raise InvalidRequest(
             f"Consistency over a joint table of {size:,} cells is not computed.",
             f'Ask for at most {MOST_CELLS:,}, or for marginals alone, or leave out "consistent".',
@@ -41,7 +42,7 @@ def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> n
     Marginals alone are solved in closed form, of any number of attributes; there the deviation of a marginal is the
     root of its mean square. Else LSQR iterates with F and its transpose, which are never written out.
     """
-    deviations = _above_zero(deviations)
+    deviations = above_zero(deviations)
     if _marginals_only(query):
         sizes = [piece.cells.n_released for piece in query.pieces]
         squares = np.split(deviations**2, np.cumsum(sizes)[:-1])
@@ -67,7 +68,7 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
     return np.asarray(steps * columns.apply(solution[0]))
 
 
-def _above_zero(deviations: np.ndarray) -> np.ndarray:
+def above_zero(deviations: np.ndarray) -> np.ndarray:
     """Return deviations to divide by: an answer without noise weighs much, not infinitely."""
     largest = float(deviations.max())
     return np.maximum(deviations, 1e-6 * largest) if largest > 0 else np.ones(len(deviations))

@@ -1,7 +1,7 @@
 """What every question answers about itself before any row is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.queries.estimates import Estimate
@@ -143,6 +144,12 @@ class Query(ABC):
     @cached_property
     def _reach(self) -> np.ndarray:
         return self.reach
+
+    def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
+        """Return the question with terms whose errors count more or less; see `Workload.with_importance`."""
+        raise InvalidRequest(
+            "Only linear questions (counts, sums and means) have terms of unlike importance.", "Leave out importance."
+        )
 
     def scales_of(self, mechanism: Mechanism) -> np.ndarray | None:
         """Return the scales on which the errors of a mechanism's answers, or parts of it, are compared."""

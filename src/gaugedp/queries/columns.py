@@ -12,8 +12,10 @@ from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.generators import Block, Structure
 from gaugedp.domain import Domain
 from gaugedp.errors import InvalidRequest
+from gaugedp.nesting import Nesting
 from gaugedp.queries.folded import folded
 from gaugedp.queries.maps import CellMap, Identity, Prefix, Ranges
+from gaugedp.queries.nested import nested
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 
@@ -81,6 +83,11 @@ class WorkloadColumns:
         kinds = [_KINDS[type(piece.cells)] for piece in self._pieces]
         factors = [tuple(_KINDS[type(factor)] for factor in piece.cells.factors) for piece in self._pieces]
         return Structure(self.shape, tuple(Block(*block) for block in zip(places, kinds, factors, strict=True)))
+
+    @cached_property
+    def nesting(self) -> Nesting | None:
+        """The levels of one tree, where their counts are asked and nothing else."""
+        return nested(self.domain, self.pieces)
 
     @property
     def corners(self) -> Corners | None:

@@ -2,16 +2,17 @@
 
 import hashlib
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from gaugedp._validate import positive
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain import Domain, PrivacyUnit
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
@@ -49,6 +50,7 @@ class Workload(Query):
 
     domain: Domain
     terms: tuple[Term, ...]
+    importance: tuple[float, ...] = ()  # of each term; empty where all are alike
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -99,6 +101,39 @@ class Workload(Query):
         """1 for a count (and for a matrix, whose rows are compared as they are), the bound for a sum."""
         pairs = [(piece, *run) for piece in self.pieces for run in piece.cells.step_runs]
         return [(float(1 / step if piece.counts else piece.reach), count) for piece, step, count in pairs]
+
+    def with_importance(self, importance: Mapping[str, float]) -> "Workload":
+        """Return the question for plans that count the squared errors of a named term so many times; others count once.
+
+        The answers and their digest stay what they are: the importance decides which noise is best, never what it
+        protects. Refused: a name that is no term, and an importance that is not above 0.
+        """
+        texts = [term.text for term in self.terms]
+        for text, times in importance.items():
+            if text not in texts:
+                raise UnknownName.among("term", text, texts)
+            positive(importance=times)
+        return replace(self, importance=tuple(float(importance.get(text, 1.0)) for text in texts))
+
+    @property
+    def error_weights(self) -> np.ndarray | None:
+        """The reach over the root of the importance, None where all are the same."""
+        return self._weights if self.importance else super().error_weights
+
+    @property
+    def said_importance(self) -> dict[str, float]:
+        """The importance of each term by its text; empty where all are alike."""
+        return dict(zip((term.text for term in self.terms), self.importance, strict=False))
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        sizes = [term.estimate.n_released for term in self.terms]
+        return self.reach / np.sqrt(np.repeat(self.importance, sizes))
+
+    @property
+    def unit_of_error(self) -> str:
+        """What errors are counted in, in words."""
+        return super().unit_of_error + ", times the root of a term's importance" * bool(self.importance)
 
     @cached_property
     def operator(self) -> WorkloadColumns:

@@ -17,6 +17,7 @@ from gaugedp.mechanisms.strategies.blocks import carried_prefixes, laplace_block
 from gaugedp.mechanisms.strategies.cells import cells
 from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.kronecker import kronecker
+from gaugedp.mechanisms.strategies.nested import nested
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
 from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
@@ -41,10 +42,17 @@ def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> 
     for recent_key, strategy in list(_recent):
         if recent_key == request:
             return strategy
-    searched = _gaussian(body, weights) if p == 2 else _laplace(body, weights)
-    best = min(searched, key=lambda strategy: _length(strategy, weights))
+    best = min(_searched(body, p, weights), key=lambda strategy: _length(strategy, weights))
     _recent.append((request, best))
     return best
+
+
+def _searched(body: Polytope, p: int, weights: np.ndarray | None) -> Iterator[Strategy]:
+    nesting = body.generators.nesting
+    if nesting is not None:
+        yield nested(body, nesting, p, weights)
+    if nesting is None or _is_written_out(body):
+        yield from _gaussian(body, weights) if p == 2 else _laplace(body, weights)
 
 
 def _length(strategy: Strategy, weights: np.ndarray | None) -> float:

@@ -1,0 +1,126 @@
+"""Levels of a tree of areas: counts of each level with its share of the budget, added up by least squares."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.strategies.base import UP, Strategy
+from gaugedp.nesting import Nesting, Recursion, Tables
+
+_FAINTEST = -9.0  # log of the least share of a level to the largest: fainter ones say nothing of any area
+
+
+@dataclass(frozen=True, eq=False)
+class Nested(Strategy):
+    """L = F·A⁺, A = the counts of level l times c_l: of noise g/c_l on each level, the least squares.
+
+    A row is in one area of each level, so that ‖A·e_j‖_p = ‖c‖_p (docs/theory/nesting.md, theorem 4).
+    """
+
+    nesting: Nesting
+    shares: np.ndarray
+    radius: float
+
+    @property
+    def n_noise(self) -> int:
+        """A variable for each count."""
+        return sum(place.stop - place.start for place in self.nesting.places)
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the least squares of the levels' noise, by recursion."""
+        counts = self.nesting.split(unit)
+        noise = [table / share for table, share in zip(counts, self.shares, strict=True)]
+        return self.nesting.joined(self._recursion.estimates(noise))
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """The variances of the least squares for noise of variance 1/c_l²."""
+        return self._each_cell(self._recursion.variances)
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """At least c_j·|Cov(x_i, x_j)| over the areas j, x the least squares for noise of variance 1/c_l².
+
+        j is in or below i, above i, or below another part of an area above i (theorem 4).
+        """
+        recursion, nesting = self._recursion, self.nesting
+        below = [np.full((place.n_areas, 1), share) for place, share in zip(nesting.places, self.shares, strict=True)]
+        parts = Tables()
+        for level in reversed(range(len(recursion.shares))):
+            parts.insert(0, nesting.most(recursion.shares[level] * below[level + 1], level))
+            below[level] = np.maximum(below[level], parts[0])
+        found, above = Tables(), np.zeros_like(below[0])
+        for level, variance in enumerate(recursion.variances):
+            found.append(np.maximum(variance * below[level], above))
+            if level < len(parts):
+                beside = np.abs(variance - recursion.rooms[level]) * parts[level]
+                most = np.maximum.reduce([above, self.shares[level] * variance, beside])
+                above = recursion.shares[level] * nesting.handed(most, level)
+        return self._each_cell(found)
+
+    def describe(self) -> str:
+        """Return the shares of the levels, the coarsest first."""
+        in_words = ", ".join(f"{share:.3g}" for share in self.shares)
+        return f"{len(self.shares)} levels of areas with shares {in_words}"
+
+    @cached_property
+    def _recursion(self) -> Recursion:
+        return _recursion(self.nesting, self.shares)
+
+    def _each_cell(self, areas: Tables) -> np.ndarray:
+        """Return for every count what its area has."""
+        n_cells = [(place.stop - place.start) // place.n_areas for place in self.nesting.places]
+        return self.nesting.joined(
+            [np.broadcast_to(table, (len(table), size)) for table, size in zip(areas, n_cells, strict=True)]
+        )
+
+
+def nested(body: Polytope, nesting: Nesting, p: int, weights: np.ndarray | None) -> Nested:
+    """Return the levels with the shares for which Δ·‖W⁻¹L‖_F is least, W the weights.
+
+    For p = 2 the square is convex in the squares of the shares, so that the minimum found is the least; for p = 1 it is
+    the better of two local ones.
+    """
+    demand = _demand(nesting, weights)
+    shares = min((_searched(nesting, demand, p, start) for start in _starts(len(demand), p)), key=lambda pair: pair[0])[
+        1
+    ]
+    apart = (2.0 ** (1 / p)) if body.differences and body.generators.n_generators > 1 else 1.0
+    return Nested(nesting, shares, body.factor * apart * float(np.linalg.norm(shares, p)) * UP)
+
+
+def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return log (Δ²·Σ demand·variance) and the shares, a minimum over their logarithms."""
+    import scipy.optimize
+
+    def shares(logs: np.ndarray) -> np.ndarray:
+        return np.exp(np.maximum(logs - logs.max(), _FAINTEST))
+
+    def log_cost(logs: np.ndarray) -> float:
+        variances = _recursion(nesting, shares(logs)).variances
+        total = sum(float((one * wanted).sum()) for one, wanted in zip(variances, demand, strict=True))
+        return float(np.log(total) + 2 * np.log(np.linalg.norm(shares(logs), p)))
+
+    found = scipy.optimize.minimize(log_cost, start, method="BFGS", options={"gtol": 1e-4})
+    return float(found.fun), shares(found.x) / float(np.linalg.norm(shares(found.x), p))
+
+
+def _starts(n_levels: int, p: int) -> list[np.ndarray]:
+    """Return logarithms to start from: equal shares and, for Laplace noise, mostly the finest level."""
+    finest = np.where(np.arange(n_levels) == n_levels - 1, 0.0, -4.0)
+    return [np.zeros(n_levels), finest][: 3 - p]
+
+
+def _demand(nesting: Nesting, weights: np.ndarray | None) -> Tables:
+    """Return for each area Σ 1/weight² over its counts."""
+    sizes = sum(place.stop - place.start for place in nesting.places)
+    squares = np.ones(sizes) if weights is None else 1 / np.asarray(weights, dtype=float) ** 2
+    return [table.sum(axis=-1, keepdims=True) for table in nesting.split(squares)]
+
+
+def _recursion(nesting: Nesting, shares: np.ndarray) -> Recursion:
+    """Return the least squares of the areas, alike in all cells, for noise of variance 1/share²."""
+    pairs = zip(nesting.places, shares, strict=True)
+    return Recursion.of(nesting, [np.full((place.n_areas, 1), share**-2.0) for place, share in pairs])

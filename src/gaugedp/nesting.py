@@ -1,0 +1,142 @@
+"""Counts of nested areas: how they add up, and their least squares by recursion over the tree."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+Tables = list[np.ndarray]  # one a level, the coarsest first, each of shape (…, areas, cells)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the counts of a level stand among all: from `start` on, a table of `shape`; `order` puts areas first."""
+
+    start: int
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @property
+    def n_areas(self) -> int:
+        """The number of areas."""
+        return self.shape[self.order[0]]
+
+    @property
+    def stop(self) -> int:
+        """Where they end."""
+        return self.start + math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """Levels of one tree, the coarsest first, each counted in the same cells of other attributes.
+
+    The parts of area k of level l are the areas of level l + 1 from `starts[l][k]` on, up to the first of area k + 1.
+    """
+
+    places: tuple[Place, ...]
+    starts: tuple[tuple[int, ...], ...]
+
+    def split(self, values: np.ndarray) -> Tables:
+        """Return counts (…, n_answers) as a table for each level."""
+        ahead = values.ndim - 1
+        parts = [values[..., one.start : one.stop].reshape(*values.shape[:-1], *one.shape) for one in self.places]
+        return [
+            part.transpose(*range(ahead), *(ahead + axis for axis in place.order)).reshape(
+                *part.shape[:ahead], place.n_areas, -1
+            )
+            for part, place in zip(parts, self.places, strict=True)
+        ]
+
+    def joined(self, tables: Tables) -> np.ndarray:
+        """Return the tables of the levels as counts (…, n_answers), in the order of the question."""
+        ahead = tables[0].shape[:-2]
+        values = np.empty((*ahead, sum(math.prod(place.shape) for place in self.places)), tables[0].dtype)
+        for table, place in zip(tables, self.places, strict=True):
+            axes = table.reshape(*ahead, *(place.shape[axis] for axis in place.order))
+            back = (len(ahead) + int(axis) for axis in np.argsort(place.order))
+            values[..., place.start : place.stop] = axes.transpose(*range(len(ahead)), *back).reshape(*ahead, -1)
+        return values
+
+    def added(self, finest: np.ndarray) -> Tables:
+        """Return the tables of all levels that add up from that of the finest."""
+        tables = [finest]
+        for begins in reversed(self._begins):
+            tables.insert(0, np.add.reduceat(tables[0], begins, axis=-2))
+        return tables
+
+    def total(self, parts: np.ndarray, level: int) -> np.ndarray:
+        """Return for each area of a level the sum over its parts."""
+        return np.add.reduceat(parts, self._begins[level], axis=-2)
+
+    def most(self, parts: np.ndarray, level: int) -> np.ndarray:
+        """Return for each area of a level the largest of its parts."""
+        return np.maximum.reduceat(parts, self._begins[level], axis=-2)
+
+    def handed(self, areas: np.ndarray, level: int) -> np.ndarray:
+        """Return for each part of the areas of a level what its area has."""
+        return np.repeat(areas, self._sizes[level], axis=-2)
+
+    @cached_property
+    def _begins(self) -> list[np.ndarray]:
+        return [np.array(begins) for begins in self.starts]
+
+    @cached_property
+    def _sizes(self) -> list[np.ndarray]:
+        ends = [place.n_areas for place in self.places[1:]]
+        return [np.diff(begins, append=end) for begins, end in zip(self._begins, ends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """Least squares of counts with independent noise, on the condition that parts add up, in linear time.
+
+    Theorem (docs/theory/nesting.md). From below, what is known of an area from its count y (of variance v) and from the
+    sum s of what is known of its parts (of variance S) is z = y + trust·(s − y), trust = v/(v + S), of variance
+    u = trust·S. From above, the estimate of a part is z + share·(x − s), share = u/S, x the estimate of its area.
+    All tables broadcast over the counts; `trusts`, `rooms` (S) and `shares` have one for each level but the finest,
+    `spreads` (u) one for each level.
+    """
+
+    nesting: Nesting
+    spreads: Tables
+    rooms: Tables
+    trusts: Tables
+    shares: Tables
+
+    @classmethod
+    def of(cls, nesting: Nesting, variances: Tables) -> "Recursion":
+        """Return the recursion for noise of `variances` > 0, tables (areas, cells), or (areas, 1) where cells agree."""
+        spreads, rooms, trusts, shares = variances[-1:], Tables(), Tables(), Tables()
+        for level in reversed(range(len(variances) - 1)):
+            rooms.insert(0, nesting.total(spreads[0], level))
+            trusts.insert(0, variances[level] / (variances[level] + rooms[0]))
+            shares.insert(0, spreads[0] / nesting.handed(rooms[0], level))
+            spreads.insert(0, trusts[0] * rooms[0])
+        return cls(nesting, spreads, rooms, trusts, shares)
+
+    def known(self, counts: Tables) -> tuple[Tables, Tables]:
+        """Return what is known of each area from itself and below, and of each area but the finest from below alone."""
+        known, sums = counts[-1:], Tables()
+        for level in reversed(range(len(counts) - 1)):
+            sums.insert(0, self.nesting.total(known[0], level))
+            known.insert(0, counts[level] + self.trusts[level] * (sums[0] - counts[level]))
+        return known, sums
+
+    def estimates(self, counts: Tables) -> Tables:
+        """Return the estimates; they add up to rounding."""
+        known, sums = self.known(counts)
+        found = known[:1]
+        for level, parts in enumerate(known[1:]):
+            found.append(parts + self.shares[level] * self.nesting.handed(found[level] - sums[level], level))
+        return found
+
+    @cached_property
+    def variances(self) -> Tables:
+        """The variances of the estimates: u for the coarsest, u·(1 − share + share·V/S) for parts of an area with V."""
+        found = self.spreads[:1]
+        for level, share in enumerate(self.shares):
+            left = self.nesting.handed(found[level] / self.rooms[level], level)
+            found.append(self.spreads[level + 1] * (1 - share + share * left))
+        return found
