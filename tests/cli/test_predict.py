@@ -65,8 +65,8 @@ def predict(desk: Desk, table: str = "lines.csv", *words: str, domain: str = "fa
     return desk.gaugedp("predict", table, "--model", "model.json", "--domain", domain, *words)
 
 
-def predicted(desk: Desk, *words: str) -> list[list[str]]:
-    done = predict(desk, *words)
+def predicted(desk: Desk, table: str = "lines.csv", *words: str) -> list[list[str]]:
+    done = predict(desk, table, *words)
     assert done.code == 0, done.err
     return list(csv.reader(io.StringIO(done.out)))
 
@@ -108,6 +108,45 @@ def test_the_largest_sum_of_several_classes_is_predicted(table: Desk, kind: str)
         }
         assert row[-1] == max(sums, key=sums.__getitem__)
     assert predicted(table)[4][-1] in "abc", "the target's own cell is not asked for"
+
+
+@pytest.mark.parametrize("kind", ["logistic", "svc"])
+@pytest.mark.parametrize("target", ["KIND", "PAIR"])
+def test_scores_go_with_the_predictions(table: Desk, kind: str, target: str) -> None:
+    """Of three classes and of two: the predicted one has the highest; probabilities add up to 1."""
+    two = DOMAIN.replace("[columns]", 'PAIR = ["u", "v"]\n[columns]')
+    (table.folder / "facts.toml").write_text(two, "utf-8")
+    lines = [
+        ["SEX", "KIND", "AGE", "PAY", "WORTH", "PAIR"],
+        *([*line[:-1], "uv"[i % 2]] for i, line in enumerate(LINES)),
+    ]
+    with (table.folder / "lines.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(lines)
+    found = model(table, kind, target, "SEX, WORTH")
+    header, *rows = predicted(table, "lines.csv", "--scores")
+    classes = found["classes"]
+    assert header[-len(classes) - 1 :] == [f"predicted_{target}", *(f"score_{label}" for label in classes)]
+    for row in rows:
+        predicted_class, *scores = row[-len(classes) - 1 :]
+        numbers = [float(score) for score in scores]
+        assert classes[max(range(len(classes)), key=numbers.__getitem__)] == predicted_class
+        if kind == "logistic":
+            assert sum(numbers) == pytest.approx(1)
+            assert min(numbers) >= 0
+        elif len(classes) == 2:
+            assert numbers[0] == -numbers[1]
+    assert [row[: len(header) - len(classes) - 1] for row in rows] == lines[1:]
+
+
+def test_a_line_without_a_prediction_has_no_scores(table: Desk) -> None:
+    model(table, "logistic", "SEX", "KIND")
+    row = predicted(table, "lines.csv", "--scores")[4]
+    assert row[-4:] == ["", "", "", ""]
+
+
+def test_numbers_have_no_scores(table: Desk) -> None:
+    model(table, "linear", "PAY", "SEX")
+    check_sentence(predict(table, "lines.csv", "--scores"), 2, "--scores")
 
 
 def test_the_example_is_predicted_as_the_score_says(desk: Desk) -> None:

@@ -2,16 +2,18 @@
 
 import csv
 import io
+import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from gaugedp.cli.output import write_beside
 from gaugedp.cli.shared import check_apart, check_writable, load
-from gaugedp.errors import GaugedpError, UnreadableTable
+from gaugedp.errors import GaugedpError, InvalidRequest, UnreadableTable
 
 if TYPE_CHECKING:
     from gaugedp.estimators.stored_model import StoredModel
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 @click.argument("table")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="What `gaugedp fit --out` wrote.")
 @click.option("--domain", "domain_path", required=True, metavar="FILE", help="What is public, as for the fit.")
+@click.option("--scores", "with_scores", is_flag=True, help="Add a column for each class: probabilities, or sums.")
 @click.option("--out", metavar="FILE", help="Write the lines, each with its prediction, as CSV; else print them.")
-def predict(table: str, model_path: str, domain_path: str, out: str | None) -> None:
+def predict(table: str, model_path: str, domain_path: str, with_scores: bool, out: str | None) -> None:
     """Predict for each line of TABLE (a .csv, .tsv or .parquet file). It needs no ledger: nothing is spent.
 
     A line without a cell in one of the model's attributes gets no prediction; numbers beyond their bounds count as the
@@ -37,21 +40,23 @@ def predict(table: str, model_path: str, domain_path: str, out: str | None) -> N
     check_writable(out, ".csv")
     model = load_model(model_path, domain)
     lines = FileLines.open(table, domain, model.design.attributes, model.design.columns)
-    name = f"predicted_{model.design.target}"
-    if name in lines.names:
-        raise UnreadableTable(f"The table has a column {name!r}.", "Rename it, or leave it out.")
+    if with_scores and not model.classes:
+        raise InvalidRequest("The model predicts numbers, and has no other scores.", "Leave --scores out.")
+    predictions = _Predictions(model, lines, model.classes if with_scores else ())
+    taken = [name for name in predictions.names if name in lines.names]
+    if taken:
+        raise UnreadableTable(f"The table has a column {taken[0]!r}.", "Rename it, or leave it out.")
     click.echo("Predicting: reading the lines ...", err=True)
-    predictions = _Predictions(model, lines)
     if out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8")
-        _kept(lambda: _write(sys.stdout, name, predictions))
+        _kept(lambda: _write(sys.stdout, predictions))
         _say(predictions)
         return
 
     def save(path: Path) -> None:
         with path.open("w", newline="", encoding="utf-8") as file:
-            _write(file, name, predictions)
+            _write(file, predictions)
 
     _kept(lambda: write_beside(Path(out), save))
     _say(predictions)
@@ -73,8 +78,9 @@ def _kept(write: Callable[[], None]) -> None:
 class _Predictions:
     """The lines with what is predicted for each; afterwards, how many had no cell or no number where one is needed."""
 
-    def __init__(self, model: "StoredModel", lines: "FileLines") -> None:
+    def __init__(self, model: "StoredModel", lines: "FileLines", classes: Sequence[str]) -> None:
         self.model, self.lines = model, lines
+        self.names = [f"predicted_{model.design.target}", *(f"score_{label}" for label in classes)]
         self.n_lines, self.n_predicted = 0, 0
         self.n_missing = dict.fromkeys(model.design.columns, 0)
         self.n_without = dict.fromkeys(model.design.attributes, 0)
@@ -87,13 +93,21 @@ class _Predictions:
             for counts, read in ((self.n_missing, batch.steps), (self.n_without, batch.cells)):
                 for name, count in zip(counts, (read < 0).sum(axis=0).tolist(), strict=True):
                     counts[name] += count
-            for fields, prediction in zip(batch.fields, predictions, strict=True):
-                yield (*fields, prediction)
+            scores = self._scores(batch.cells, batch.steps)
+            for fields, prediction, numbers in zip(batch.fields, predictions, scores, strict=True):
+                yield (*fields, prediction, *numbers)
+
+    def _scores(self, cells: np.ndarray, steps: np.ndarray) -> list[list[float | None]]:
+        """Return the scores of each line; none where they are not wanted, or nothing is predicted."""
+        if len(self.names) == 1:
+            return [[]] * len(cells)
+        lines = self.model.scores(cells, steps).tolist()
+        return [[None if math.isnan(score) else score for score in scores] for scores in lines]
 
 
-def _write(file: Any, name: str, predictions: _Predictions) -> None:
+def _write(file: Any, predictions: _Predictions) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*predictions.lines.names, name])
+    writer.writerow([*predictions.lines.names, *predictions.names])
     writer.writerows(predictions)
 
 

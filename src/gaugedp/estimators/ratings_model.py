@@ -54,6 +54,16 @@ class RatingsModel:
         clipped = np.clip(ratings, *self.design.bounds).tolist()
         return [rating if item >= 0 else None for rating, item in zip(clipped, items.tolist(), strict=True)]
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """None: a rating is a number."""
+        return ()
+
+    def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return no scores, shape (n, 0)."""
+        del steps
+        return np.empty((len(cells), 0))
+
     def stand_in(self, name: str) -> float:
         """Refuse: no number is needed."""
         raise KeyError(name)

@@ -42,6 +42,13 @@ class StoredModel(Protocol):
     def predict(self, cells: np.ndarray, steps: np.ndarray) -> Sequence[str | float | None]:
         """Return what is predicted for lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
 
+    @property
+    def classes(self) -> Sequence[str]:
+        """The classes that have scores; none where a number is predicted."""
+
+    def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the score of each class (n, classes), NaN where nothing is predicted."""
+
     def stand_in(self, name: str) -> float:
         """Return what a missing number of a bounded column counts as."""
 

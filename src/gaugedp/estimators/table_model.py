@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from gaugedp.domain import Domain
 from gaugedp.estimators.table_fit import is_classifier
@@ -23,6 +24,7 @@ class TableModel:
     design: TableDesign
     coefficients: np.ndarray
     intercepts: np.ndarray
+    has_probabilities: bool = False
 
     @classmethod
     def design_of(cls, document: Mapping[str, Any], domain: Domain) -> TableDesign:
@@ -35,7 +37,8 @@ class TableModel:
         """Return the model that a document holds; an ordinary error says that it holds none."""
         labels = design.classes if len(design.classes or ()) > 2 else None
         slopes = [_numbers(document["coefficients"][name], labels) for name in design.names]
-        return cls(design, np.array(slopes).T, np.array(_numbers(document["intercept"], labels)))
+        intercepts = np.array(_numbers(document["intercept"], labels))
+        return cls(design, np.array(slopes).T, intercepts, document["model"] == "logistic")
 
     def sums(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return the sums (n, k) of lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
@@ -50,6 +53,23 @@ class TableModel:
             outputs += np.clip(values, float(fact.low), float(fact.high))[:, None] * self.coefficients[:, start]
             start += 1
         return outputs
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The classes that have scores; none for a number."""
+        return self.design.classes or ()
+
+    def scores(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return the score of each class (n, classes), NaN for a line without a cell in an attribute.
+
+        Probabilities of a logistic model, which add up to 1, else the sums, of the first of two classes with the other
+        sign.
+        """
+        sums = self.sums(cells, steps)
+        if sums.shape[1] == 1:
+            sums = np.hstack([-sums, sums]) / (2 if self.has_probabilities else 1)
+        found = softmax(sums, axis=1) if self.has_probabilities else sums
+        return np.where(np.all(cells >= 0, axis=1)[:, None], found, np.nan)
 
     def stand_in(self, name: str) -> float:
         """Return what a missing number of a bounded column counts as."""
