@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.blurred import blurred
 from gaugedp.accountant.contour import Bracket, Contour, Probes, log_chernoff, log_of, on_a_lattice, on_the_line
+from gaugedp.accountant.lattice import lattice_of, lattice_sum
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.residues import residues
 from gaugedp.accountant.rounding import LEAST_SURE, up
@@ -45,6 +45,9 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
+    summed = lattice_sum(total, order, start)
+    if summed is not None:
+        return solved(summed, math.log(delta), start)
     best = Certified(start, 0.0)
     for _ in range(_TRIES):
         contour = _contour(total, order, start, math.log(delta))
@@ -79,6 +82,9 @@ def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Cer
     if exact is not None:
         return _exponentials(exact.log_delta(epsilon))
     order = saddle(total, epsilon) if order is None else order
+    summed = lattice_sum(total, order, epsilon)
+    if summed is not None:
+        return _exponentials(summed.log_delta(epsilon))
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
     if at_order < -700:  # no float is as small
         return _exponentials(Bracket(-math.inf, at_order))
@@ -107,7 +113,7 @@ def _exponentials(bracket: Bracket) -> Certified:
 
 
 def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Contour:
-    lattice = _lattice(total)
+    lattice = lattice_of(total)
     if lattice is not None:
         offset, span = lattice
         probes = Probes(total, order)
@@ -213,21 +219,3 @@ def _without_padding(contour: Contour, epsilon: float, bracket: Bracket) -> Brac
     low = contour.log_delta(epsilon + _spread(contour, high)).low
     delta = math.exp(min(low, 0.0)) - math.exp(high - math.log(1000))
     return Bracket(log_of(delta), bracket.high)
-
-
-# -- lattices --------------------------------------------------------------------------------------
-
-
-def _lattice(total: Total) -> tuple[float, float] | None:
-    """Return offset and span of a lattice of decimals on which every sum of losses lies; None without one."""
-    lattices = total.lattices()
-    if not lattices:
-        return None
-    span = lattices[0].span
-    for lattice in lattices[1:]:
-        top = math.gcd(span.numerator * lattice.span.denominator, lattice.span.numerator * span.denominator)
-        span = Fraction(top, span.denominator * lattice.span.denominator)
-    if span < Fraction(1, 10**12):
-        return None
-    offset = sum((lattice.times * lattice.offset for lattice in lattices), Fraction(0))
-    return float(offset % span), float(span)

@@ -28,6 +28,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
 from gaugedp.guarantees.renyi_budget import RenyiBudget
 from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
@@ -52,6 +53,7 @@ __all__ = [
     "RandomizedResponseLoss",
     "RenyiBudget",
     "RenyiDP",
+    "Sampled",
     "SphericalLaplaceLoss",
     "SubsampledGaussian",
     "compose",

@@ -1,6 +1,5 @@
 """The exact guarantee of a mechanism with finitely many outputs."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +13,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
 from gaugedp.guarantees.pure import PureDP
 
 
@@ -48,7 +47,7 @@ class FiniteLoss(Guarantee):
         for x, y in zip(law_p, law_q, strict=True):
             if x and y:
                 atoms[x / y] = atoms.get(x / y, Fraction(0)) + x
-        losses = [(_log(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
+        losses = [(log_ratio(ratio), float(x / (1 - impossible))) for ratio, x in sorted(atoms.items())]
         values, weights = zip(*losses, strict=True) if losses else ((0.0,), (1.0,))
         lattice = (Fraction(values[0]), Fraction(values[1]) - Fraction(values[0])) if len(values) == 2 else None
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),), impossible)
@@ -80,10 +79,3 @@ class FiniteLoss(Guarantee):
     def __repr__(self) -> str:
         shown = [f"[{', '.join(f'{float(x):g}' for x in law)}]" for law in (self.p, self.q)]
         return f"FiniteLoss({', '.join(shown)})"
-
-
-def _log(ratio: Fraction) -> float:
-    """Return log of the ratio, also near 1 and beyond the floats."""
-    if abs(ratio - 1) < Fraction(1, 2):
-        return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator) if not 1e-300 < ratio < 1e300 else math.log(ratio)

@@ -14,12 +14,12 @@ from gaugedp.accountant.rounding import up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_epsilon
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.losses.faint import FaintPrivacyLoss
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
 from gaugedp.guarantees.losses.gaussian import GaussianPrivacyLoss
 from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
+from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
 _FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
@@ -82,10 +82,7 @@ class SubsampledGaussian(Guarantee):
 
     def _convex(self, shift: float) -> float:
         grown = shift * (shift + 1) / 2 / self.noise_multiplier**2
-        if grown < 30:
-            log_moment = math.log1p(self.rate * math.expm1(grown))
-        else:
-            log_moment = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + grown))
+        log_moment = amplified(grown, self.rate)
         return up(max(log_moment / shift, -math.log1p(-self.rate)), relative=2.0**-40)
 
     def dominating_pair(self, remove: bool) -> Pair:
@@ -100,35 +97,17 @@ class SubsampledGaussian(Guarantee):
         return Pair(SubsampledPrivacyLoss, (self.rate, self.noise_multiplier, remove))
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the larger of q·G(ε₁), e^{ε₁} = 1 + (e^ε − 1)/q, and D·G(ε₂), e^{ε₂} = q·e^ε/D, D = 1 − (1 − q)·e^ε.
-
-        G is the profile of the Gaussian; the second counts where D > 0.
-        """
-        mu, rate = self._whole.mu, self.rate
-        if epsilon > 30:
-            inner = epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon))
-        else:
-            inner = math.log1p(math.expm1(epsilon) / rate)
-        removed = rate * gaussian_delta(mu, inner * (1 - 2.0**-50))
-        share = rate - (1 - rate) * math.expm1(min(epsilon, 700.0)) * (1 - 2.0**-50)
-        added = share * gaussian_delta(mu, max(0.0, epsilon + math.log(self.rate / share))) if share > 0 else 0.0
-        return min(1.0, up(max(removed, added, math.ulp(0.0)), relative=2.0**-44))
+        """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian; additions never need more."""
+        return sampled_delta(self._whole.exact_delta, self.rate, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the least ε of the removals, raised until the additions agree."""
+        """Return log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q."""
         if delta == 0:
             return math.inf
         if delta >= self.exact_delta(0.0):
             return 0.0
-        inner = gaussian_epsilon(self._whole.mu, delta / self.rate) if delta < self.rate else 0.0
-        if inner > 30:
-            epsilon = float(np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + inner))
-        else:
-            epsilon = math.log1p(self.rate * math.expm1(inner))
-        gap = max(epsilon, 1e-300) * 2.0**-50
-        while self.exact_delta(epsilon) > delta:
-            epsilon, gap = epsilon + gap, 2 * gap
-        return epsilon
+        inner = self._whole.exact_epsilon(min(1.0, delta / self.rate))
+        return solved(self.exact_delta, amplified(inner, self.rate), delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what the release without sampling costs: sampling never hurts."""

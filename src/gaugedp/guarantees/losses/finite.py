@@ -8,6 +8,9 @@ import numpy as np
 
 from gaugedp.accountant.loss import UNIT, Array, Lattice, Line, PrivacyLoss, line_of
 
+_Lattice = tuple[Fraction, Fraction]  # offset, span
+_FEW = 32  # atoms, up to which sums take less time than a Fourier transform
+
 
 class Atoms(NamedTuple):
     """The `values` of a loss, ascending, their `weights` under P, and, where known, the lattice they lie on.
@@ -17,7 +20,7 @@ class Atoms(NamedTuple):
 
     values: tuple[float, ...]
     weights: tuple[float, ...]
-    lattice: tuple[Fraction, Fraction] | None = None
+    lattice: _Lattice | None = None
 
 
 class FinitePrivacyLoss(PrivacyLoss):
@@ -27,6 +30,7 @@ class FinitePrivacyLoss(PrivacyLoss):
 
     def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
         super().__init__(rows, counts)
+        self._lattices = [row[0].lattice for row in rows]
         self._atoms = [(np.array(row[0].values), np.array(row[0].weights)) for row in rows]
 
     def log_moment(self, orders: Array) -> Array:
@@ -36,7 +40,8 @@ class FinitePrivacyLoss(PrivacyLoss):
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line of the tilted atoms."""
-        lines = (_line(order, heights, *atoms).times(n) for atoms, n in zip(self._atoms, self.counts, strict=True))
+        rows = zip(self._atoms, self._lattices, self.counts, strict=True)
+        lines = (_line(order, heights, *atoms, lattice).times(n) for atoms, lattice, n in rows)
         return Line.sum(lines, heights)
 
     def rounding(self, order: float) -> float:
@@ -50,10 +55,9 @@ class FinitePrivacyLoss(PrivacyLoss):
 
     def lattices(self) -> list[Lattice] | None:
         """Return the lattices that the rows state, where all do."""
-        places = [row[0].lattice for row in self.rows]
-        if None in places:
+        if None in self._lattices:
             return None
-        return [Lattice(offset, span, n) for (offset, span), n in zip(places, self.times, strict=True)]
+        return [Lattice(offset, span, n) for (offset, span), n in zip(self._lattices, self.times, strict=True)]
 
     @property
     def largest(self) -> float:
@@ -80,9 +84,32 @@ def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
     return np.where(small, np.log1p(near), large)
 
 
-def _line(order: float, heights: Array, values: Array, weights: Array) -> Line:
+def _line(order: float, heights: Array, values: Array, weights: Array, lattice: _Lattice | None) -> Line:
     tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
-    return tilted_line(values, tilted, heights, 8 + 2 * order * float(np.abs(values).max()))
+    lost = 8 + 2 * order * float(np.abs(values).max())
+    turns = 0 if lattice is None or len(values) <= _FEW else _turns(heights, float(lattice[1]))
+    if lattice is None or turns == 0:
+        return tilted_line(values, tilted, heights, lost)
+    return _turned_line(values, tilted, heights, lost, lattice, turns)
+
+
+def _turns(heights: Array, span: float) -> int:
+    """Return how often a step turns by π from 0 to the last of equidistant heights; 0 where that is not whole."""
+    turns = float(heights[-1]) * span / math.pi
+    is_whole = turns > 0.5 and abs(turns - round(turns)) < 1e-9
+    return round(turns) if is_whole and np.array_equal(heights, heights[1] * np.arange(len(heights))) else 0
+
+
+def _turned_line(values: Array, tilted: Array, heights: Array, lost: float, lattice: _Lattice, turns: int) -> Line:
+    """Return the line of `tilted_line` by a Fourier transform, over one half period of the lattice or several."""
+    offset, span = map(float, lattice)
+    places = np.rint((values - offset) / span).astype(np.int64) * turns
+    n_places = 2 * (len(heights) - 1)
+    folded = np.bincount(places % n_places, weights=tilted, minlength=n_places)
+    moments = np.conj(np.fft.rfft(folded)) * np.exp(1j * offset * heights)
+    spread = float(tilted @ np.abs(values)) * heights
+    relative = 8 * math.log2(2 * n_places) + 8 * abs(offset) * heights + lost * np.minimum(spread, 2.0)
+    return line_of((moments.real - 1)[None], moments.imag[None], relative[None], np.ones(1))
 
 
 def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Line:
@@ -96,3 +123,10 @@ def tilted_line(values: Array, tilted: Array, heights: Array, lost: float) -> Li
     real = -2 * (tilted @ np.sin(phase) ** 2)
     spread = float(tilted @ np.abs(values)) * heights
     return line_of(real[None], imaginary[None], (8 * spread + lost * np.minimum(spread, 2.0))[None], np.ones(1))
+
+
+def log_ratio(ratio: Fraction) -> float:
+    """Return log of the ratio, also near 1 and beyond the floats."""
+    if abs(ratio - 1) < Fraction(1, 2):
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator) if not 1e-300 < ratio < 1e300 else math.log(ratio)

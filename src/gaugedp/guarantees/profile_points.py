@@ -1,0 +1,134 @@
+"""Privacy profiles as points: upper bounds on δ at some e^ε, and the pair of laws whose profile joins them by lines.
+
+A profile is convex and falls as a function of γ = e^ε > 0, from 1 at γ = 0. So the lower hull of points above it lies
+above it too, and a hull is the profile of a pair of laws with finitely many losses: docs/theory/sampling.md.
+"""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from gaugedp._validate import decimal
+from gaugedp.accountant.atoms import explicit_distribution
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.rounding import above, up
+from gaugedp.accountant.total import both_directions
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
+
+Points = tuple[tuple[Fraction, Fraction], ...]  # (γ, upper bound on the profile), γ ascending
+
+START = (Fraction(0), Fraction(1))
+_CLOSED, _BY_LINES, _BY_CURVE = 512, 128, 40  # cells between points: a profile takes 1 µs, 10 ms or 0.1 s a point
+_BEND = 1.5  # of the places of the points: they are nearer to each other at small losses
+_UNSEEN = 1e-30  # δ beyond which a profile counts as level
+_FAR, _FARTHEST = 60.0, 600.0  # the largest ε looked at, where that δ is never met, and of all
+_FINE = 6  # binary digits of a lattice below the mean size of a loss
+NO_LOSS = Atoms((0.0,), (1.0,))
+_RAISED = 1 + 2.0**-44  # what sums of a thousand weights may lose
+
+
+@lru_cache(maxsize=64)
+def points_above_one(guarantee: Guarantee) -> Points:
+    """Return points of the profile of the guarantee for γ ≥ 1; beyond the last the profile counts as level.
+
+    Where all losses have finitely many values, these are all places where the profile bends.
+    """
+    places = _bends(guarantee) or _grid(guarantee)
+    ratios = [1 + Fraction(up(math.expm1(place))) for place in places]
+    return tuple(
+        (ratio, decimal(float(guarantee.delta(place, "tight")))) for ratio, place in zip(ratios, places, strict=True)
+    )
+
+
+def _bends(guarantee: Guarantee) -> list[float]:
+    """Return 0 and the sizes of all losses, ascending; nothing where they are not finitely many, or too many."""
+    totals = both_directions(guarantee.components())
+    if any(total.others or not total.families for total in totals):
+        return []
+    listed = [explicit_distribution(total) for total in totals]
+    places = {0.0, *(abs(float(loss)) for sums in listed if sums for loss in sums.losses)}
+    return sorted(places) if None not in listed and len(places) <= _CLOSED and max(places) <= _FARTHEST else []
+
+
+def _grid(guarantee: Guarantee) -> list[float]:
+    cost = guarantee.cost("approx")
+    largest = [] if cost is None else [above(min(cost[0], Fraction(_FARTHEST)))]
+    least = min(float(guarantee.epsilon(_UNSEEN)), *largest, _FARTHEST + 1)
+    end = least if least <= _FARTHEST else _FAR
+    n_cells = _n_cells(guarantee)
+    return [end * (k / n_cells) ** _BEND for k in range(n_cells + 1)]
+
+
+def _n_cells(guarantee: Guarantee) -> int:
+    if guarantee.exact_delta(0.0) is not None:
+        return _CLOSED
+    return _BY_CURVE if any(total.others for total in both_directions(guarantee.components())) else _BY_LINES
+
+
+def reversed_points(points: Iterable[tuple[Fraction, Fraction]]) -> Points:
+    """Return points of the profile of (Q, P) from those of (P, Q): h(γ) becomes 1 − γ + γ·h(1/γ)."""
+    return tuple(reversed([(1 / ratio, 1 + (value - 1) / ratio) for ratio, value in points if ratio]))
+
+
+def pair_of(points: Points) -> Pair:
+    """Return a pair whose profile joins the points by lines, from (0, 1) on; left out are those above other lines.
+
+    Under Q the ratio dP/dQ is γ where the profile bends, with as much probability as its slope grows by.
+    """
+    hull = _lower_hull((START, *points))
+    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(hull)]
+    impossible = hull[-1][1]
+    masses = [(hull[at][0], end - start) for at, (start, end) in enumerate(pairwise([*slopes, Fraction(0)]), 1)]
+    losses = [
+        (_raised(log_ratio(ratio)), float(ratio * mass / (1 - impossible)) * _RAISED) for ratio, mass in masses if mass
+    ]
+    return Pair(FinitePrivacyLoss, (_on_a_lattice(*zip(*losses, strict=True)) if losses else NO_LOSS,), impossible)
+
+
+def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atoms:
+    """Return atoms on a lattice: each loss is split into the multiples of a span next to it, the mean of dP/dQ kept.
+
+    Such a split can only raise a profile, which is a mean of a convex function of dP/dQ under Q. Two losses make a
+    lattice of their own.
+    """
+    if len(values) <= 2:
+        span = Fraction(values[-1]) - Fraction(values[0]) or Fraction(1)
+        return Atoms(values, weights, (Fraction(values[0]), span))
+    losses, masses = np.array(values), np.array(weights)
+    size = float(np.abs(losses) @ masses)
+    span = Fraction(2) ** (math.floor(math.log2(size)) - _FINE)
+    below = np.floor(losses / float(span))
+    upper = np.expm1(below * float(span) - losses) / math.expm1(-float(span))
+    places, at = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
+    split = np.bincount(at, weights=np.concatenate([masses * (1 - upper), masses * upper]))
+    kept = split > 0
+    return Atoms(tuple(places[kept] * float(span)), tuple(split[kept]), (Fraction(0), span))
+
+
+def _lower_hull(points: Points) -> Points:
+    """Return the corners of the largest convex function that falls and is nowhere above the points."""
+    hull: list[tuple[Fraction, Fraction]] = []
+    for ratio, value in points:
+        if hull and (value >= hull[-1][1] or ratio == hull[-1][0]):
+            continue
+        while len(hull) > 1 and _is_above(hull[-1], hull[-2], (ratio, value)):
+            hull.pop()
+        hull.append((ratio, value))
+    return tuple(hull)
+
+
+def _is_above(
+    point: tuple[Fraction, Fraction], before: tuple[Fraction, Fraction], after: tuple[Fraction, Fraction]
+) -> bool:
+    """Whether the point is on the line from `before` to `after`, or above it."""
+    rise, run = after[1] - before[1], after[0] - before[0]
+    return (point[1] - before[1]) * run >= rise * (point[0] - before[0])
+
+
+def _raised(loss: float) -> float:
+    return loss + abs(loss) * 2.0**-48

@@ -1,0 +1,163 @@
+"""The guarantee of a mechanism on a random sample of the units."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gaugedp._numbers import exact
+from gaugedp._validate import decimal, non_negative, one_of, whole, written
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above, up
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.json import from_dict
+from gaugedp.guarantees.profile_points import START, Points, pair_of, points_above_one, reversed_points
+from gaugedp.guarantees.pure import pure_cost
+from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
+
+PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours it is proved for
+_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
+
+
+@dataclass(frozen=True, eq=True)
+class Sampled(Guarantee):
+    """A mechanism with `guarantee`, run on a random sample that nobody sees.
+
+    "poisson": each unit is in the sample with probability q = `rate`, independently; neighbours differ by one unit
+    added or removed. "without_replacement": the sample is a uniform one of m of n units, q = m/n is `rate`, and
+    neighbours differ by one unit replaced. `guarantee` is about the same neighbours. The proof, and how the profile is
+    made a pair of laws for compositions, is in docs/theory/sampling.md.
+    """
+
+    guarantee: Guarantee
+    rate: float
+    sampling: str = "poisson"
+    neighbours: str = "add_remove"
+    pair_has_curve = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise InvalidRequest(
+                f"guarantee is {written(self.guarantee)}.", "Give the guarantee of the mechanism, such as PureDP(1)."
+            )
+        non_negative(rate=self.rate)
+        if self.rate > 1 or 0 < self.rate < 1e-12:
+            raise InvalidRequest(f"rate is {self.rate!r}.", "Give rate as a probability: 0, or from 1e-12 to 1.")
+        one_of(tuple(PROVED), sampling=self.sampling)
+        one_of(tuple(PROVED.values()), neighbours=self.neighbours)
+        if self.neighbours != PROVED[self.sampling]:
+            raise InvalidRequest(
+                f"No amplification is proved here for {self.sampling!r} sampling and {self.neighbours!r} neighbours.",
+                f"Give neighbours={PROVED[self.sampling]!r}, and the guarantee for these.",
+            )
+        object.__setattr__(self, "rate", float(self.rate))
+
+    def components(self) -> Iterable[tuple[Guarantee, int]]:
+        """Return this guarantee; that of the mechanism where all units are in the sample, and nothing where none is."""
+        if self.rate in (0, 1):
+            return self.guarantee.components() if self.rate else ()
+        return ((self, 1),)
+
+    def renyi(self, order: float) -> float:
+        """Return the least of log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)) and the pair's curve."""
+        check_order(order)
+        whole_curve, largest = self.guarantee.renyi(order), self.guarantee.renyi(math.inf)
+        if self.rate in (0, 1):
+            return whole_curve if self.rate else 0.0
+        bounds = [whole_curve, amplified(largest, self.rate)]
+        if 1 < order < math.inf:
+            grown = (order - 1) * whole_curve
+            bounds.append(up(amplified(grown, self.rate) / (order - 1)) if grown < math.inf else math.inf)
+        elif order == 1:
+            bounds.append(up(self.rate * whole_curve))
+        if order < math.inf:
+            bounds += [self._of_pair(max(order - 1, _FIRST))]
+        return min(bounds)
+
+    def _of_pair(self, shift: float) -> float:
+        curves = []
+        for remove in (True, False):
+            pair = self.dominating_pair(remove)
+            if pair.impossible:
+                return math.inf
+            losses = pair.family([pair.row], [1])
+            curves.append((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift)
+        return up(max(*curves, 0.0))
+
+    def dominating_pair(self, remove: bool) -> Pair:
+        """Return the pair whose profile joins points above the sampled profile by lines."""
+        return _pair(self, remove)
+
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return the profile where that of the guarantee has a closed form.
+
+        It is q·δ(ε′), e^{ε′} = 1 + (e^ε − 1)/q, for both samplings and both directions.
+        """
+        if self.rate == 0:
+            return 0.0
+        if self.guarantee.exact_delta(epsilon) is None:
+            return None
+        return sampled_delta(lambda inner: float(self.guarantee.delta(inner)), self.rate, epsilon)
+
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return the least ε of a closed profile, raised until it is met."""
+        first = self.exact_delta(0.0)
+        if first is None or delta >= first:
+            return None if first is None else 0.0
+        inner = float(self.guarantee.epsilon(min(1.0, delta / self.rate)))
+        start = amplified(inner, self.rate)
+        return start if math.isinf(start) else solved(lambda at: self.exact_delta(at) or 0.0, start, delta)
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return (log(1 + q·(e^ε − 1)), q·δ) of (ε, δ), what the first says alone, or what the guarantee costs."""
+        if self.rate == 0:
+            return pure_cost(Fraction(0), 0.0, accounting)
+        cost = self.guarantee.cost("approx")
+        whole_cost = self.guarantee.cost(accounting)
+        if cost is None or (accounting != "approx" and cost[1] > 0):
+            return whole_cost
+        loss = amplified(above(min(cost[0], Fraction(10) ** 300)), self.rate)
+        if accounting == "approx":
+            return (min(cost[0], decimal(loss)), decimal(self.rate) * cost[1])
+        costs = [each for each in (whole_cost, pure_cost(decimal(loss), loss, accounting)) if each]
+        return min(costs, default=None)
+
+    def group(self, size: int) -> Guarantee:
+        """Return what follows along a chain of neighbours."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Grouped(self, int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": "Sampled", "guarantee": …, "rate": q, "sampling": …, "neighbours": …}."""
+        return {"kind": self.kind, **vars(self), "guarantee": self.guarantee.to_dict()}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Sampled":
+        """Return the guarantee."""
+        return cls(from_dict(numbers["guarantee"]), numbers["rate"], numbers["sampling"], numbers["neighbours"])
+
+    def __repr__(self) -> str:
+        words = "" if self.sampling == "poisson" else f", {self.sampling!r}, {self.neighbours!r}"
+        return f"Sampled({self.guarantee!r}, {exact(self.rate)}{words})"
+
+
+@lru_cache(maxsize=256)
+def _pair(sampled: Sampled, remove: bool) -> Pair:
+    upper, rate = points_above_one(sampled.guarantee), decimal(sampled.rate)
+    if sampled.sampling == "without_replacement":
+        upper = _thinned(upper, rate)
+        return pair_of((*reversed_points(upper), *upper))
+    points = _thinned((START, *reversed_points(upper), *upper), rate)
+    return pair_of(points if remove else reversed_points(points))
+
+
+def _thinned(points: Points, rate: Fraction) -> Points:
+    """Return points of the profile where P is replaced by (1 − q)·Q + q·P, q = `rate`."""
+    return tuple((1 - rate + rate * ratio, rate * value) for ratio, value in points)

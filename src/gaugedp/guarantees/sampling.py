@@ -1,0 +1,40 @@
+"""What sampling makes of a privacy profile: docs/theory/sampling.md."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from gaugedp.accountant.rounding import up
+
+Profile = Callable[[float], float]  # ε ↦ an upper bound on δ
+
+_LARGE = 30.0  # ε from which e^ε − 1 is taken as a logarithm
+
+
+def sampled_delta(profile: Profile, rate: float, epsilon: float) -> float:
+    """Return q·δ(ε′), e^{ε′} = 1 + (e^ε − 1)/q, q = `rate`, rounded up."""
+    if epsilon > _LARGE:
+        inner = epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon))
+    else:
+        inner = math.log1p(math.expm1(epsilon) / rate)
+    delta = profile(inner * (1 - 2.0**-50))
+    least = math.ulp(0.0) if delta > 0 else 0.0  # an underflow is not a guarantee of pure privacy
+    return min(1.0, max(up(rate * delta, relative=2.0**-44), least))
+
+
+def amplified(epsilon: float, rate: float) -> float:
+    """Return log(1 + q·(e^ε − 1)), q = `rate`, rounded up: what sampling makes of ε-DP."""
+    if rate in (0, 1):
+        return epsilon * rate
+    if epsilon > _LARGE:
+        return min(epsilon, up(float(np.logaddexp(math.log1p(-rate), math.log(rate) + epsilon)), relative=2.0**-45))
+    return min(epsilon, up(math.log1p(rate * math.expm1(epsilon))))
+
+
+def solved(sampled: Profile, start: float, delta: float) -> float:
+    """Return an ε from `start` on at which the `sampled` profile is at most `delta`."""
+    epsilon, gap = start, max(start, 1e-300) * 2.0**-50
+    while sampled(epsilon) > delta:
+        epsilon, gap = epsilon + gap, 2 * gap
+    return epsilon
