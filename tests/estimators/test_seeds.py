@@ -32,6 +32,11 @@ MODELS = {
     "MatrixCompletion": {"rating_bounds": (0, 1), "users": 3, "items": 3},
     "Mean": {"bounds": (-1, 1)},
     "PoissonRegressor": {"bounds": (-1, 1), "target_bounds": (0, 1)},
+    "PrivateSearchCV": {
+        "estimator": estimators.LogisticRegression(row_norm=1.0, classes=[0, 1]),
+        "param_grid": {"radius": [1.0, 10.0]},
+        "draws": 2,
+    },
     "Ridge": {"bounds": (-1, 1), **TARGET},
     "SparseMean": {"bounds": (-1, 1), "sparsity": 1},
     "SparseRegression": {"bounds": (-1, 1), "sparsity": 1, **TARGET},

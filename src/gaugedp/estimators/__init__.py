@@ -19,6 +19,7 @@ from gaugedp.estimators.mean import Mean
 from gaugedp.estimators.naive_bayes import GaussianNB
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.poisson import PoissonRegressor
+from gaugedp.estimators.private_search import PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.ridge import Ridge
 from gaugedp.estimators.sparse_mean import SparseMean
@@ -41,6 +42,7 @@ __all__ = [
     "MatrixCompletion",
     "Mean",
     "PoissonRegressor",
+    "PrivateSearchCV",
     "Ridge",
     "SimpleImputer",
     "SparseMean",

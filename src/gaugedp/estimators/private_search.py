@@ -1,0 +1,274 @@
+"""Private search: the best of candidates for a model, by noisy scores, with a guarantee that covers the choice."""
+
+import warnings
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted
+
+from gaugedp._validate import whole
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import PrivateEstimator, after_paying
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.held_out import held_out
+from gaugedp.estimators.labels import check_given, read_classes
+from gaugedp.estimators.random_stopping import RandomStopping, uniform
+from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.rows import read_bounds
+from gaugedp.estimators.search_scores import ClassScore, NumberScore, SearchScore, noisy_score
+from gaugedp.guarantees import ApproxDP, PureDP
+from gaugedp.optimization.lattice import for_gaussian_releases
+
+_OF_THE_SEARCH = {"epsilon", "delta", "neighbours", "random_state", "ledger"}
+_EACH = 4  # draws for each candidate: one candidate in five is never drawn
+_LESS = 0.9  # of the ε of runs with Gaussian noise alone: for those with other noise beside it
+_REHEARSED = 20  # rows, where their number is private
+
+Rows = tuple["NamedRows", np.ndarray]  # with their labels or targets
+
+
+@dataclass(frozen=True, eq=False)
+class NamedRows:
+    """Rows (n, d) with the names of their columns, or None, which an estimator reads as it reads a data frame."""
+
+    rows: np.ndarray
+    columns: np.ndarray | None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the rows."""
+        del dtype, copy
+        return self.rows
+
+    def and_zeros(self) -> "NamedRows":
+        """Return the rows and one of zeros, so that there is one even where their number is private, and 0."""
+        return NamedRows(np.vstack([self.rows, np.zeros((1, self.rows.shape[1]))]), self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One draw: a place in the grid, the model fitted with it, and its noisy score."""
+
+    index: int
+    model: Any
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The models of a search, unfitted, what each run is asked for, and how runs are scored, for an ε of their own."""
+
+    models: list[Any]
+    stopping: RandomStopping
+    asked: ApproxDP | PureDP
+    score: SearchScore
+    score_epsilon: float
+    neighbours: str
+
+    @classmethod
+    def plan(
+        cls, models: list[Any], stopping: RandomStopping, total: ApproxDP | PureDP, score: SearchScore, public: Rows
+    ) -> "Search":
+        """Return the search within `total`; the models are fitted to public rows, which shows what they keep."""
+        asked, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
+        less = stopping.part(total, _LESS * gaussian.epsilon_value / total.epsilon_value)
+        for part in (gaussian, less):
+            if all(stopping.allows(_fitted(model, part, public).guarantee_, part, total) for model in models):
+                asked = part
+                break
+        else:
+            for model in models:
+                _fitted(model, asked, public)  # refuses what is no parameter
+        score_epsilon = stopping.largest(PureDP(total.epsilon_value)).epsilon_value
+        return cls(models, stopping, asked, score, score_epsilon, models[0].neighbours)
+
+    def best(self, fitting: Rows, scoring: Rows, rng: Entropy) -> Run:
+        """Return the run of the highest score, of equal ones the first."""
+        runs = (self._run(fitting, scoring, rng) for _ in range(self.stopping.count(rng)))
+        return max(runs, key=lambda run: run.score)
+
+    def _run(self, fitting: Rows, scoring: Rows, rng: Entropy) -> Run:
+        index, (rows, target) = uniform(len(self.models), rng), scoring
+        model = _fitted(self.models[index], self.asked, fitting, None if rng.is_secure else rng.integer(64))
+        with warnings.catch_warnings(action="ignore"):
+            predicted = model.predict(rows.and_zeros())[:-1]
+            losses = self.score.losses(predicted, target)
+        return Run(index, model, noisy_score(losses, self.score_epsilon, self.neighbours, rng))
+
+
+def _fitted(model: Any, asked: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
+    """Return the model fitted in silence: a warning would tell of a run that is not shown."""
+    delta = asked.delta_value if isinstance(asked, ApproxDP) else 0.0
+    fresh = clone(model).set_params(epsilon=asked.epsilon_value, delta=delta, random_state=seed)
+    with warnings.catch_warnings(action="ignore"):
+        return fresh.fit(*table)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
+    """Search for the parameters of a private model; the guarantee covers the choice.
+
+    estimator : a classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package, without a
+        ledger. Its epsilon, delta, neighbours and random_state are those that the search gives it.
+    param_grid : as of scikit-learn's GridSearchCV. Refused in it are epsilon, delta, neighbours, random_state and
+        ledger, by which fits would cost differently. For a random search give a list of points that were drawn before.
+    epsilon, delta : the guarantee of all together for one row, whatever the number of candidates.
+    draws : how many fits there are on average; four for each candidate where None. Their number is random and secret.
+
+    A candidate is drawn at random, fitted to about four fifths of the rows, and scored with noise on the others. After
+    each draw the search ends with probability 1/draws. The best model is kept as it was fitted.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit is asked for δ/draws and a third of ε
+    or more, up to nine tenths where its noise is Gaussian. The time of a search tells of the number of fits: it is not
+    to be published. docs/theory/private_search.md
+
+    Before paying, each candidate is fitted to rows of zeros, so that what is no parameter is refused.
+
+    After fit: best_estimator_, best_params_, best_index_ (in the grid), best_score_ (a noisy accuracy, or 1 less the
+    mean absolute error over the width of the target's bounds; too high on average, as it is the best), guarantee_,
+    release_.
+    """
+
+    estimator: Any
+    param_grid: Any
+    epsilon: float = 1.0
+    delta: float = 0.0
+    _: KW_ONLY
+    draws: int | None = None
+
+    def fit(self, X: Any, y: Any) -> "PrivateSearchCV":
+        """Fit to rows X (n, d) and labels or targets y (n,)."""
+        requested, rows, names = self._requested(), self._rows(X), names_of(X)
+        assert isinstance(requested, ApproxDP | PureDP)
+        self._check(y)
+        candidates, score = self._candidates(), self._score()
+        target, rng = score.read(y, len(rows)), self._generator()
+        is_held = held_out(len(rows), rng)
+        search = self._plan(candidates, score, requested, NamedRows(rows, names), is_held)
+        reservation = self._pay(requested, requested, rows.shape)
+        with after_paying(reservation):
+            fitting, scoring = ((NamedRows(rows[part], names), target[part]) for part in (~is_held, is_held))
+            best = search.best(fitting, scoring, rng)
+        self.best_index_, self.best_score_, self.best_params_ = best.index, best.score, candidates[best.index]
+        self.best_estimator_ = _accounted(best.model, requested)
+        self._read_by(Reading(rows.shape[1]))
+        self._note_names(X)
+        released = self.best_estimator_.release_
+        values = {**released.values, "best_score": np.array(best.score), "best_index": np.array(best.index)}
+        facts = {"estimator": released.estimator, "candidates": [repr(one) for one in candidates]}
+        facts["draws"] = search.stopping.draws
+        self._publish(values, requested, "idealized", facts, reservation)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return what the best model predicts, shape (n,)."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the accuracy, or R², of `predict` on rows X and targets y (n,).
+
+        It looks at them without privacy, and no ledger pays: for rows that are public, or for your own eyes.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes of the best model, where it is a classifier."""
+        return np.asarray(self.best_estimator_.classes_)
+
+    @property
+    def _estimator_type(self) -> Any:
+        return self.estimator._estimator_type
+
+    def _check(self, y: Any) -> None:
+        if y is None:
+            raise InvalidRequest("This search requires y to be passed, but the target y is None.", "Give the targets.")
+        kind = type(self.estimator).__name__
+        if not isinstance(self.estimator, PrivateEstimator):
+            raise InvalidRequest(f"The estimator is {kind}, no private one.", "Give one of gaugedp.estimators.")
+        if self.estimator.ledger is not None:
+            raise InvalidRequest(
+                "The estimator has a ledger, which would pay for every fit beside the search.",
+                "Give the ledger to PrivateSearchCV alone: it pays once.",
+            )
+        if self.draws is not None:
+            whole(minimum=1, draws=self.draws)
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        try:
+            candidates = list(ParameterGrid(self.param_grid))
+        except (TypeError, ValueError):
+            raise InvalidRequest(
+                "param_grid is no grid.", "Give lists of values by name, such as {'radius': [1.0, 10.0]}."
+            ) from None
+        named = {name for candidate in candidates for name in candidate}
+        if named & _OF_THE_SEARCH:
+            raise InvalidRequest(
+                f"param_grid holds {', '.join(sorted(named & _OF_THE_SEARCH))}.",
+                "Give it to PrivateSearchCV: its guarantee is for all fits together.",
+            )
+        unknown = sorted(named - set(self.estimator.get_params()))
+        if unknown or not candidates:
+            raise InvalidRequest(
+                f"param_grid names {', '.join(unknown)}, which {type(self.estimator).__name__} does not have."
+                if unknown
+                else "param_grid is empty.",
+                "Give parameters of the estimator.",
+            )
+        return candidates
+
+    def _score(self) -> SearchScore:
+        given = self.estimator.get_params()
+        if is_classifier(self.estimator):
+            check_given(given["classes"], given.get("bounds"), given.get("row_norm"))
+            return ClassScore(read_classes(given["classes"]))
+        if is_regressor(self.estimator) and "target_bounds" in given:
+            low, high = read_bounds("target_bounds", given["target_bounds"])
+            return NumberScore(float(low), float(high))
+        raise InvalidRequest(
+            f"{type(self.estimator).__name__} has no score to search by.",
+            "Give a classifier with classes, or a regressor with target_bounds.",
+        )
+
+    def _plan(
+        self,
+        candidates: list[dict[str, Any]],
+        score: SearchScore,
+        total: ApproxDP | PureDP,
+        table: NamedRows,
+        is_held: np.ndarray,
+    ) -> Search:
+        """Return the search, by public facts alone: where rows are replaced, these are their number and who is held."""
+        n_public, n_held = _REHEARSED, 1
+        if self.neighbours == "replace":
+            n_public, n_held = int((~is_held).sum()), int(is_held.sum())
+        if not (n_public and n_held):
+            n_rows = len(table.rows)
+            raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Give 30 rows or more.")
+        models = [clone(self.estimator).set_params(neighbours=self.neighbours, **one) for one in candidates]
+        public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
+        stopping = RandomStopping(_EACH * len(candidates) if self.draws is None else int(self.draws))
+        return Search.plan(models, stopping, total, score, public)
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), self.estimator.__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+        tags.regressor_tags, tags.target_tags.required = inner.regressor_tags, True
+        tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _accounted(model: Any, total: ApproxDP | PureDP) -> Any:
+    """Return the model that was chosen, with the guarantee of the choice in the place of that of its fit."""
+    facts = {**model.release_.facts, "asked": total.to_dict(), "chosen_by": "PrivateSearchCV"}
+    model.guarantee_ = total
+    model.release_ = replace(model.release_, guarantee=total, exactness="idealized", facts=facts)
+    return model

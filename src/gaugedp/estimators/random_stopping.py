@@ -1,0 +1,72 @@
+"""The best of a random number of runs: what the choice costs, whatever the number of candidates."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import decimal
+from gaugedp.accountant.rounding import down_decimal
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.samplers.choice import one_of_each
+
+_HALVINGS = 40
+_ROUNDING = 1 - 2.0**-40  # of the bound on δ in floats
+
+Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # of what is asked of a run
+
+
+@dataclass(frozen=True)
+class RandomStopping:
+    """The best of K independent runs by their scores; K is geometric with mean `draws`, a whole number.
+
+    Theorem. Let a run with its score be (ε₁, δ₁)-DP, and (c, δ_c)-DP with δ_c ≤ (e^c − 1)/(draws − 1). The best run
+    with its score, of equal scores the first, is (ε₁ + 2c, draws·δ₁)-DP, if nothing else is shown, nor K. For one draw
+    c = 0 suffices. A run that is ε₁-DP has c ≤ ε₁: at most 3ε₁ in all. docs/theory/private_search.md
+    """
+
+    draws: int
+
+    def part(self, total: Guarantee, share: float) -> ApproxDP | PureDP:
+        """Return what a run is asked for: `share` of the ε of `total`, and δ/draws."""
+        if isinstance(total, ApproxDP):
+            epsilon, delta = decimal(total.epsilon_value), decimal(total.delta_value)
+            return ApproxDP(down_decimal(epsilon * decimal(share)), down_decimal(delta / self.draws))
+        assert isinstance(total, PureDP)
+        return PureDP(down_decimal(decimal(total.epsilon_value) * decimal(share)))
+
+    def allows(self, run: Guarantee, asked: ApproxDP | PureDP, total: ApproxDP | PureDP) -> bool:
+        """Whether the best of runs that keep `run`, which implies `asked`, a `part` of `total`, keeps `total`."""
+        if self.draws == 1:
+            return True
+        c = down_decimal((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2)
+        return run.delta(c) <= math.expm1(c) / (self.draws - 1) * _ROUNDING
+
+    def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda asked: asked) -> ApproxDP | PureDP:
+        """Return the largest part that is allowed for runs that keep `keeps(part)`; all keep the part itself."""
+        low, high = (1 / 3, 1.0) if self.draws > 1 else (1.0, 1.0)
+        if not self._is_allowed(low, total, keeps):
+            raise InvalidRequest("delta is too large beside epsilon for a search.", "Give a smaller delta, or 0.")
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._is_allowed(middle, total, keeps) else (low, middle)
+        return self.part(total, low)
+
+    def _is_allowed(self, share: float, total: ApproxDP | PureDP, keeps: Keeps) -> bool:
+        asked = self.part(total, share)
+        return self.allows(keeps(asked), asked, total)
+
+    def count(self, rng: Entropy) -> int:
+        """Return K, drawn exactly; it is not to be shown."""
+        count = 1
+        while uniform(self.draws, rng) > 0:
+            count += 1
+        return count
+
+
+def uniform(n: int, rng: Entropy) -> int:
+    """Return a whole number from 0 to n − 1, drawn exactly."""
+    return int(one_of_each(np.ones((1, n), dtype=bool), rng)[0])
