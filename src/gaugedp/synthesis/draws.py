@@ -24,23 +24,23 @@ def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: En
         clique = tree.cliques[place]
         for name in clique:
             if name not in known:
-                given = tuple(other for other in clique if other in known)
-                table = summed(tables[place], clique, tuple(sorted((*given, name))))
-                law = np.moveaxis(table, sum(other < name for other in given), -1).reshape(-1, tree.sizes[name])
-                cells[:, name] = _given(law, _groups(cells, given, tree.sizes), rng)
+                before = tuple(other for other in clique if other in known)
+                table = summed(tables[place], clique, tuple(sorted((*before, name))))
+                law = np.moveaxis(table, sum(other < name for other in before), -1).reshape(-1, tree.sizes[name])
+                cells[:, name] = given(law, _groups(cells, before, tree.sizes), rng)
                 known.add(name)
     return cells
 
 
-def _groups(cells: np.ndarray, given: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
+def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
     """Return the number of each row's combination of cells, in the order of a table over the variables."""
     groups = np.zeros(len(cells), dtype=np.int64)
-    for name in given:
+    for name in names:
         groups = groups * sizes[name] + cells[:, name]
     return groups
 
 
-def _given(law: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
+def given(law: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
     """Return a cell for each row from the line of its group, by systematic sampling in each group, in random order.
 
     The starts of the groups' grids are golden steps apart: each is uniform, and neighbours stray to opposite sides.

@@ -11,7 +11,7 @@ from gaugedp.synthesis.junction_tree import JunctionTree, Scope
 from gaugedp.synthesis.sums import SumTree
 
 _SLACK = 0.2  # of a deviation, by which a multiplier of 1 keeps a count from its released value
-_MOST_STEPS, _TOLERANCE, _TINY = 300, 1e-3, 1e-9
+_MOST_STEPS, _TOLERANCE, _TINY = 200, 1e-3, 1e-9
 
 
 def total(tables: Sequence[CountTable]) -> float:
@@ -51,7 +51,7 @@ class _Dual:
     @cached_property
     def slacks(self) -> np.ndarray:
         variances = np.concatenate([table.variances.ravel() for table in self.tables])
-        return np.asarray(_SLACK * variances / max(float(np.sqrt(np.median(variances))), _TINY))
+        return np.asarray(_SLACK * variances / max(float(np.sqrt(variances).mean()), _TINY))
 
     @cached_property
     def scales(self) -> np.ndarray:
