@@ -361,3 +361,12 @@ def test_removed_rows_need_no_public_number() -> None:
 def test_what_cannot_be_is_refused(wrong) -> None:
     with pytest.raises(InvalidRequest):
         wrong(Geometry((3,), 1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "p", "steps"),
+    [((10,), 1, 1_052), ((50,), 1, 4_651), ((100,), 1, 7_722), ((1000,), 1, 37_865), ((30, 30), 1, 245_624)],
+)
+def test_corners_of_the_norm_do_not_set_the_number_of_steps(shape: tuple[int, ...], p: float, steps: int) -> None:
+    one = Gibbs.calibrate(Geometry(shape, p), Logistic(), 1000, ASKED)
+    assert one.steps == pytest.approx(steps, rel=0.01)

@@ -1,7 +1,7 @@
 """The regularized exponential mechanism: a sample of a strongly log-concave law, in the geometry of any norm."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -18,7 +18,8 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Hinge, Logistic, Loss, check_loss
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
-from gaugedp.samplers.proximal import ProximalSampler
+from gaugedp.samplers.proximal import ProximalSampler, SplitSampler
+from gaugedp.samplers.separable import SeparableOracle
 
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
@@ -242,18 +243,32 @@ class Gibbs:
         return f"Gibbs({self.describe()}, {rounded_up(self.guarantee)}, {self.exactness})"
 
     @property
+    def _ball(self) -> Geometry:
+        """𝒳."""
+        return self.geometry if self.in_ball else self.geometry.outer
+
+    @property
+    def _is_separable(self) -> bool:
+        """Whether the regulariser and the set are drawn coordinate by coordinate."""
+        return len(self.geometry.shape) == 1 and not self.geometry.exponent == self._ball.p == 2
+
+    @property
     def _pace(self) -> float:
         """The sampler's step η, by public numbers: about 1/trace of the Hessian, or what a kink allows."""
         k, reach = self.rate * self.n_rows, self.row_norm * self.geometry.row_reach
         losses = min(k * self.loss.smoothness * reach**2, (k * self.loss.lipschitz * reach) ** 2 / 9)
-        usual, worst = _regulariser_pace(self.geometry, self.strength)
-        return min(1 / (losses + usual), worst)
+        if self._is_separable:
+            return 1 / (losses + _usual_slope(self.geometry, self.strength) ** 2 / 16)
+        usual, steepest = _regulariser_pace(self.geometry, self.strength)
+        return 1 / max(losses + usual, steepest**2 / 8)
 
     def _sampler(self, posterior: Posterior) -> ProximalSampler:
-        ball = self.geometry if self.in_ball else self.geometry.outer
-        return ProximalSampler(
-            posterior, self.strength * self.geometry.convexity, self._pace, self.geometry.outer.radius, ball
-        )
+        convexity, distance = self.strength * self.geometry.convexity, self.geometry.outer.radius
+        if not self._is_separable:
+            return ProximalSampler(posterior, convexity, self._pace, distance, self._ball)
+        oracle = SeparableOracle(self.strength * self.geometry.weight, self.geometry.exponent, self._ball)
+        losses = replace(posterior, strength=0.0)
+        return SplitSampler(losses, convexity, self._pace, distance, self._ball, oracle)
 
 
 def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
@@ -308,17 +323,21 @@ class Problem:
         return mu * math.sqrt(strength) / sensitivity * _ROUNDING, strength
 
 
-def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:
-    """Return the trace of λr's Hessian at a usual point, and the η at which a point on an axis is as bad as e^{−4}.
+def _usual_slope(geometry: Geometry, strength: float) -> float:
+    """Return the slope of λr along a coordinate at the end of the ball where all are alike."""
+    q, p = geometry.exponent, geometry.p
+    return strength * geometry.weight * geometry.radius * geometry.n_values ** (2 / q - 1 - 1 / p)
 
-    For q < 2 the second derivative has no bound: where entries are near 0 trials are rejected more often, and that is
-    all (docs/theory/gibbs.md).
+
+def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:
+    """Return the trace of λr's Hessian where all singular values are alike, and the largest ‖λ∇r‖₂ on the ball.
+
+    For q < 2 the second derivative has no bound: where singular values are near 0 trials are rejected more often, and
+    that is all (docs/theory/gibbs.md).
     """
-    q, d, n_values = geometry.exponent, geometry.ambient_dim, geometry.n_values
+    q, n_values = geometry.exponent, geometry.n_values
     convexity = strength * geometry.convexity
     if q == 2:
-        return convexity, math.inf
-    usual = convexity * d * n_values ** (2 / q - 1)
-    height = strength * geometry.weight / q * geometry.radius ** (2 - q) * n_values
-    worst = (4 / height) ** (2 / q) * n_values / d
-    return usual, worst
+        return convexity, 0.0
+    usual = convexity * geometry.ambient_dim * n_values ** (2 / q - 1)
+    return usual, strength * geometry.weight * geometry.radius * n_values ** (1 / q - 1 / 2)
