@@ -37,6 +37,7 @@ from tests.optimization.transcripts import transcript
 RNG = np.random.default_rng(6)
 ROWS = RNG.uniform(-1, 1, (6000, 3))
 LABELS = (ROWS[:, 0] + 0.2 * RNG.normal(size=6000) > 0).astype(int)
+SHIFTED = (ROWS[:, 0] + 0.2 * RNG.normal(size=6000) > 0.5).astype(int)  # not told apart without an intercept
 TARGET = ROWS @ [0.5, 0.2, 0.0] + 0.1 * RNG.normal(size=6000)
 CLASSIFIER = LogisticRegression(bounds=(-1, 1), classes=[0, 1])
 REGRESSOR = Ridge(bounds=(-1, 1), target_bounds=(-1, 1))
@@ -87,9 +88,9 @@ def rows_have_a_nine(X: Any) -> bool:
 def test_the_better_candidate_is_found_and_paid_for_once(asked: gd.PureDP | gd.ApproxDP, neighbours: str) -> None:
     delta = getattr(asked, "delta_value", 0.0)
     for model, grid, target, wanted in (
-        (CLASSIFIER, {"radius": [0.001, 10.0]}, LABELS, {"radius": 10.0}),
+        (CLASSIFIER, {"fit_intercept": [False, True]}, SHIFTED, {"fit_intercept": True}),
         (REGRESSOR, {"alpha": [1.0, 1e6]}, TARGET, {"alpha": 1.0}),
-    ):  # fmt: skip
+    ):
         ledger = gd.Ledger.in_memory(gd.ApproxDP(5, 1e-4), unit=gd.PrivacyUnit(neighbours=neighbours))
         search = PrivateSearchCV(
             model, grid, asked.epsilon_value, delta, draws=12, neighbours=neighbours, random_state=1, ledger=ledger

@@ -3,15 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
+from fractions import Fraction
 
 from gaugedp._validate import decimal
-from gaugedp.accountant.rounding import down_decimal
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
-from gaugedp.samplers.choice import one_of_each
+from gaugedp.guarantees.shares import part
 
 _HALVINGS = 40
 _ROUNDING = 1 - 2.0**-40  # of the bound on δ in floats
@@ -33,16 +31,16 @@ class RandomStopping:
     def part(self, total: Guarantee, share: float) -> ApproxDP | PureDP:
         """Return what a run is asked for: `share` of the ε of `total`, and δ/draws."""
         if isinstance(total, ApproxDP):
-            epsilon, delta = decimal(total.epsilon_value), decimal(total.delta_value)
-            return ApproxDP(down_decimal(epsilon * decimal(share)), down_decimal(delta / self.draws))
+            delta = part(total.delta_value, Fraction(1, self.draws))
+            return ApproxDP(part(total.epsilon_value, Fraction(share)), delta)
         assert isinstance(total, PureDP)
-        return PureDP(down_decimal(decimal(total.epsilon_value) * decimal(share)))
+        return PureDP(part(total.epsilon_value, Fraction(share)))
 
     def allows(self, run: Guarantee, asked: ApproxDP | PureDP, total: ApproxDP | PureDP) -> bool:
         """Whether the best of runs that keep `run`, which implies `asked`, a `part` of `total`, keeps `total`."""
         if self.draws == 1:
             return True
-        c = down_decimal((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2)
+        c = math.nextafter(float((decimal(total.epsilon_value) - decimal(asked.epsilon_value)) / 2), 0.0)
         return run.delta(c) <= math.expm1(c) / (self.draws - 1) * _ROUNDING
 
     def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda asked: asked) -> ApproxDP | PureDP:
@@ -68,5 +66,7 @@ class RandomStopping:
 
 
 def uniform(n: int, rng: Entropy) -> int:
-    """Return a whole number from 0 to n − 1, drawn exactly."""
-    return int(one_of_each(np.ones((1, n), dtype=bool), rng)[0])
+    """Return a whole number from 0 to n − 1, drawn exactly: those of as many bits, until one is below n."""
+    while (number := rng.integer((n - 1).bit_length())) >= n:
+        pass
+    return number
