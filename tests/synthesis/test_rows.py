@@ -1,6 +1,7 @@
 """`synthesize`: rows from releases alone, in the kinds of values and frames that the table had."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -164,6 +165,11 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
     other = released("SEX", domain=gd.Domain.of(SEX=["m", "f", "x"]))
     far = released("SEX", people())
     far = gd.Release.from_json(far.to_json().replace('"table": "people"', '"table": "others"'))
+    regions, districts = (
+        released(name, domain=gd.Domain.of(TRACT=gd.tree({name: list(areas), "TRACT": list("12345")})))
+        for name, areas in (("REGION", "aaabb"), ("DISTRICT", "aabbc"))
+    )
+    old = replace(release, facts={name: fact for name, fact in release.facts.items() if name != "deviations"})
     many = gd.Release.from_json(release.to_json().replace('"max_rows": 1', '"max_rows": 2'))
     for releases, words in [
         (released("sum(PAY); mean(PAY) by SEX"), "no counts of cells"),
@@ -174,6 +180,8 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
         ([release, other], "SEX has other cells"),
         ([release, far], "differ in their table"),
         ([release, many], "differ in their unit"),
+        ([regions, districts], "REGION and DISTRICT are not levels of one tree"),
+        (old, "no counts of cells"),
     ]:
         with pytest.raises(InvalidRequest) as refused:
             gd.synthesize(releases)

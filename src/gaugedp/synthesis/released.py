@@ -33,6 +33,10 @@ class Level:
     def starts_in(self, finest: "Level") -> tuple[int, ...]:
         """Return where its cells begin among those of the finest level, the cell of other values last."""
         places = {start: place for place, start in enumerate(finest.starts)}
+        if not set(self.starts) <= places.keys():
+            raise InvalidRequest(
+                f"{self.axis.name} and {finest.axis.name} are not levels of one tree.", "Use releases of one domain."
+            )
         starts = [places[start] for start in self.starts]
         n_other = len(self.axis.texts) - len(self.starts)
         return (*starts, *range(len(finest.axis.texts) - n_other, len(finest.axis.texts)))
@@ -84,11 +88,14 @@ class Released:
 
 
 def count_terms(release: Release) -> Iterator[tuple[Outline, slice]]:
-    """Yield the terms of a release that count rows in cells, each with the places of its answers."""
-    start = 0
+    """Yield the terms of a release that count rows in cells, each with the places of its answers.
+
+    A release that was written before releases said what their terms are, and how wide their noise, has none.
+    """
+    start, is_told = 0, {"terms", "deviations"} <= release.facts.keys()
     for term in release.terms:
         is_table = term.measure == COUNT and term.column is None and all(axis.form == CELLS for axis in term.axes)
-        if is_table and "terms" in release.facts:
+        if is_told and is_table:
             yield term, slice(start, start + term.size)
         start += term.size
 
