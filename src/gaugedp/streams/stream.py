@@ -184,7 +184,7 @@ class Stream:
     def _draw(self, state: State, rng: Entropy) -> Draw:
         question = self._noise.draw(rng)
         drawn = np.array([*(draw.question for draw in state.answered_draws), question])
-        noise = self._noise.running(drawn) - state.added
+        noise = self._noise.running(drawn, rng) - state.added
         name = system_rng().bytes(16).hex()
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
