@@ -282,3 +282,13 @@ def test_scales_are_printed_in_the_units_of_the_body() -> None:
     for kind, guarantee in ((gd.Gaussian, gd.GaussianDP(0.5)), (gd.Laplace, gd.PureDP(1.0))):
         assert re.search(r"(std|scale) 2\.00\d* on steps of 1/8192", repr(kind.calibrate(ball, guarantee)))
         assert "steps" not in repr(kind.calibrate(histogram, guarantee))
+
+
+def test_wide_noise_hides_the_last_digit() -> None:
+    """4,000 draws: the share of odd numbers has a deviation of 0.008, and leaves 0.45 to 0.55 once in 10^9 seeds."""
+    body = gd.query(gd.Domain.of(pay=gd.bounded(0, 2**40)), "sum(pay)").sensitivity(gd.PrivacyUnit())
+    noise = Matrix.calibrate(body, gd.ApproxDP(2.5e-4, 1e-6))
+    assert float(np.sqrt(noise.variances.max())) > 2**52
+    drawn = noise.draw(4000, gd.research_rng(7))
+    assert 0.45 < float((drawn % 2).mean()) < 0.55
+    assert float(drawn.std()) == pytest.approx(float(np.sqrt(noise.variances[0])), rel=0.06)

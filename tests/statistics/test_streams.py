@@ -40,7 +40,7 @@ def drawn(noise: StreamNoise, size: int, seed: int, factor: float = 1.0) -> np.n
     found = []
     for _ in range(size):
         normals = np.array([noise.draw(rng) for _ in range(PERIODS)]) * factor
-        found.append([noise.running(normals[:t]) for t in range(1, PERIODS + 1)])
+        found.append([noise.running(normals[:t], gd.research_rng(0)) for t in range(1, PERIODS + 1)])
     return np.array(found)
 
 

@@ -146,6 +146,14 @@ def test_a_stream_is_opened_again_as_it_was(
         opened(tmp_path, ledger, **change)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("number", [1.0, "1", None, 0, -3])
+def test_a_stream_is_opened_again_with_whole_numbers(tmp_path: Path, ledger: gd.Ledger, number: object) -> None:
+    opened(tmp_path, ledger)
+    for change in ({"periods": number}, {"periods_per_person": number}):
+        with pytest.raises(InvalidRequest, match="as a whole number of at least 1"):
+            opened(tmp_path, ledger, **change)  # type: ignore[arg-type]
+
+
 def test_another_unit_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
     opened(tmp_path, ledger)
     other = gd.PrivacyUnit(neighbours="replace")

@@ -35,6 +35,7 @@ from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws
+from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
 from gaugedp.samplers.reals import Law, rounded_draws
 
@@ -123,7 +124,8 @@ class Matrix(AdditiveNoise):
         if self._law is not None:
             return rounded_draws(self._law, size, np.array([self.scale]), rng)
         counts = batches(self.strategy, size)
-        parts = [np.rint(self._real(count, rng)).astype(np.int64) for count in counts]
+        deviations = self._spread(self._deviations)
+        parts = [rounded(self._real(count, rng), deviations, rng) for count in counts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @property

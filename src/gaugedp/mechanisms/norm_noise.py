@@ -26,6 +26,7 @@ from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.mechanisms.remember import remembered
+from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.reals import rounded_draws
@@ -100,13 +101,13 @@ class NormNoise(AdditiveNoise, ABC):
         """Return draws in lattice steps; correlated, and shorter walks than a release takes, where there is a walk."""
         if self.noise.law is not None:
             return rounded_draws(self.noise.law, size, self._lattice, rng)
-        return self._rounded(self.noise.draw(size, rng))
+        return rounded(self._in_steps(self.noise.draw(size, rng)), self._deviations, rng)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
         """Return draws that may each be released: a walk of its own for each."""
         if self.noise.law is not None:
             return self.draw(size, rng)
-        return self._rounded(self.noise.release(size, self.steps, rng, progress))
+        return rounded(self._in_steps(self.noise.release(size, self.steps, rng, progress)), self._deviations, rng)
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -137,7 +138,7 @@ class NormNoise(AdditiveNoise, ABC):
         sizes = np.abs(self._trials)
         if not simultaneous:
             return np.ceil(_safe_quantile(sizes, level)) * float(self.step)
-        deviations = np.sqrt(self.variances) / float(self.step)
+        deviations = self._deviations
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0).max(axis=2)
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
@@ -167,15 +168,19 @@ class NormNoise(AdditiveNoise, ABC):
 
     @cached_property
     def _trials(self) -> np.ndarray:
-        return self._rounded(self.noise.trials).astype(float)
+        return np.rint(self._in_steps(self.noise.trials))
 
-    def _rounded(self, unit: np.ndarray) -> np.ndarray:
-        steps = np.rint(unit * self._scale)
+    @cached_property
+    def _deviations(self) -> np.ndarray:
+        return np.sqrt(self.variances) / float(self.step)
+
+    def _in_steps(self, unit: np.ndarray) -> np.ndarray:
+        steps = unit * self._scale
         if not np.abs(steps).max() < _LARGEST:  # noise alone decides: no table has been seen
             raise InvalidRequest(
                 "The noise does not fit 64-bit numbers of lattice steps.", "Ask for a larger epsilon, or fewer rows."
             )
-        return steps.astype(np.int64)
+        return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
         one_of(("1", "2"), norm=f"{norm:g}")

@@ -13,7 +13,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.queries.base import Query
-from gaugedp.samplers.continuous import normals
+from gaugedp.samplers.continuous import normals, rounded
 from gaugedp.samplers.discrete import check_scale
 from gaugedp.streams.time_factor import TimeFactor
 
@@ -79,10 +79,11 @@ class StreamNoise:
         longest = max(np.linalg.norm(rows, axis=1).max() for rows in (self.factor.matrix, self.factor.differences))
         return float(self.factor.radius * longest * np.sqrt(self.variances.max()))
 
-    def running(self, drawn: np.ndarray) -> np.ndarray:
+    def running(self, drawn: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the noise of the running total after period t in lattice steps, shape (d,), from q_1 … q_t (t, d)."""
-        mixed = self.factor.radius * (self.factor.matrix[len(drawn) - 1, : len(drawn)] @ drawn)
-        return np.rint(mixed).astype(np.int64)
+        row = self.factor.matrix[len(drawn) - 1, : len(drawn)]
+        mixed = self.factor.radius * (row @ drawn)
+        return rounded(mixed[None], self.deviations(row[None])[0], rng)[0]
 
     def deviations(self, rows: np.ndarray, variances: np.ndarray | None = None) -> np.ndarray:
         """Return the deviations of r·rows·q before rounding, rows (k, t), in steps, shape (k, d).

@@ -184,7 +184,7 @@ class Stream:
     def _draw(self, state: State, rng: Entropy) -> Draw:
         question = self._noise.draw(rng)
         drawn = np.array([*(draw.question for draw in state.answered_draws), question])
-        noise = self._noise.running(drawn) - state.added
+        noise = self._noise.running(drawn, rng) - state.added
         name = system_rng().bytes(16).hex()
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
@@ -328,6 +328,7 @@ class Stream:
 
 def factor_for(state: State | None, periods: int, periods_per_person: int) -> TimeFactor:
     """Return the factor that the stream was opened with; the best one for a new stream, and for another horizon."""
+    whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
     if state is not None and len(state.factor) == periods:
         return TimeFactor(state.matrix, periods_per_person)
     return time_factor(periods, periods_per_person)
