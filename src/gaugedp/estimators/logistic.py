@@ -9,7 +9,7 @@ import scipy
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.optimization.losses import Loss, Softmax
+from gaugedp.optimization.losses import Logistic, Loss, Softmax
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
@@ -33,7 +33,8 @@ class LogisticRegression(LinearClassifier):
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
         classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
-        all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
+        all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why. For
+        two classes and δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, slower than both.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
         scikit-learn's C. There are no sample weights.
@@ -41,7 +42,8 @@ class LogisticRegression(LinearClassifier):
         twentieth of μ².
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md and gradient.md.
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md,
+    gradient.md and gibbs.md.
 
     The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
     wrong side pull no more than most; by public numbers. There are no intervals: how noise moves coefficients depends
@@ -83,6 +85,8 @@ class LogisticRegression(LinearClassifier):
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
         loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
+        if solver == "gibbs":
+            return problem.sampled(Logistic(), rng)
         if solver == "objective":
             return problem.perturbed(loss, rng)
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
