@@ -9,7 +9,6 @@ import scipy.stats
 
 import gaugedp as gd
 from gaugedp.audit import audit
-from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_epsilon, gaussian_mu
 from gaugedp.optimization import Absolute, Hinge, Huber, Logistic, Loss
@@ -249,7 +248,7 @@ def test_the_risk_is_below_its_bound(shape: tuple[int, ...], p: float, purpose: 
 def test_the_risk_is_above_its_bound_as_seldom_as_promised_by_integration(p: float, loss: Loss) -> None:
     geometry = Geometry((2,), p, 20.0)
     rows, targets = table(geometry, 40, 6)
-    one = Gibbs.calibrate(geometry, loss, 40, gd.ApproxDP(8.0, 1e-3))
+    one = Gibbs.calibrate(geometry, loss, 40, gd.ApproxDP(8.0, 1e-3), in_ball=False)
     axis = geometry.outer.radius * np.linspace(-1, 1, 301)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     grid = grid[geometry.outer.contains(grid)]
@@ -295,7 +294,7 @@ def test_rows_that_push_hard_cost_few_trials() -> None:
     for shape, p in (((10,), 1), ((50,), 2), ((10,), math.inf), ((4, 3), 1)):
         geometry = Geometry(shape, p, 3.0)
         row = geometry.normal(np.ones((1, geometry.ambient_dim)))
-        one = Gibbs.calibrate(geometry, Huber(1.0), 2000, ASKED)
+        one = Gibbs.calibrate(geometry, Huber(1.0), 2000, ASKED, in_ball=False)
         sampler = one._sampler(one.posterior(np.repeat(row, 2000, 0), np.full(2000, 1e9)))
         points = sampler.draw((4, geometry.ambient_dim), 40, gd.research_rng(1))
         assert sampler.trials(points, gd.research_rng(2)) < 12
@@ -340,7 +339,6 @@ def test_removed_rows_need_no_public_number() -> None:
     "wrong",
     [
         lambda g: Gibbs.calibrate(g, Logistic(), 40, gd.ZCDP(1.0)),
-        lambda _: Gibbs.calibrate(LpBall(3, 1), Logistic(), 40, ASKED),
         lambda _: Gibbs.calibrate(Simplex(3), Logistic(), 40, ASKED),
         lambda _: Gibbs.calibrate(3, Logistic(), 40, ASKED),
         lambda g: Gibbs.calibrate(g, "logistic", 40, ASKED),

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
@@ -20,6 +21,8 @@ from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.gibbs import Gibbs
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
@@ -27,6 +30,7 @@ from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, P
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens what is expected of the coefficients, and below lengthens
 _COUNT = 0.05  # ε for the number of rows, at most: to plan by, some 20 of them do not matter
+_COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
 _WIDEST = 10.0  # times the radius: what coefficients may have where noise is faint
 _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apart by margins of a few tenths
 
@@ -84,6 +88,13 @@ class LinearProblem:
         by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
         return descent.solve((self.rows, self.target), by_row, self.n_rows, rng), exactness
 
+    def sampled(self, loss: Loss, rng: Entropy) -> tuple[np.ndarray, str]:
+        """Return the weights (1, d) of two classes by the Gibbs sampler in the ℓ₂ ball, and the exactness."""
+        geometry, n_rows = Geometry((self.rows.shape[1],), 2, self.radius), max(1, round(self.n_rows))
+        neighbours = "replace" if self.replaced else "add_remove"
+        mechanism = Gibbs.calibrate(geometry, loss, n_rows, self.guarantee, neighbours=neighbours, mu_side=self.mu_side)
+        return mechanism.sample(self.rows, self.target, rng)[None], mechanism.exactness
+
     def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (K, d) by objective perturbation, and the exactness."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
@@ -118,7 +129,7 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     solver: str = "auto"
     radius: float | None = None
 
-    solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient")
+    solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient", "gibbs")
 
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
@@ -132,6 +143,8 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
         read_scaling(reading, self.row_norm)
         one_of(self.solvers, solver=self.solver)
+        if self.solver == "gibbs" and not (len(classes) == 2 and isinstance(requested, ApproxDP)):
+            raise InvalidRequest("gibbs is for two classes and delta above 0.", 'Give solver="auto", or a delta.')
         if self.radius is not None:
             moderate(radius=self.radius)
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
@@ -223,12 +236,12 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         return min(requested, pure, key=lambda guarantee: noise_to_signal(guarantee, size, 1.0, True))
 
     def _count(self, guarantee: Guarantee, solver: str) -> NoisyRowCount:
-        """Return the row count, paid by a part of μ for gradient descent under (ε, δ), else by ε.
+        """Return the row count, paid by a part of μ for gradient descent and the sampler under (ε, δ), else by ε.
 
         Objective perturbation sets its ridge by the count, and its privacy profile by the ridge. Profiles that depend
         on an earlier release do not compose like one fixed profile.
         """
-        if solver == "gradient" and isinstance(guarantee, ApproxDP):
+        if solver in _COMPOSED and isinstance(guarantee, ApproxDP):
             return NoisyRowCount.gaussian(guarantee, self.neighbours)
         return NoisyRowCount(guarantee, self.neighbours, _COUNT)
 
@@ -240,7 +253,7 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         centre = Centre.plan(guarantee, n_columns, n_rows, replaced)
         if centre.noise is None:
             centre = Centre.of_mean(guarantee, n_columns, n_rows, replaced)
-        if solver == "gradient" or not isinstance(guarantee, ApproxDP):
+        if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
         return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 

@@ -12,7 +12,7 @@ from gaugedp.estimators.learned_bounds import learns_bounds
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.estimators.newton_fit import fit_newton
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.optimization.losses import Loss, Softmax
+from gaugedp.optimization.losses import Logistic, Loss, Softmax
 from gaugedp.optimization.objective_perturbation import CappedLogistic
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped half of the way
@@ -37,8 +37,9 @@ class LogisticRegression(Intervals, LinearClassifier):
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
         classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
     solver : "objective" adds a random linear term to the loss and minimises, "gradient" is noisy gradient descent on
-        all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why.
-        "newton" steps by noisy curvature, for two classes, and gives `coef_interval` and `summary`.
+        all rows; "auto" takes the first for two classes and at δ = 0, else by public numbers. `reason_` says why. For
+        two classes, "newton" steps by noisy curvature, and gives `coef_interval` and `summary`; where δ > 0, "gibbs"
+        draws the weights from the regularised exponential mechanism, slower than all others.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
         scikit-learn's C. There are no sample weights.
@@ -46,8 +47,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         twentieth of μ².
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md and
-    newton.md.
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md,
+    newton.md and gibbs.md.
 
     The noisier the fit, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on the
     wrong side pull no more than most; by public numbers. Not with "newton", whose coefficients are those of the rows as
@@ -61,7 +62,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     release_; as of every model n_features_in_, and feature_names_in_ where X is a data frame.
     """
 
-    solvers = ("auto", "objective", "gradient", "newton")
+    solvers = ("auto", "objective", "gradient", "gibbs", "newton")
     judged_by = "newton"
 
     def fit(self, X: Any, y: Any) -> "LogisticRegression":
@@ -101,6 +102,8 @@ class LogisticRegression(Intervals, LinearClassifier):
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
         cap = 1 - 0.5 * problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
         loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
+        if solver == "gibbs":
+            return problem.sampled(Logistic(), rng)
         if solver == "objective":
             return problem.perturbed(loss, rng)
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)

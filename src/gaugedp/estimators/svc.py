@@ -24,9 +24,11 @@ class LinearSVC(LinearClassifier):
     solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds off the kink of the
         loss, adds a random linear term and minimises; "auto" takes it where public numbers say that the noise is faint,
         where rows are added or removed, at δ = 0, and where without an intercept a pure guarantee needs shorter noise.
-        `reason_` says why.
+        "gibbs", for two classes and δ > 0, draws the weights from the regularised exponential mechanism. `reason_` says
+        why.
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md and objective_perturbation.md.
+    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md,
+    objective_perturbation.md and gibbs.md.
 
     After fit: what `LogisticRegression` has.
     """
@@ -45,6 +47,8 @@ class LinearSVC(LinearClassifier):
         return self._by_noise(guarantee, size, n_rows, _FAINT)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
+        if solver == "gibbs":
+            return problem.sampled(Hinge(), rng)
         if solver == "objective":
             width = min(_WIDEST, max(_NARROWEST, math.sqrt(problem.noise_to_signal / _BLURRED)))
             return problem.perturbed(SmoothHinge(width), rng)

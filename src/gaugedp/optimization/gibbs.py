@@ -1,7 +1,7 @@
 """The regularized exponential mechanism: a sample of a strongly log-concave law, in the geometry of any norm."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,16 +10,20 @@ import numpy as np
 from gaugedp._cells import entries_of, numbers, read_cells
 from gaugedp._progress import Progress, part_of, silent
 from gaugedp._validate import between, one_of, positive, whole
+from gaugedp.bodies import Body
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.losses import Hinge, Logistic, Loss, check_loss
+from gaugedp.optimization.losses import Hinge, Logistic, Loss
+from gaugedp.optimization.posterior import Posterior, clean
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
+from gaugedp.optimization.value_loss import Function, PairedValues, TangentOracle, ValueLoss, geometry_of, loss_of
 from gaugedp.samplers.proximal import ProximalSampler, SplitSampler
 from gaugedp.samplers.separable import SeparableOracle
+from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
 ALLOWANCE = 1e-9  # the δ that the sampler may cost where none was asked for
@@ -31,35 +35,11 @@ _LATTICE_BITS = 24
 _FARTHEST = 2.0**20  # targets over the largest prediction on the ball
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """κ·Σ_i φ(⟨w, x_i⟩, y_i) + λ·r(w), for rows (n, d) and targets (n,)."""
-
-    rows: np.ndarray
-    targets: np.ndarray
-    loss: Loss
-    geometry: Geometry
-    rate: float
-    strength: float
-
-    def value(self, points: np.ndarray) -> np.ndarray:
-        """Return it at the points (k, d), shape (k,)."""
-        predictions = points @ self.rows.T
-        losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
-        return self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
-
-    def gradient(self, points: np.ndarray) -> np.ndarray:
-        """Return its gradient at the points (k, d), shape (k, d)."""
-        predictions = points @ self.rows.T
-        slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
-        return self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Gibbs:
     """A point w of density ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn, μ = λ/k in the source.
 
-    𝒳 is the least Euclidean ball around the geometry's (itself for p = 2), or that one where `in_ball`. Rows have dual
+    𝒳 is the geometry's ball, or the least Euclidean ball around it where `in_ball` is False. Rows have dual
     norm at most `row_norm`; G = lipschitz·row_norm; c = 2 where rows are replaced, 1 where they are added or removed;
     τ is `total_variation`. `geometry` gives the norm, the ball, r and Θ; κ is `rate`, λ is `strength`.
 
@@ -75,12 +55,12 @@ class Gibbs:
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
     The sample is drawn by `ProximalSampler` ("mixing"), from 0, by a number of steps that public numbers set. Its time
-    depends on the rows through rejections alone: a few a step in a Euclidean ball, without a bound in one with corners.
-    So 𝒳 is round unless `in_ball`: every theorem holds on it too, the risk compared with the geometry's own ball.
+    depends on the rows through rejections: without a bound, but for a loss of one's own, where `query_bound` is one.
+    On the Euclidean ball every theorem holds too, the risk compared with the geometry's own ball.
     """
 
     geometry: Geometry
-    loss: Loss
+    loss: Loss | ValueLoss
     n_rows: int
     guarantee: ApproxDP
     rate: float
@@ -91,14 +71,15 @@ class Gibbs:
     in_ball: bool
     bias: float
     total_variation: float
+    queries: Queries = field(default_factory=Queries)
 
     exactness = "mixing"
 
     @classmethod
     def calibrate(  # noqa: PLR0913 - public numbers alone
         cls,
-        geometry: Geometry,
-        loss: Loss,
+        geometry: Geometry | Body,
+        loss: Loss | Function,
         n_rows: int,
         guarantee: Guarantee,
         *,
@@ -106,22 +87,26 @@ class Gibbs:
         row_norm: float = 1.0,
         neighbours: str = "replace",
         convexity: float | None = None,
-        in_ball: bool = False,
+        in_ball: bool = True,
+        lipschitz: float | None = None,
+        mu_side: float = 0.0,
     ) -> "Gibbs":
         """Return the mechanism for ApproxDP(ε, δ), or PureDP(ε), for `n_rows` rows (a public guess under add_remove).
+
+        geometry : a Geometry, or the body LpBall or SchattenBall. loss : one of the library's, or with `lipschitz` a
+            function f(W, rows, targets) of your own (see `ValueLoss`), for rows that are replaced and weights in_ball.
 
         purpose : "erm" makes the bound on the mean loss of the rows least (λ = d/Θ, whatever n, ε and δ are), "sco"
             that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
             `convexity`·r has been added, and minimises those.
 
+        mu_side : the μ of all Gaussian releases that share an ApproxDP guarantee with the sample, before it or after:
+            the law is √(μ² − mu_side²)-GDP, and laws of Gaussian parameters compose as squares.
+
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
         """
-        if not isinstance(geometry, Geometry):
-            raise InvalidRequest(
-                f"The geometry is of type {type(geometry).__name__}.",
-                "Give gaugedp.optimization.Geometry(shape, p, radius), the ball of an ℓ_p or a Schatten norm.",
-            )
-        check_loss(loss)
+        geometry = geometry_of(geometry)
+        given = loss_of(loss, lipschitz, neighbours == "replace" and in_ball and row_norm == 1)
         whole(minimum=1, n_rows=n_rows)
         positive(row_norm=row_norm)
         one_of(PURPOSES, purpose=purpose)
@@ -130,11 +115,15 @@ class Gibbs:
             raise InvalidRequest("convexity goes with strongly_convex.", "Give both, or none of them.")
         if convexity is not None:
             positive(convexity=convexity)
-        problem = Problem(geometry, loss.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity)
+        problem = Problem(
+            geometry, given.lipschitz * row_norm, n_rows, 2 if neighbours == "replace" else 1, convexity, mu_side
+        )
         rate, strength, tau, satisfied = problem.solve(guarantee, purpose, in_ball)
-        smooth, bias = smoothed(loss, geometry.ambient_dim / (2 * rate * n_rows))
+        bias = 0.0
+        if isinstance(given, Loss):
+            given, bias = smoothed(given, geometry.ambient_dim / (2 * rate * n_rows))
         return cls(
-            geometry, smooth, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, in_ball, bias, tau
+            geometry, given, n_rows, satisfied, rate, strength, row_norm, neighbours, purpose, in_ball, bias, tau
         )
 
     @property
@@ -145,8 +134,23 @@ class Gibbs:
     @cached_property
     def steps(self) -> int:
         """The steps of the sampler, by public numbers."""
-        nothing = Posterior(np.zeros((0, 1)), np.zeros(0), self.loss, self.geometry, self.rate, self.strength)
-        return self._sampler(nothing).steps(self.total_variation)
+        if isinstance(self.loss, ValueLoss):
+            sampler = ProximalSampler(self._empty, self._convexity, self._pace, self.geometry.outer.radius)
+            return sampler.steps(self.total_variation / 2)
+        return self._sampler(self._empty).steps(self.total_variation)
+
+    @cached_property
+    def query_bound(self) -> int:
+        """The most values of single losses that a sample asks for, by public numbers: for a loss of your own.
+
+        The sampler stops there. The chance of that is half of `total_variation`; the walk's distance is the other half.
+        """
+        if not isinstance(self.loss, ValueLoss):
+            raise InvalidRequest(
+                "A loss of the library is looked at by slopes, and their number has no bound.",
+                "Give a function of your own with lipschitz, or look at steps.",
+            )
+        return 2 * self._plan.picks(self.steps, self.total_variation / 2)
 
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
@@ -164,6 +168,10 @@ class Gibbs:
         Rows beyond `row_norm` are pulled back to it; one that is not finite, or whose target is not, counts as 0.
         """
         whole(minimum=1, size=size)
+        if isinstance(self.loss, ValueLoss):
+            unit, chain = float(self.lattice_step), self._query_sampler(rows, targets, self.loss)
+            points = [chain.draw(self.geometry.ambient_dim, self.steps, rng, progress) for _ in range(size)]
+            return np.rint(np.array(points) / unit) * unit
         posterior = self.posterior(rows, targets)
         sampler, parts = self._sampler(posterior), []
         batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
@@ -175,7 +183,9 @@ class Gibbs:
         return np.rint(np.concatenate(parts) / unit) * unit
 
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
-        """Return the exponent for these rows, as they count."""
+        """Return the exponent for these rows, as they count, for a loss of the library."""
+        if isinstance(self.loss, ValueLoss):
+            raise InvalidRequest("A loss of your own has no slopes to look at.", "Give a loss of the library.")
         table, goal = read_cells(rows), numbers(entries_of(targets))
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
@@ -202,7 +212,7 @@ class Gibbs:
         (d + √(2dL) + L + λΘ)/k, and what a kink and the lattice may add, with probability at most 1 − `confidence`.
         """
         population = self.purpose == "sco" if population is None else population
-        excess, drift = 0.0, 2 * math.sqrt(self._pace) * self.total_variation
+        excess, drift = 0.0, self._drift
         if confidence is not None:
             excess, drift = self._deviation(confidence, population), 0.0
         k = self.rate * self.n_rows
@@ -213,6 +223,13 @@ class Gibbs:
             bound += 2 * self.rate * steep**2 / self.strength
         rounding = float(self.lattice_step) * math.sqrt(self.geometry.ambient_dim) / 2
         return bound + steep * self.geometry.row_reach * (drift + rounding)
+
+    @property
+    def _drift(self) -> float:
+        """How far the sampler's error may move the mean, in ℓ₂."""
+        if isinstance(self.loss, ValueLoss):
+            return 2 * self.geometry.outer.radius * self.total_variation
+        return 2 * math.sqrt(self._pace) * self.total_variation
 
     def _deviation(self, confidence: float, population: bool) -> float:
         """Return √(2dL) + L of theorem 4."""
@@ -255,6 +272,8 @@ class Gibbs:
     @property
     def _pace(self) -> float:
         """The sampler's step η, by public numbers: about 1/trace of the Hessian, or what a kink allows."""
+        if isinstance(self.loss, ValueLoss):
+            return self._plan.step
         k, reach = self.rate * self.n_rows, self.row_norm * self.geometry.row_reach
         losses = min(k * self.loss.smoothness * reach**2, (k * self.loss.lipschitz * reach) ** 2 / 9)
         if self._is_separable:
@@ -262,23 +281,46 @@ class Gibbs:
         usual, steepest = _regulariser_pace(self.geometry, self.strength)
         return 1 / max(losses + usual, steepest**2 / 8)
 
+    @property
+    def _empty(self) -> Posterior:
+        """λr alone."""
+        nothing = np.zeros((0, self.geometry.ambient_dim)), np.zeros(0)
+        return Posterior(*nothing, Logistic(), self.geometry, self.rate, self.strength)
+
+    @property
+    def _convexity(self) -> float:
+        return self.strength * self.geometry.convexity
+
+    @property
+    def _separable(self) -> SeparableOracle:
+        return SeparableOracle(self.strength * self.geometry.weight, self.geometry.exponent, self._ball)
+
     def _sampler(self, posterior: Posterior) -> ProximalSampler:
-        convexity, distance = self.strength * self.geometry.convexity, self.geometry.outer.radius
+        distance = self.geometry.outer.radius
         if not self._is_separable:
-            return ProximalSampler(posterior, convexity, self._pace, distance, self._ball)
-        oracle = SeparableOracle(self.strength * self.geometry.weight, self.geometry.exponent, self._ball)
+            return ProximalSampler(posterior, self._convexity, self._pace, distance, self._ball)
         losses = replace(posterior, strength=0.0)
-        return SplitSampler(losses, convexity, self._pace, distance, self._ball, oracle)
+        return SplitSampler(losses, self._convexity, self._pace, distance, self._ball, self._separable)
 
+    @cached_property
+    def _plan(self) -> QueryPlan:
+        steep = self.rate * self.n_rows * self.loss.lipschitz * self.geometry.row_reach
+        return QueryPlan.least(steep, self.geometry.ambient_dim, self.strength * self.geometry.range * (1 + 2.0**-40))
 
-def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows within `row_norm` of 0 in the dual norm, and their targets; 0 where something is not finite."""
-    is_finite = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
-    finite = np.where(is_finite[:, None], rows, 0.0)
-    largest = np.maximum(np.abs(finite).max(axis=1, initial=0.0, keepdims=True), row_norm)  # no power overflows
-    shrunk = finite / largest
-    lengths = geometry.dual_norm(shrunk)[:, None] if len(rows) else np.ones((0, 1))
-    return shrunk / np.maximum(lengths / row_norm, 1 / largest), np.where(is_finite, targets, 0.0)
+    def _query_sampler(self, rows: np.ndarray, targets: np.ndarray, loss: ValueLoss) -> QuerySampler:
+        table, goal = np.asarray(rows), np.asarray(targets)
+        if len(table) != self.n_rows or len(goal) != self.n_rows:
+            raise InvalidRequest(
+                "The rows have another shape than the mechanism is for.",
+                f"Give {self.n_rows} rows, and a target for each.",
+                STAYS_SPENT,
+            )
+        values = PairedValues(loss, table, goal, self.geometry.shape)
+        oracle = self._separable if len(self.geometry.shape) == 1 else TangentOracle(
+            self._empty, self._convexity, self.geometry
+        )  # fmt: skip
+        picks = self.query_bound // 2
+        return QuerySampler(values, self.rate, self.n_rows, self._plan, oracle, picks, self.queries)
 
 
 @dataclass(frozen=True)
@@ -290,20 +332,32 @@ class Problem:
     n_rows: int
     factor: int
     convexity: float | None
+    mu_side: float = 0.0
 
     def solve(self, guarantee: Guarantee, purpose: str, in_ball: bool) -> tuple[float, float, float, ApproxDP]:
         """Return κ, λ, τ and the guarantee."""
-        if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
+        if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0 and self.mu_side == 0:
             epsilon, share = guarantee.epsilon_value, ALLOWANCE
             rate, strength = self._pure(epsilon, in_ball)
             satisfied = ApproxDP(epsilon, ALLOWANCE)
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
             epsilon, share = guarantee.epsilon_value, guarantee.delta_value * _SAMPLER_SHARE
-            rate, strength = self._approximate(gaussian_mu(epsilon, guarantee.delta_value - share), purpose)
+            rate, strength = self._approximate(
+                self._remaining(gaussian_mu(epsilon, guarantee.delta_value - share)), purpose
+            )
             satisfied = guarantee
         else:
             raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Give ApproxDP or PureDP.")
         return rate, strength, share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDING, satisfied
+
+    def _remaining(self, mu: float) -> float:
+        """Return the μ that is left for the sample."""
+        if not 0 <= self.mu_side < mu:
+            raise InvalidRequest(
+                f"mu_side is {self.mu_side!r}, and the guarantee is of mu {mu:.4g}.",
+                "Give a number from 0 to below it.",
+            )
+        return math.sqrt(mu * mu - self.mu_side * self.mu_side) * (1 - 2.0**-40)
 
     def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
         outer = self.geometry.row_reach * self.geometry.outer.radius

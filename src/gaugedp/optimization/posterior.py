@@ -1,0 +1,42 @@
+"""The exponent of the Gibbs sampler: losses of rows, and a regulariser."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.losses import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """κ·Σ_i φ(⟨w, x_i⟩, y_i) + λ·r(w), for rows (n, d) and targets (n,)."""
+
+    rows: np.ndarray
+    targets: np.ndarray
+    loss: Loss
+    geometry: Geometry
+    rate: float
+    strength: float
+
+    def value(self, points: np.ndarray) -> np.ndarray:
+        """Return it at the points (k, d), shape (k,)."""
+        predictions = points @ self.rows.T
+        losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
+        return self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """Return its gradient at the points (k, d), shape (k, d)."""
+        predictions = points @ self.rows.T
+        slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
+        return self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
+
+
+def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows within `row_norm` of 0 in the dual norm, and their targets; 0 where something is not finite."""
+    is_finite = np.isfinite(rows).all(axis=1) & np.isfinite(targets)
+    finite = np.where(is_finite[:, None], rows, 0.0)
+    largest = np.maximum(np.abs(finite).max(axis=1, initial=0.0, keepdims=True), row_norm)  # no power overflows
+    shrunk = finite / largest
+    lengths = geometry.dual_norm(shrunk)[:, None] if len(rows) else np.ones((0, 1))
+    return shrunk / np.maximum(lengths / row_norm, 1 / largest), np.where(is_finite, targets, 0.0)

@@ -1,0 +1,120 @@
+"""A convex loss of one's own, known by its values, for the Gibbs sampler."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._validate import positive
+from gaugedp.bodies import Body, LpBall, SchattenBall
+from gaugedp.entropy import Entropy
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.losses import Loss, check_loss
+from gaugedp.samplers.proximal import Law, Potential, ProximalSampler
+
+Function = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class ValueLoss:
+    """f(W, rows, targets), shape (k,): the j-th loss is that of the j-th weights (k, …) on the j-th row and target.
+
+    Hypotheses, which the caller proves: for every row and target there may be, f is convex in the weights and
+    `lipschitz`-Lipschitz in the geometry's norm on its ball. The guarantee rests on both. A value that is not finite
+    counts as 0, in that loss alone.
+    """
+
+    function: Function
+    lipschitz: float
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidRequest(
+                "lipschitz goes with a loss of your own.",
+                "Give a function f(W, rows, targets), or leave lipschitz out.",
+            )
+        positive(lipschitz=self.lipschitz)
+
+    def __repr__(self) -> str:
+        return f"a loss of one's own, {self.lipschitz:g}-Lipschitz"
+
+
+@dataclass(frozen=True, eq=False)
+class PairedValues:
+    """The values of a loss for pairs of weights and rows, shape (k,)."""
+
+    loss: ValueLoss
+    rows: np.ndarray
+    targets: np.ndarray
+    shape: tuple[int, ...]
+
+    def __call__(self, points: np.ndarray, picked: np.ndarray) -> np.ndarray:
+        """Return the values of the points (k, d) for the picked rows (k,)."""
+        weights = points.reshape(len(points), *self.shape)
+        values = np.asarray(self.loss.function(weights, self.rows[picked], self.targets[picked]), dtype=float)
+        if values.shape != (len(points),):
+            raise InvalidRequest(
+                f"The loss returns the shape {values.shape} for {len(points)} pairs.",
+                "Return one number for each pair of weights and row.",
+                STAYS_SPENT,
+            )
+        return np.where(np.isfinite(values), values, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class TangentOracle:
+    """The restricted Gaussian oracle of a regulariser that has no product form, by rejection from tangents."""
+
+    potential: Potential
+    convexity: float
+    ball: Geometry
+
+    def around(self, places: np.ndarray, step: float) -> Law:
+        """Return the laws for the rows y and η = `step`."""
+        sampler = ProximalSampler(self.potential, self.convexity, step, self.ball.outer.radius, self.ball)
+        return _TangentLaws(sampler, places)
+
+
+@dataclass(frozen=True, eq=False)
+class _TangentLaws:
+    sampler: ProximalSampler
+    centre: np.ndarray
+
+    def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
+        return self.sampler._oracle(self.centre[rows], rng)[0]
+
+
+def geometry_of(given: object) -> Geometry:
+    """Return the geometry itself, or that of the ball of an ℓ_p or a Schatten norm; refuse what is neither."""
+    if isinstance(given, LpBall):
+        return Geometry((given.d,), given.p, given.size)
+    if isinstance(given, SchattenBall):
+        return Geometry(given.shape, given.p, given.size)
+    if isinstance(given, Geometry):
+        return given
+    kind = "body that is no ball of an ℓ_p or a Schatten norm" if isinstance(given, Body) else type(given).__name__
+    raise InvalidRequest(
+        f"The geometry is of type {kind}.",
+        "Give gaugedp.optimization.Geometry(shape, p, radius), or the body LpBall or SchattenBall.",
+    )
+
+
+def loss_of(given: object, lipschitz: float | None, is_allowed: bool) -> Loss | ValueLoss:
+    """Return a loss of the library, or one of one's own with its constant; refuse what is neither."""
+    if lipschitz is None and not callable(given):
+        check_loss(given)
+    if isinstance(given, Loss) and lipschitz is None:
+        return given
+    if not callable(given):
+        raise InvalidRequest(
+            "lipschitz goes with a loss of your own.", "Give a function f(W, rows, targets), or leave lipschitz out."
+        )
+    if lipschitz is None:
+        raise InvalidRequest("The loss has no Lipschitz constant.", "Give lipschitz, in the geometry's norm.")
+    if not is_allowed:
+        raise InvalidRequest(
+            "A loss of your own is for rows that are replaced, and weights in the ball itself.",
+            'Give neighbours="replace" and in_ball=True, and no row_norm: lipschitz is for a whole row.',
+        )
+    return ValueLoss(given, lipschitz)

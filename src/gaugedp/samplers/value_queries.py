@@ -1,0 +1,140 @@
+"""The proximal sampler by values of single losses, at random rows, with a bound on how many that is proved."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy
+
+from gaugedp._progress import Progress
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.continuous import exponentials, normals, uniforms
+from gaugedp.samplers.discrete import uniform_below
+from gaugedp.samplers.proximal import Oracle
+
+_BINS = 400
+
+
+@dataclass
+class Queries:
+    """How many values of single losses were asked for; it depends on the rows, and no guarantee covers it."""
+
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """The public numbers: step η, a = `scale`, L = `lipschitz` of the sum of losses in ℓ₂, d, and
+    `spread` ≥ λ·(max r − min r).
+
+    Theorem (docs/theory/gibbs.md). From any point of 𝒳 the number of picked rows in a step has an exponential moment
+    that public numbers bound; so all steps together pick more than `picks` rows with a chance of at most the τ that is
+    given. Where they would, the sampler stops at the point where it is.
+    """
+
+    step: float
+    scale: float
+    lipschitz: float
+    dimension: int
+    spread: float
+
+    @classmethod
+    def least(cls, lipschitz: float, dimension: int, spread: float) -> "QueryPlan":
+        """Return η and a for which a trial is kept with a chance of e^{−1} or so: least picks in total."""
+        reach = (math.sqrt(dimension) + math.sqrt(5 * dimension + 4 * spread)) / 2
+        root = 1 / (2 * lipschitz * reach)
+        return cls(root * root, root * reach, lipschitz, dimension, spread)
+
+    @property
+    def ratio(self) -> float:
+        """η′/η of the proposals: 1/(1 − ηL/a)."""
+        return 1 / (1 - self.step * self.lipschitz / self.scale)
+
+    def log_moment(self, rate: float, length: float) -> float:
+        """Return a bound on log E e^{`rate`·picks} of a step whose noise is at most this long; ∞ if none is known."""
+        noise = self.ratio * length
+        move = (
+            math.sqrt(self.step) * (noise + math.sqrt(noise**2 + 4 * self.ratio * (self.dimension + self.spread))) / 2
+        )
+        accepted = math.exp(-self.lipschitz * (self.scale + move) ** 2 / (2 * self.scale))
+        weight = math.expm1(rate) * self.lipschitz / (2 * self.scale)
+        room = 1 - 2 * weight * self.ratio * self.step
+        if room <= 0:
+            return math.inf
+        log = weight * (self.scale + move) ** 2 / room - math.log(room) / 2
+        return -math.log1p(-math.expm1(log) / accepted) if math.expm1(log) < accepted else math.inf
+
+    def picks(self, steps: int, total_variation: float) -> int:
+        """Return a number of picked rows that `steps` steps exceed with a chance of at most this."""
+        law = scipy.stats.chi(self.dimension)
+        longest = float(law.isf(total_variation / (2 * steps)))
+        edges = np.linspace(0, longest, _BINS + 1)[1:]
+        chances = np.diff(law.cdf(edges), prepend=0.0)
+        best = math.inf
+        for rate in np.geomspace(1e-4, 0.3, 30):
+            moments = np.array([self.log_moment(float(rate), float(edge)) for edge in edges])
+            if np.isfinite(moments).all():
+                mean = math.log(float((chances * np.exp(moments)).sum()) * (1 + 1e-9))
+                best = min(best, (steps * mean + math.log(2 / total_variation)) / rate)
+        return math.ceil(best)
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySampler:
+    """Draws from ∝ e^{−κ·Σ_i f_i(x) − r(x)} on a convex set by values f_i(x) alone.
+
+    Hypotheses, which the supplier proves: f_i is G-Lipschitz in ℓ₂ on the set, L = κnG of the `plan`; `oracle` is exact
+    for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s = ‖x − x₀‖,
+    D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is kept with the
+    chance e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with the chance n·D_i/c.
+    """
+
+    values: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    rate: float
+    n_rows: int
+    plan: QueryPlan
+    oracle: Oracle
+    picks: int
+    queries: Queries = field(default_factory=Queries)
+
+    def draw(self, dimension: int, steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
+        """Return a point after `steps` steps from 0, shape (d,)."""
+        point, left = np.zeros(dimension), self.picks
+        for t in range(steps):
+            point, left = self._move(point, left, rng)
+            if left < 0:
+                break
+            progress((t + 1) / steps)
+        return point
+
+    def _move(self, point: np.ndarray, left: int, rng: Entropy) -> tuple[np.ndarray, int]:
+        """Return the next point and how many picks are left; the same point and −1 where there are not enough."""
+        ratio, step = self.plan.ratio, self.plan.step
+        place = point + ratio * math.sqrt(step) * normals(len(point), rng)
+        law = self.oracle.around(place[None], ratio * step)
+        while True:
+            proposal = law.draw(np.zeros(1, dtype=np.intp), rng)[0]
+            is_kept, left = self._is_kept(point, proposal, left, rng)
+            if left < 0:
+                return point, left
+            if is_kept:
+                return proposal, left
+
+    def _is_kept(self, point: np.ndarray, proposal: np.ndarray, left: int, rng: Entropy) -> tuple[bool, int]:
+        scale, far = self.plan.scale, float(np.linalg.norm(proposal - point))
+        mean = self.plan.lipschitz * (scale + far) ** 2 / (2 * scale)
+        floor = self.plan.lipschitz * (scale**2 + far**2) / (2 * scale)
+        time = float(exponentials(1, rng)[0])
+        while time < mean:
+            left -= 1
+            if left < 0:
+                return False, left
+            row = uniform_below(np.array([self.n_rows], dtype=np.uint64), rng)
+            values = self.values(np.stack([proposal, point]), np.repeat(row, 2))
+            self.queries.total += 2
+            change = self.rate * self.n_rows * float(values[0] - values[1])
+            if float(uniforms(1, rng)[0]) * mean < change + floor:
+                return False, left
+            time += float(exponentials(1, rng)[0])
+        return True, left

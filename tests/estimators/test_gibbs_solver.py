@@ -1,0 +1,72 @@
+"""solver="gibbs" of the linear classifiers: what it guarantees together with what is released beside it."""
+
+import math
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators import LinearSVC, LogisticRegression, linear_model
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+
+RNG = np.random.default_rng(1)
+ROWS = RNG.standard_normal((60, 2))
+LABELS = (ROWS[:, 0] > 0).astype(int)
+KINDS = [LogisticRegression, LinearSVC]
+
+
+def model(kind, **given):
+    given = {"delta": 1e-6, "row_norm": 2.0, "classes": [0, 1], "radius": 1.0, "random_state": 1, **given}
+    return kind(1.0, solver="gibbs", **given)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_releases_together_keep_the_guarantee(
+    kind, neighbours: str, fit_intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, calibrate = [], linear_model.Gibbs.calibrate
+
+    def note(*parts, **given):
+        taken.append((calibrate(*parts, **given), given["mu_side"]))
+        return taken[-1][0]
+
+    monkeypatch.setattr(linear_model.Gibbs, "calibrate", note)
+    fitted = model(kind, neighbours=neighbours, fit_intercept=fit_intercept).fit(ROWS, LABELS)
+    assert fitted.guarantee_ == fitted.release_.guarantee == gd.ApproxDP(1.0, 1e-6)
+    assert (fitted.solver_, fitted.release_.exactness) == ("gibbs", "mixing")
+    assert fitted.coef_.shape == (1, 2)
+    ((mechanism, mu_side),) = taken
+    assert mechanism.neighbours == neighbours
+    assert (mu_side > 0) == (fit_intercept or neighbours == "add_remove")
+    factor = 2 if neighbours == "replace" else 1
+    mu = math.hypot(mu_side, factor * mechanism.rate / math.sqrt(mechanism.strength))
+    assert 0.99 * gaussian_mu(1.0, 1e-6) < mu < gaussian_mu(1.0, 1e-6)
+    spent = float(gd.GaussianDP(mu).delta(1.0)) + (1 + math.e) * mechanism.total_variation
+    assert 0.98e-6 < spent <= 1e-6
+
+
+def test_a_large_guarantee_finds_the_classes() -> None:
+    rows = np.tile(ROWS, (6, 1))
+    fitted = LogisticRegression(
+        8.0, 1e-5, row_norm=2.0, classes=[0, 1], radius=4.0, solver="gibbs", fit_intercept=False, random_state=2
+    ).fit(rows, np.tile(LABELS, 6))
+    assert fitted.score(rows, np.tile(LABELS, 6)) > 0.85
+
+
+@pytest.mark.parametrize("given", [{"delta": 0.0}, {"classes": [0, 1, 2]}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_is_not_for_is_refused_and_costs_nothing(kind, given) -> None:
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(1.0, 1e-6))
+    with pytest.raises(InvalidRequest, match="two classes"):
+        model(kind, ledger=ledger, **given).fit(ROWS, LABELS)
+    assert ledger.spent.epsilon(1e-6) == 0
+
+
+def test_a_side_that_leaves_nothing_is_refused() -> None:
+    geometry, asked = gd.optimization.Geometry((2,), 2), gd.ApproxDP(1.0, 1e-6)
+    for side in (-0.1, gaussian_mu(1.0, 1e-6), math.nan):
+        with pytest.raises(InvalidRequest, match="mu_side"):
+            gd.optimization.Gibbs.calibrate(geometry, gd.optimization.Logistic(), 9, asked, mu_side=side)
