@@ -238,6 +238,36 @@ def test_a_fixed_size_never_tells_less_than_a_poisson_sample() -> None:
         assert one.epsilon(1e-5).low <= other.epsilon(1e-5) <= 1.2 * one.epsilon(1e-5)
 
 
+@pytest.mark.parametrize("inner", [g.PureDP(1), g.GaussianDP(1)], ids=repr)
+@pytest.mark.parametrize("facts", [{}, REPLACED], ids=["poisson", "fixed"])
+def test_the_pairs_have_the_profiles_of_the_theorems(inner: g.Guarantee, facts: dict[str, str]) -> None:
+    """At γ ≥ 1 that of the closed form; below, the complements of that of the other order: theorems 1 and 2."""
+    sampled = g.Sampled(inner, 0.2, **facts)
+    (removed, r_left), (added, a_left) = [pair_atoms(sampled, remove) for remove in (True, False)]
+    for ratio in (1.05, 1.2, 1.6):
+        truth = float(sampled.delta(math.log(ratio)))
+        assert profile_of(removed, r_left, ratio) == pytest.approx(truth, rel=1e-3, abs=1e-12)
+        below = 1 - 1 / ratio + profile_of(added, a_left, ratio) / ratio
+        assert profile_of(removed, r_left, 1 / ratio) == pytest.approx(below, rel=1e-3)
+        if facts:
+            assert profile_of(added, a_left, ratio) == pytest.approx(truth, rel=1e-3, abs=1e-12)
+
+
+def pair_atoms(sampled: g.Guarantee, remove: bool) -> tuple[list[tuple[float, float]], float]:
+    pair = sampled.dominating_pair(remove)
+    return list(zip(*pair.row[0][:2], strict=True)), float(pair.impossible)
+
+
+def profile_of(atoms: list[tuple[float, float]], impossible: float, ratio: float) -> float:
+    finite_part = math.fsum(weight * max(0.0, 1 - ratio * math.exp(-loss)) for loss, weight in atoms)
+    return impossible + (1 - impossible) * finite_part
+
+
+def test_a_group_may_be_sampled_by_its_chain() -> None:
+    inner = g.Grouped(g.ApproxDP(0.1, 1e-9), 2)
+    assert g.Sampled(inner, 0.1).delta(0.5) <= inner.delta(0.5)
+
+
 def test_all_units_and_none() -> None:
     inner = g.LaplaceLoss(2) + g.ZCDP(0.1)
     for facts in ({}, REPLACED):

@@ -40,9 +40,7 @@ def points_above_one(guarantee: Guarantee) -> Points:
     """
     places = _bends(guarantee) or _grid(guarantee)
     ratios = [1 + Fraction(up(math.expm1(place))) for place in places]
-    return tuple(
-        (ratio, decimal(float(guarantee.delta(place, "tight")))) for ratio, place in zip(ratios, places, strict=True)
-    )
+    return tuple((ratio, decimal(float(guarantee.delta(place)))) for ratio, place in zip(ratios, places, strict=True))
 
 
 def _bends(guarantee: Guarantee) -> list[float]:
