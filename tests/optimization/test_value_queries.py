@@ -1,5 +1,6 @@
 """A loss of one's own by its values: the kernel's law, and the bound on how many values it asks for."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,10 +12,12 @@ from gaugedp.bodies import LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization import Geometry, Gibbs, Huber
 from gaugedp.optimization.value_loss import PairedValues, TangentOracle, ValueLoss, geometry_of
+from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.separable import SeparableOracle
 from gaugedp.samplers.value_queries import QueryPlan, QuerySampler
 
 pytestmark = pytest.mark.statistical
+DISC = Geometry((2,), 2)
 ASKED = gd.ApproxDP(1.0, 1e-6)
 
 
@@ -94,6 +97,25 @@ def test_the_bound_holds_and_is_near_the_formula_of_the_source() -> None:
         found = small.sample(rng.uniform(-1, 1, (8, 2)), rng.uniform(-1, 1, 8), gd.research_rng(key))
         assert 0 < small.queries.total - before <= small.query_bound
         assert np.abs(found).sum() <= 1 + 1e-6
+
+
+class Noted(SeparableOracle):
+    """Keeps what a step asks of its oracle."""
+
+    def around(self, places: np.ndarray, step: float):
+        self.__dict__.setdefault("asked", []).append((places[0], step))
+        return super().around(places, step)
+
+
+def test_a_proposal_has_less_precision_by_what_the_distance_adds() -> None:
+    """1/η′ = 1/η − L/a, about y′ = x₀ + (η′/√η)·Z: the same normal numbers, drawn again."""
+    oracle, plan = Noted(2.0, 2.0, DISC), QueryPlan(0.04, 0.3, 3.0, 2, 1.0)
+    one = dataclasses.replace(sampler(0.6, 2.0, 2, 2), oracle=oracle, plan=plan)
+    start = np.array([0.1, -0.2])
+    one._move(start, 10**9, gd.research_rng(4))
+    ((place, step),) = oracle.asked
+    assert step == pytest.approx(1 / (1 / 0.04 - 3.0 / 0.3))
+    assert place - start == pytest.approx(step / math.sqrt(0.04) * normals(2, gd.research_rng(4)))
 
 
 def test_the_sampler_stops_at_its_bound_inside_the_ball() -> None:

@@ -29,15 +29,15 @@ PLACES = {"inside": (0.3, -0.2), "near a corner": (1.2, 0.05), "pushed out": (-1
 
 @dataclass
 class Slanted:
-    """⟨slope, x⟩ + Σ|x_i − 1/3|."""
+    """⟨slope, x⟩ + 4·Σ|x_i − 1/3|."""
 
     slope: np.ndarray
 
     def value(self, points: np.ndarray) -> np.ndarray:
-        return points @ self.slope + np.abs(points - 1 / 3).sum(axis=1)
+        return points @ self.slope + 4 * np.abs(points - 1 / 3).sum(axis=1)
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
-        return self.slope + np.sign(points - 1 / 3)
+        return self.slope + 4 * np.sign(points - 1 / 3)
 
 
 def regulariser(oracle: SeparableOracle, points: np.ndarray) -> np.ndarray:

@@ -155,9 +155,9 @@ class SplitSampler(ProximalSampler):
             points = law.draw(missing, rng)
             count += len(missing)
             gaps = self.potential.value(points) - (slopes[missing] * points).sum(axis=1) - heights[missing]
-            accepted = exponentials(len(missing), rng) >= gaps
-            draws[missing[accepted]] = points[accepted]
-            missing = missing[~accepted]
+            kept = exponentials(len(missing), rng) >= gaps
+            draws[missing[kept]] = points[kept]
+            missing = missing[~kept]
         return draws, count / len(places)
 
     def _tangents(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
