@@ -2,7 +2,7 @@
 
 Logistic loss, rows on the unit sphere of the dual norm, labels drawn from a logistic model of norm 2.4; d = 12, 3 × 4
 matrices for Schatten norms; n = 1,000, δ = 1e-6, rows are replaced. Weights are drawn from the least Euclidean
-ball around the norm's ball of radius 3 (`in_ball=False`), and from the norm's ball itself, as is the default. "ERM": the
+ball around the norm's ball of radius 3 (`in_ball=False`), and from the norm's ball itself, the default. "ERM": the
 mean loss of the rows, less its minimum on the norm's ball. "SCO": the mean loss of 5,000 new rows, less its minimum
 there. Means of 24 draws, on 4 tables, ± standard errors. Writes docs/benchmarks/general_norms.md; some ten minutes.
 
