@@ -138,7 +138,18 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
         model, _ = fitted(name, 1)
         found |= {part: type(value) for part, value in vars(model.fit(np.zeros((20, 2)), np.zeros(20))).items()}
     parts = {part for part in found if part.startswith("_")}
-    assert parts == {"_read_as", "_bounds", "_items", "_model", "_users", "_count", "_total", "_sums", "_centres"}
+    assert parts == {
+        "_read_as",
+        "_bounds",
+        "_items",
+        "_model",
+        "_users",
+        "_count",
+        "_total",
+        "_sums",
+        "_centres",
+        "_best",
+    }
     wanted = {
         "_read_as": {"n_columns", "box", "indicators"},
         "_model": {"mean", "items", "users", "factors", "scores", "variance", "ridge", "spread", "reason"},
