@@ -60,7 +60,7 @@ def test_what_a_stream_releases_is_the_audited_noise(tmp_path: Path, monkeypatch
     assert not fits(noise, released(tmp_path, question, 40))
 
 
-def running_of_the_last(noise: StreamNoise, drawn: np.ndarray) -> np.ndarray:
+def running_of_the_last(noise: StreamNoise, drawn: np.ndarray, _: object) -> np.ndarray:
     diagonal = float(noise.factor.matrix[len(drawn) - 1, len(drawn) - 1])
     return np.rint(noise.factor.radius * diagonal * drawn[-1]).astype(np.int64)
 
