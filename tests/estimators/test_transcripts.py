@@ -17,6 +17,7 @@ from gaugedp.estimators.huber import HuberRegressor
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.poisson import PoissonRegressor
+from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.ridge import Ridge
 from gaugedp.estimators.trace_regression import TraceRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -189,3 +190,28 @@ def test_matrix_completion(rank: int | None, unit: str, neighbours: str) -> None
     run = fits(model, "mean_", "item_offsets_", "user_offsets_", "user_spread_", "item_factors_", "user_factors_")
     wanted = {"mu": gaussian_mu(EPSILON, DELTA)}
     check(run, rating_tables(unit, neighbours), wanted, 60 if rank == 0 else 30, 0.98 if rank == 0 else 0.6)
+
+
+# -- linear regression -----------------------------------------------------------------------------------
+
+
+@BOTH
+def test_linear_regression(neighbours: str) -> None:
+    """e₁ far from its prediction beside rows e₂, and e₃ or no row: moments, slopes, and squared residuals move."""
+    d = 70
+    rest, one, other = np.repeat(np.eye(d)[[1]], 2000, axis=0), np.eye(d)[[0]], np.eye(d)[[2]]
+    target = np.append(np.zeros(2000), 1.0)
+    tables = (
+        (np.vstack([rest, one]), target),
+        (np.vstack([rest, other]), -target) if neighbours == "replace" else (rest, target[:-1]),
+    )
+    model = LinearRegression(
+        EPSILON, DELTA, row_norm=1.0, target_bounds=(-1, 1), fit_intercept=False, solver="preconditioned",
+        neighbours=neighbours,
+    )  # fmt: skip
+
+    def run(table, rng):
+        model.set_params(random_state=rng.seed).fit(*table)
+        return model.coef_, *model.coef_interval()
+
+    check(run, tables, claim(neighbours), 12, least=0.5)

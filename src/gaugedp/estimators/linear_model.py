@@ -142,11 +142,7 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         check_kind(y, classes)
         reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
         read_scaling(reading, self.row_norm)
-        one_of(self.solvers, solver=self.solver)
-        if self.solver == "gibbs" and not (len(classes) == 2 and isinstance(requested, ApproxDP)):
-            raise InvalidRequest("gibbs is for two classes and delta above 0.", 'Give solver="auto", or a delta.')
-        if self.radius is not None:
-            moderate(radius=self.radius)
+        self._check_solver(len(classes), requested)
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
@@ -184,6 +180,13 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
         return self
+
+    def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
+        one_of(self.solvers, solver=self.solver)
+        if self.solver == "gibbs" and not (n_classes == 2 and isinstance(requested, ApproxDP)):
+            raise InvalidRequest("gibbs is for two classes and delta above 0.", 'Give solver="auto", or a delta.')
+        if self.radius is not None:
+            moderate(radius=self.radius)
 
     def _by_noise(self, guarantee: Guarantee, size: int, n_rows: int, faint: float) -> tuple[str, str]:
         """Return the objective where its noise, as public numbers tell it, is below `faint`, else the gradient."""

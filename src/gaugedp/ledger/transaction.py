@@ -84,7 +84,10 @@ class LedgerTransaction:
         """Return what was stored under a key; refuse one under which nothing was."""
         settled = self.transaction.find("settle", key)
         if settled is None or settled.event.released is None:
-            raise InvalidRequest(f"Nothing is stored under the key {key!r}.", "Look for keys in Ledger.entries().")
+            raise InvalidRequest(
+                f"Nothing is stored under the key {key!r}.",
+                "Look for keys in Ledger.entries(), or by `gaugedp ledger show`.",
+            )
         self._check_link(settled)
         return settled.event.released
 
