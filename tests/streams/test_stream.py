@@ -171,6 +171,15 @@ def test_another_ledger_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
     assert other.spent == gd.ApproxDP(0, 0)
 
 
+def test_a_payment_for_something_else_under_the_same_key_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
+    opened(tmp_path, ledger)
+    key = ledger.entries()[-1].key
+    other = gd.Ledger.in_memory(BUDGET)
+    gd.release(gd.query(DOMAIN, "sex"), table(3), ledger=other, epsilon=0.01, key=key)
+    with pytest.raises(LedgerRefused, match="was not paid from this ledger"):
+        opened(tmp_path, other)
+
+
 def test_a_stream_answers_from_its_own_state_alone(tmp_path: Path) -> None:
     """Else its noise, which is little, would be paid at the price of the other, which is low."""
     ledger = gd.Ledger.in_memory(RICH)

@@ -1,8 +1,9 @@
 """How well a test of who is in the table can do: the largest P(E) that a guarantee leaves where Q(E) is given.
 
-From δ(ε): P(E) ≤ e^ε·Q(E) + δ, and, of what is not in E, 1 − Q(E) ≤ e^ε·(1 − P(E)) + δ, for every ε ≥ 0. All that is
-known of P(E) follows from these lines, as the pairs (P(E), Q(E)) of all events make a convex set (Wasserman and Zhou
-2010; Dong, Roth and Su 2022, proposition 2.12).
+From δ(ε): P(E) ≤ e^ε·Q(E) + δ, and, of what is not in E, 1 − Q(E) ≤ e^ε·(1 − P(E)) + δ, for every ε ≥ 0. All that a
+δ(ε) which holds both ways says of P(E) follows from these lines, as the pairs (P(E), Q(E)) of all events make a convex
+set (Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.12). Where the two ways of a pair differ, as under
+sampling, δ(ε) is the larger of both, and the number is an upper bound that may be loose.
 """
 
 import math
@@ -21,7 +22,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def highest_probability(guarantee: Part, q: float) -> float:
-    """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: within rounding the least one that is provable.
+    """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: the least that δ(ε) proves, within rounding.
 
     Every ε gives a valid line, so the search cannot err unsafely. Where a part has a Rényi curve only, the region of
     the whole curve is read instead; not where losses can be infinite.

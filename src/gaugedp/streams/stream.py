@@ -17,6 +17,7 @@ from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP, from_dict
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.ledger import Ledger, Reservation, Stored
+from gaugedp.ledger.chain import canonical
 from gaugedp.queries.base import Query
 from gaugedp.releasing import check_kinds, look
 from gaugedp.streams.answer import StreamAnswer, answer_facts
@@ -243,7 +244,7 @@ class Stream:
         if state.is_paid:
             self._check_ledger(state)
             return
-        request = {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
+        request = _request(state)
         try:
             payment = self._ledger.reserve(
                 chargeable(self.guarantee, requested),
@@ -286,7 +287,9 @@ class Stream:
                 )
 
     def _check_ledger(self, state: State) -> None:
-        if all(entry.key != state.key for entry in self._ledger.entries()):
+        request = canonical(_request(state))
+        paid = (entry.request for entry in self._ledger.entries() if entry.kind == "reserve" and entry.key == state.key)
+        if all(canonical(dict(stored or {})) != request for stored in paid):
             raise LedgerRefused(
                 f"The stream {str(self._file.path)!r} was not paid from this ledger.", "Use the ledger that paid it."
             )
@@ -324,6 +327,11 @@ class Stream:
     def __repr__(self) -> str:
         per_person = f"at most {self.periods_per_person} a person"
         return f"Stream({self._query.text!r}, {self.periods} periods, {per_person}, {self.guarantee!r})"
+
+
+def _request(state: State) -> dict[str, Any]:
+    """Return what the ledger keeps of the stream: where its tables lie may change."""
+    return {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
 
 
 def factor_for(state: State | None, periods: int, periods_per_person: int) -> TimeFactor:
