@@ -13,11 +13,10 @@ from gaugedp._numbers import readable
 from gaugedp._validate import positive
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.volume import Volume, volume
+from gaugedp.bodies.volume import Volume
 from gaugedp.bounds.isotropy import isotropic_constant
 from gaugedp.bounds.projected import lower_bound, nested_bounds
-from gaugedp.bounds.sphere import certified_volume
-from gaugedp.bounds.volume import VolumeBound
+from gaugedp.bounds.volume import VolumeBound, largest_volume
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
@@ -171,11 +170,10 @@ def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
     measured = _moments(body)
     singles = nested_bounds(body, epsilon, None if measured is None else measured.second_moment)
     bound = lower_bound(body, epsilon)
-    known = volume(body)
-    drawn = certified_volume(body) if known.kind == "lower" else None
-    largest = drawn if drawn is not None and drawn.log_volume > known.log_volume else known
     quantity = max(_quantity(single.volume, single.rank, epsilon) for single in singles)
-    return BodyGeometry(body, epsilon, largest, quantity, measured, tuple(_mechanisms(body, epsilon)), bound)
+    return BodyGeometry(
+        body, epsilon, largest_volume(body), quantity, measured, tuple(_mechanisms(body, epsilon)), bound
+    )
 
 
 def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
@@ -189,8 +187,8 @@ def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
     least: dict[str, AdditiveNoise] = {}
     for mechanism in offered:
         if isinstance(mechanism, AdditiveNoise):
-            other = least.get(mechanism.name)
-            least[mechanism.name] = mechanism if other is None or mechanism.error() < other.error() else other
+            best = least.get(mechanism.name)
+            least[mechanism.name] = mechanism if best is None or mechanism.error() < best.error() else best
     yield from least.values()
 
 
@@ -205,8 +203,8 @@ def _is_quick(body: Body) -> bool:
     return not isinstance(body, Polytope) or body.rank**2 * body.generators.n_generators <= _MOST_WORK
 
 
-def _quantity(known: Volume, rank: int, epsilon: float) -> float:
-    return rank**1.5 * math.exp(known.log_volume / rank) / epsilon
+def _quantity(body_volume: Volume, rank: int, epsilon: float) -> float:
+    return rank**1.5 * math.exp(body_volume.log_volume / rank) / epsilon
 
 
 def _principal(body: Body, measured: Moments | None) -> tuple[np.ndarray, np.ndarray]:
@@ -228,8 +226,8 @@ def _planes(
         yield np.eye(d)[:, list(axes)], (f"coordinate {axes[0]}", f"coordinate {axes[1]}")
         return
     vectors = np.pad(_principal(body, measured)[1], ((0, 0), (0, 1)))
-    for one, two in _PANELS if body.rank > 2 else _PANELS[:1]:
-        yield vectors[:, [one, two]], (f"principal axis {one + 1}", f"principal axis {two + 1}")
+    for first, second in _PANELS if body.rank > 2 else _PANELS[:1]:
+        yield vectors[:, [first, second]], (f"principal axis {first + 1}", f"principal axis {second + 1}")
 
 
 def _known(bound: VolumeBound) -> str:

@@ -101,11 +101,11 @@ def check_norm(norm: float) -> None:
         raise InvalidRequest(f"norm is {norm!r}.", "Give a number of at least 1, or infinity.")
 
 
-def _largest(body: Body) -> Volume:
+def largest_volume(body: Body) -> Volume:
     """Return the volume where it is known exactly, else the larger of its lower bounds."""
-    known = volume(body)
-    drawn = certified_volume(body) if known.kind == "lower" else None
-    return drawn if drawn is not None and drawn.log_volume > known.log_volume else known
+    proved = volume(body)
+    certified = certified_volume(body) if proved.kind == "lower" else None
+    return certified if certified is not None and certified.log_volume > proved.log_volume else proved
 
 
 def _measured(body: Body, norm: float) -> tuple[int, Volume]:
@@ -117,7 +117,7 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])
     try:
-        return rank, _largest(body)
+        return rank, largest_volume(body)
     except RuntimeError as failure:  # Qhull gives up on some nearly degenerate hulls
         raise InvalidRequest(
             "The facets of the body could not be listed reliably.", "Merge generators that differ by rounding only."

@@ -16,37 +16,37 @@ def added_up(nesting: Nesting, steps: Sequence[str], values: np.ndarray, deviati
     """
     recursion = Recursion.of(nesting, nesting.split(deviations**2))
     counts = nesting.split(values)
-    found = _without_negatives(recursion, counts) if "non_negative" in steps else recursion.estimates(counts)[-1]
-    tables = nesting.added(found)
+    finest = _without_negatives(recursion, counts) if "non_negative" in steps else recursion.estimates(counts)[-1]
+    tables = nesting.added(finest)
     return nesting.joined(_whole(nesting, tables) if "rounded" in steps else tables)
 
 
 def _without_negatives(recursion: Recursion, counts: list[np.ndarray]) -> np.ndarray:
     """Return the finest counts x ≥ 0: a level's are the nearest to what is known of it, with the level above held."""
-    known, _ = recursion.known(counts)
-    held = np.maximum(known[0], 0.0)
-    for level, parts in enumerate(known[1:]):
-        held = _shared_out(recursion.nesting, level, held, parts, recursion.spreads[level + 1])
-    return held
+    estimates, _ = recursion.known(counts)
+    fixed = np.maximum(estimates[0], 0.0)
+    for level, parts in enumerate(estimates[1:]):
+        fixed = _shared_out(recursion.nesting, level, fixed, parts, recursion.spreads[level + 1])
+    return fixed
 
 
 def _shared_out(
-    nesting: Nesting, level: int, totals: np.ndarray, wanted: np.ndarray, spreads: np.ndarray
+    nesting: Nesting, level: int, totals: np.ndarray, target: np.ndarray, spreads: np.ndarray
 ) -> np.ndarray:
-    """Return x ≥ 0 of the parts of a level's areas that sum to `totals` ≥ 0, Σ (x − wanted)²/spread least.
+    """Return x ≥ 0 of the parts of a level's areas that sum to `totals` ≥ 0, Σ (x − target)²/spread least.
 
-    Theorem. x = max(0, wanted − spread·t), t one number for an area (docs/theory/nesting.md). Parts that fall below 0
+    Theorem. x = max(0, target − spread·t), t one number for an area (docs/theory/nesting.md). Parts that fall below 0
     are set to 0 and the others share out anew, until none falls: t only grows, so that those at 0 stay there.
     """
-    is_free = np.ones(wanted.shape, dtype=bool)
+    is_free = np.ones(target.shape, dtype=bool)
     while True:
-        missing = totals - nesting.total(np.where(is_free, wanted, 0.0), level)
+        missing = totals - nesting.total(np.where(is_free, target, 0.0), level)
         room = nesting.total(np.where(is_free, spreads, 0.0), level)
         rate = np.divide(missing, room, out=np.zeros_like(missing), where=room > 0)
-        found = np.where(is_free, wanted + spreads * nesting.handed(rate, level), 0.0)
-        falls = found < 0
+        shares = np.where(is_free, target + spreads * nesting.handed(rate, level), 0.0)
+        falls = shares < 0
         if not falls.any():
-            return found
+            return shares
         is_free &= ~falls
 
 

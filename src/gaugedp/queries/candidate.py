@@ -37,8 +37,10 @@ class Candidate:
 
 def best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str, list[Mechanism]]:
     """Return the mechanism that answers one part of a question, why, and those whose least error already loses."""
-    weighed, beaten = weigh([Candidate(mechanism, query) for mechanism in {id(one): one for one in offered}.values()])
-    mechanisms, errors = [one.mechanism for one in weighed], [one.error for one in weighed]
+    weighed, beaten = weigh(
+        [Candidate(mechanism, query) for mechanism in {id(mechanism): mechanism for mechanism in offered}.values()]
+    )
+    mechanisms, errors = [candidate.mechanism for candidate in weighed], [candidate.error for candidate in weighed]
     if mechanisms[0].in_rows:
         error = readable(min(errors))
         words = f"its intervals are the shorter of two mechanisms'; the expected error of ranks is at most {error} rows"
@@ -53,9 +55,9 @@ def weigh(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Mechan
     multiple of another's error at least is left out, and its error is not computed.
     """
     least, beaten = float("inf"), list[Mechanism]()
-    for candidate in sorted(candidates, key=lambda one: one.least):
+    for candidate in sorted(candidates, key=lambda candidate: candidate.least):
         if candidate.least > NEAR * least:
             beaten.append(candidate.mechanism)
         else:
             least = min(least, candidate.error)
-    return [one for one in candidates if not any(one.mechanism is lost for lost in beaten)], beaten
+    return [candidate for candidate in candidates if not any(candidate.mechanism is lost for lost in beaten)], beaten
