@@ -13,7 +13,7 @@ import numpy as np
 from gaugedp.accountant.part import Part
 from gaugedp.accountant.rounding import up
 from gaugedp.accountant.rules import curve_region, least_delta
-from gaugedp.accountant.total import both_directions
+from gaugedp.accountant.total import directions
 
 _ORDERS = np.geomspace(1e-3, 1e4, 57)  # minus 1, at which a curve is read
 _FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the first look; halvings of a golden section
@@ -30,7 +30,7 @@ def highest_probability(guarantee: Part, q: float) -> float:
         return 1.0
     if q == 0:
         return min(1.0, float(least_delta(guarantee, _FAR, None)))
-    totals = both_directions(guarantee.components())
+    totals = directions(guarantee.components())
     if any(total.others for total in totals) and not any(total.impossible for total in totals):
         return max(region.highest(q) for region in curve_region(guarantee, _ORDERS))
     return min(1.0, _by_lines(guarantee, q))
