@@ -7,6 +7,7 @@ from gaugedp import ledger as ledger
 from gaugedp import mechanisms as mechanisms
 from gaugedp import optimization as optimization
 from gaugedp import queries as queries
+from gaugedp import report as report
 from gaugedp import samplers as samplers
 from gaugedp import streams as streams
 from gaugedp._progress import ProgressLine as ProgressLine

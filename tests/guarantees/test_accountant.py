@@ -112,7 +112,7 @@ def test_what_has_a_curve_only_falls_back_to_it_and_says_so(curve: g.Guarantee) 
 def test_directions_are_taken_together() -> None:
     """A composition is as bad as its worse direction, never the worse of each part."""
     guarantee = 50 * g.SubsampledGaussian(0.05, 0.9)
-    sides = [tight.tight_delta(Total(guarantee.components(), remove), 1.0) for remove in (True, False)]
+    sides = [tight.tight_delta(Total(guarantee.components(), removed), 1.0) for removed in (1, 0)]
     assert guarantee.delta(1.0, "tight") == max(side.high for side in sides)
     assert sides[0].low > sides[1].high
 
@@ -133,6 +133,6 @@ def test_a_hopeless_question_is_answered_by_one() -> None:
 
 def test_a_sampling_rate_near_one_keeps_the_digits_of_the_line() -> None:
     """|M(c + it)/M(c)| for add, q next to 1 and small σ; the truth to 40 digits."""
-    losses = SubsampledPrivacyLoss([(0.9999999999984948, 0.1363, False)], [1])
+    losses = SubsampledPrivacyLoss([(0.9999999999984948, 0.1363, 0, 1)], [1])
     line = losses.line(2.7928e-4, np.array([4.72978]))
     assert math.exp(line.real[0]) == pytest.approx(0.37897073380353113, rel=1e-12)

@@ -108,7 +108,7 @@ def test_other_libraries_are_told_the_noise_there_is(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("epsilon", [0.1 * step for step in range(1, 25)])
 def test_a_contour_is_above_the_truth(epsilon: float) -> None:
     """Gaussian noise has a closed form; its contour is asked all the same."""
-    total = Total((9 * GaussianDP(0.2)).components(), remove=True)
+    total = Total((9 * GaussianDP(0.2)).components())
     order = tight.saddle(total, epsilon)
     high = math.exp(tight._contour(total, order, epsilon, -20.0).log_delta(epsilon).high)
     with mpmath.workdps(40):

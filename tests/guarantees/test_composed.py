@@ -227,7 +227,7 @@ def test_bad_questions_are_refused(guarantee: Guarantee) -> None:
     with pytest.raises(InvalidRequest):
         guarantee.renyi(0.5)
     with pytest.raises(InvalidRequest):
-        guarantee.delta(-1)
+        guarantee.delta(math.nan)
     with pytest.raises(InvalidRequest):
         guarantee.epsilon(1.5)
     with pytest.raises(InvalidRequest):

@@ -56,17 +56,21 @@ def lattice_gaussian(z: Any, std: float, shift: int) -> Any:
     return total / mpmath.fsum(w for _, w in weights)
 
 
-def subsampled(z: Any, rate: float, std: float, remove: bool) -> Any:
-    """Return E[r^e] on a contour that is moved, so that the trapezoid rule sees a falling integrand."""
-    power, turn = (1 + z, 1.2) if remove else (-z, -0.6)
-    turn = turn * min(1.0, 1.5 / std)
-    step = mpf(std) * min(0.05, 0.05 * std)
-    start, end = -15 * std, 15 * std + (z.real + 1 if remove else 1)
+def mixture(x: Any, rate: float, std: float, size: int) -> Any:
+    ways = [(k, math.comb(size, k) * mpf(rate) ** k * (1 - mpf(rate)) ** (size - k)) for k in range(size + 1)]
+    return mpmath.fsum(p * mpmath.exp(k * (2 * x - k) / (2 * mpf(std) ** 2)) for k, p in ways)
+
+
+def subsampled(z: Any, rate: float, std: float, removed: int, added: int) -> Any:
+    """Return E[A^{1+z}·B^{−z}] on a contour that is moved, so that the trapezoid rule sees a falling integrand."""
+    turn = (0.6 if added else 1.2) * min(1.0, 1.5 / std) / max(removed, added)
+    step = mpf(std) * min(0.05, 0.05 * std) / max(removed, added)
+    start, end = -15 * std - added, 15 * std + removed * (z.real + 1)
     total = mpf(0)
     for k in range(int(start / step), int(end / step) + 1):
         x = mpmath.mpc(k * step, turn * mpf(std) ** 2)
-        ratio = 1 - mpf(rate) + mpf(rate) * mpmath.exp((2 * x - 1) / (2 * mpf(std) ** 2))
-        total += mpmath.exp(-x * x / (2 * mpf(std) ** 2) + power * mpmath.log(ratio))
+        logs = mpmath.log(mixture(x, rate, std, removed)), mpmath.log(mixture(-x, rate, std, added))
+        total += mpmath.exp(-x * x / (2 * mpf(std) ** 2) + (1 + z) * logs[0] - z * logs[1])
     return total * step / (mpf(std) * mpmath.sqrt(2 * mpmath.pi))
 
 
@@ -85,8 +89,9 @@ CASES: list[Case] = [
     *[(LatticeGaussianPrivacyLoss, lattice_gaussian, row) for row in ((0.4, 1), (2.0, 1), (3.0, 4))],
     *[(FaintPrivacyLoss, faint, row) for row in ((0.2, 0.02), (1e-6, 0.045), (0.9, 0.005))],
     *[(LatticeGaussianPrivacyLoss, lattice_gaussian, row) for row in ((0.02, 1), (0.09, 3))],
-    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.01, 1.0, True), (0.01, 1.0, False))],
-    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.3, 3.0, True), (0.3, 0.5, False), (1e-4, 0.6, True))],
+    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.01, 1.0, 1, 0), (0.01, 1.0, 0, 1))],
+    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.3, 3.0, 1, 0), (0.3, 0.5, 0, 1), (1e-4, 0.6, 1, 0))],
+    *[(SubsampledPrivacyLoss, subsampled, row) for row in ((0.2, 1.0, 2, 1), (0.4, 2.0, 0, 2))],
 ]
 
 

@@ -155,10 +155,7 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
 
     @cache
     def excess(n_nodes: int, until: float = math.inf) -> float:
-        """Return by how much, as a logarithm, the part from n_nodes·step on is too large to be cut off."""
-        height = n_nodes * step
-        size = probes.log_moment - order * epsilon + total.log_tail(order, height, until)
-        return size - math.log(math.pi * height) - log_delta + _PRECISION
+        return _excess(total, order, epsilon, log_delta, probes, n_nodes * step, until)
 
     n_nodes = _first(lambda n: excess(n) <= 0, n_largest)
     if excess(n_nodes) <= 0:
@@ -173,6 +170,21 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
     padded = total.padded(square) if square else total
     log_cut = np.logaddexp(padded.log_tail(order, n_nodes * step, until), padded.log_tail(order, until))
     return _sampled(padded, order, Probes(padded, order), step, n_nodes, float(log_cut), padding=square)
+
+
+def is_enough(total: Total, order: float, epsilon: float, log_delta: float, n_nodes: int) -> bool:
+    """Whether `n_nodes` are enough for a line that is cut off, near (ε, δ)."""
+    probes = Probes(total, order)
+    height = n_nodes * probes.best_step(order, epsilon, log_delta)
+    return _excess(total, order, epsilon, log_delta, probes, height) <= 0
+
+
+def _excess(
+    total: Total, order: float, epsilon: float, log_delta: float, probes: Probes, height: float, until: float = math.inf
+) -> float:
+    """Return by how much, as a logarithm, the part from `height` on is too large to be cut off."""
+    size = probes.log_moment - order * epsilon + total.log_tail(order, height, until)
+    return size - math.log(math.pi * height) - log_delta + _PRECISION
 
 
 def _first(enough: Callable[[int], bool], n_largest: int) -> int:

@@ -111,6 +111,14 @@ class PrivacyLoss(ABC):
         """Return the lattice of decimals that each row lies on, where all are known."""
         return None
 
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:  # noqa: ARG002
+        """Return (P, Q, count) of each row where the loss is a number with known laws.
+
+        P and Q hold the probabilities of a loss up to the first of the ascending `edges`, between the first and the
+        second, …, beyond the last.
+        """
+        return None
+
     def shifts(self) -> list[tuple[float, int]]:
         """Return (t, count) of each row where the pairs are Laplace laws of scale 1 with centres t apart."""
         return []

@@ -15,6 +15,7 @@ class Part(ABC):
     """A guarantee as the accountant sees it: its Rényi curve, its dominating pair, its costs and closed forms."""
 
     pair_has_curve: ClassVar[bool] = True  # the pair's Rényi curve is the guarantee's own
+    n_units: ClassVar[int] = 1  # added or removed, in which the tables of a pair differ
 
     @abstractmethod
     def components(self) -> "Iterable[tuple[Part, int]]":
@@ -32,10 +33,11 @@ class Part(ABC):
         also when parameters are chosen after earlier answers were seen; see docs/theory/budgets.md for the theorems.
         """
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the pair of laws that dominates the mechanism; None where only the Rényi curve is known.
 
-        `remove`: P is the law with the unit, Q without; else the reverse. Symmetric neighbours have one pair for both.
+        P is the law with `removed` of the `n_units` that Q is without, Q that with the others. Symmetric neighbours have
+        one pair for all.
         """
         return None
 

@@ -15,7 +15,7 @@ from gaugedp.accountant.part import Cost, Part
 from gaugedp.accountant.region import Region
 from gaugedp.accountant.rounding import LARGEST, LEAST_SURE, above, down, up, up_decimal
 from gaugedp.accountant.tight import Certified, tight_delta, tight_epsilon
-from gaugedp.accountant.total import Total, both_directions
+from gaugedp.accountant.total import Total, directions
 
 Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
@@ -24,6 +24,7 @@ _MOST = 10**150
 _AROUND = 20  # places on both sides of the best order at which a curve is read
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
 _FIRST = 1e-300  # an order minus 1 that stands for the order 1
+_NARROW = 1e-3  # relative width of a tight answer that leaves nothing to the others
 _FEW = 32  # different guarantees, up to which each may be asked by itself
 
 
@@ -65,7 +66,7 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
     """The tight answer is the least where it is within rounding of the truth; else the others are tried as well."""
     tight = rule("tight")
     exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may say less
-    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - 1e-9):
+    if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - _NARROW):
         return tight
     others = [rule("rdp")]
     if guarantee.cost("approx") is not None or len(tuple(guarantee.components())) <= _FEW:
@@ -80,7 +81,7 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     closed = guarantee.exact_epsilon(delta)
     if closed is not None:
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-9) - 1e-11))
-    totals = both_directions(guarantee.components())
+    totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_epsilon(guarantee, delta)
     if delta == 0:
@@ -115,14 +116,15 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
         largest = guarantee.renyi(math.inf)
         lost = 2.0**-50 * largest if math.isfinite(largest) else 0.0
         return Bound(closed, "tight", max(0.0, closed * (1 - 1e-6) - lost) if closed > LEAST_SURE else 0.0)
-    totals = both_directions(guarantee.components())
+    totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)
-    brackets = [
-        _with_impossible(total, tight_delta(total, epsilon) if epsilon < total.largest else Certified(0.0, 0.0))
-        for total in totals
-    ]
-    return Bound(max(bracket.high for bracket in brackets), "tight", max(bracket.low for bracket in brackets))
+    best = Certified(0.0, 0.0)
+    for total in totals:
+        least = 0.0 if total.impossible else best.low
+        finite = tight_delta(total, epsilon, least=least) if epsilon < total.largest else Certified(0.0, 0.0)
+        best = Certified(*map(max, best, _with_impossible(total, finite)))
+    return Bound(best.high, "tight", best.low)
 
 
 def _with_impossible(total: Total, finite: Certified) -> Certified:
@@ -166,7 +168,7 @@ def curve_region(guarantee: Part, orders: Array) -> list[Region]:
 
 def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
     """Return the totals of removals and additions, by their curves, each with that of the other direction."""
-    totals = both_directions(guarantee.components(), curves=True)
+    totals = directions(guarantee.components(), curves=True)
     return list(zip(totals, totals[::-1], strict=True))
 
 
@@ -177,7 +179,7 @@ def _is_lossless(total: Total, reverse: Total) -> bool:
     """
     if total.impossible or reverse.impossible:
         return False
-    return any(part.dominating_pair(remove=True) is None for part, _ in total.others)
+    return any(part.dominating_pair(1) is None for part, _ in total.others)
 
 
 def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> Region:

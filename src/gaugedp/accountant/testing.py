@@ -8,17 +8,18 @@ sampling, δ(ε) is the larger of both, and the number is an upper bound that ma
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
+import scipy
 
 from gaugedp.accountant.part import Part
 from gaugedp.accountant.rounding import up
 from gaugedp.accountant.rules import curve_region, least_delta
-from gaugedp.accountant.total import both_directions
+from gaugedp.accountant.total import directions
 
 _ORDERS = np.geomspace(1e-3, 1e4, 57)  # minus 1, at which a curve is read
-_FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the first look; halvings of a golden section
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the first look; steps of the second
 
 
 def highest_probability(guarantee: Part, q: float) -> float:
@@ -30,8 +31,8 @@ def highest_probability(guarantee: Part, q: float) -> float:
     if q == 1:
         return 1.0
     if q == 0:
-        return min(1.0, float(least_delta(guarantee, _FAR, None)))
-    totals = both_directions(guarantee.components())
+        return min(1.0, _delta(guarantee, _FAR))
+    totals = directions(guarantee.components())
     if any(total.others for total in totals) and not any(total.impossible for total in totals):
         return max(region.highest(q) for region in curve_region(guarantee, _ORDERS))
     return min(1.0, _by_lines(guarantee, q))
@@ -40,32 +41,26 @@ def highest_probability(guarantee: Part, q: float) -> float:
 def _by_lines(guarantee: Part, q: float) -> float:
 
     def steep(epsilon: float) -> float:
-        return up(math.exp(epsilon) * q + float(least_delta(guarantee, epsilon, None)))
+        return up(math.exp(epsilon) * q + _delta(guarantee, epsilon))
 
     def flat(epsilon: float) -> float:
-        left = 1 - q - float(least_delta(guarantee, epsilon, None))
+        left = 1 - q - _delta(guarantee, epsilon)
         return up(1 - left * math.exp(-epsilon) * (1 - 1e-15)) if left > 0 else 1.0
 
     return min(_least(steep), _least(flat))
 
 
+@lru_cache(maxsize=4096)  # the coarse scale is the same for every q
+def _delta(guarantee: Part, epsilon: float) -> float:
+    return float(least_delta(guarantee, epsilon, None))
+
+
 def _least(function: Callable[[float], float]) -> float:
-    """Return the least value met: on a coarse scale, and by a golden section around its least place."""
+    """Return the least value met: on a coarse scale, and by parabolas and golden sections around its least place."""
     places = [0.0, *np.geomspace(1e-3, _FAR, _FIRST).tolist()]
     values = [function(place) for place in places]
     best = min(values)
     at = values.index(best)
-    low, high = places[max(at - 1, 0)], places[min(at + 1, _FIRST)]
-    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
-    found = [function(place) for place in inner]
-    for _ in range(_TURNS):
-        if found[0] <= found[1]:
-            high, inner[1], found[1] = inner[1], inner[0], found[0]
-            inner[0] = high - _GOLDEN * (high - low)
-            found[0] = function(inner[0])
-        else:
-            low, inner[0], found[0] = inner[0], inner[1], found[1]
-            inner[1] = low + _GOLDEN * (high - low)
-            found[1] = function(inner[1])
-        best = min(best, *found)
-    return best
+    bounds = places[max(at - 1, 0)], places[min(at + 1, _FIRST)]
+    options = {"maxiter": _TURNS, "xatol": 1e-9 * bounds[1]}
+    return min(best, float(scipy.optimize.minimize_scalar(function, bounds=bounds, method="bounded", options=options).fun))

@@ -9,7 +9,17 @@ import scipy
 
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.blurred import blurred
-from gaugedp.accountant.contour import Bracket, Contour, Probes, log_chernoff, log_of, on_a_lattice, on_the_line
+from gaugedp.accountant.contour import (
+    Bracket,
+    Contour,
+    Probes,
+    is_enough,
+    log_chernoff,
+    log_of,
+    on_a_lattice,
+    on_the_line,
+)
+from gaugedp.accountant.few import FewLosses, few_losses
 from gaugedp.accountant.lattice import lattice_of, lattice_sum
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.residues import residues
@@ -19,6 +29,8 @@ from gaugedp.accountant.total import Total
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES = 2**17
+_NEARER = 12.0  # logarithm of how far below the Rényi bound δ may be
+_SHORT = 2**15  # nodes of a line, beyond which the losses of a few releases are summed instead
 _TRIES, _NARROW = 4, 0.99  # contours for one ε; a bracket that padding has left as narrow is taken
 
 
@@ -45,7 +57,7 @@ def tight_epsilon(total: Total, delta: float) -> Certified:
     if exact is not None:
         return solved(exact, math.log(delta), exact.largest)
     order, start = _rdp_order(total, math.log(delta))
-    summed = lattice_sum(total, order, start)
+    summed = lattice_sum(total, order, start) or _few(total, order, start, math.log(delta))
     if summed is not None:
         return solved(summed, math.log(delta), start)
     best = Certified(start, 0.0)
@@ -73,8 +85,11 @@ def contour_for(total: Total, delta: float) -> Contour | None:
     return contour if contour.span is None and not contour.padding else None
 
 
-def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Certified:
-    """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite; `order` spares the search."""
+def tight_delta(total: Total, epsilon: float, order: float | None = None, least: float = 0.0) -> Certified:
+    """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite; `order` spares the search.
+
+    Where δ is sure to be below `least`, the Rényi bound that shows it is enough.
+    """
     closed = total.exact_delta(epsilon)
     if closed is not None:
         return Certified(closed, closed * (1 - 1e-6))
@@ -86,8 +101,11 @@ def tight_delta(total: Total, epsilon: float, order: float | None = None) -> Cer
     if summed is not None:
         return _exponentials(summed.log_delta(epsilon))
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
-    if at_order < -700:  # no float is as small
+    if at_order < max(-700.0, log_of(least)):  # no float is below e^−700
         return _exponentials(Bracket(-math.inf, at_order))
+    few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER)
+    if few is not None:
+        return _exponentials(few.log_delta(epsilon))
     return _exponentials(_refined(total, order, epsilon, min(at_order, 0.0)))
 
 
@@ -107,6 +125,14 @@ def _exponentials(bracket: Bracket) -> Certified:
     low = math.exp(bracket.low)
     high = max(high, math.ulp(0.0) if bracket.high > -math.inf else 0.0)
     return Certified(min(1.0, high), low if low > LEAST_SURE else 0.0)
+
+
+def _few(total: Total, order: float, epsilon: float, log_delta: float) -> FewLosses | None:
+    """Return the sums of few losses where a line would have to be padded, or takes longer."""
+    n_nodes = min(_SHORT, _WORK // max(1, total.work))
+    if lattice_of(total) is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
+        return None
+    return few_losses(total, order, log_delta)
 
 
 # -- which contour ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ _MOST_BITS = 2**12  # of a probability that is kept exactly
 
 
 class Total:
-    """The sum of the privacy losses of `parts`, for removals of a unit (`remove`) or additions.
+    """The sum of the privacy losses of `parts` where `removed` units are removed, and the others added.
 
     `families` hold the dominating pairs, `others` the guarantees with a Rényi curve only. `impossible` is the
     probability of an infinite loss, exact or rounded up; all other members are conditional on finite losses. `padding`
@@ -26,12 +26,12 @@ class Total:
     curve is that of their guarantee.
     """
 
-    def __init__(self, parts: Iterable[tuple[Part, int]], remove: bool = True, curves: bool = False) -> None:
+    def __init__(self, parts: Iterable[tuple[Part, int]], removed: int = 1, curves: bool = False) -> None:
         rows: dict[type[PrivacyLoss], dict[tuple[object, ...], int]] = {}
         infinite: list[tuple[Fraction, int]] = []
         self.others: list[tuple[Part, int]] = []
         for part, count in parts:
-            pair = part.dominating_pair(remove)
+            pair = part.dominating_pair(min(removed, part.n_units))
             if pair is None or (curves and not part.pair_has_curve):
                 self.others.append((part, count))
                 continue
@@ -130,16 +130,29 @@ class Total:
         """Return (values, weights, count) of all rows; None where losses are not finitely many."""
         return _joined([family.atoms() for family in self.families])
 
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
+        """Return what each row has between the `edges`, under P and Q; None where one is not known."""
+        return _joined([family.cells(edges) for family in self.families])
+
     def lattices(self) -> list[Lattice] | None:
         """Return the lattice of each row; None where one has none that is known."""
         return _joined([family.lattices() for family in self.families])
 
 
-def both_directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:
-    """Return the total for removals and that for additions; one where they are the same."""
+def directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[Total]:
+    """Return the totals with all units removed, all but one, …, none; one total where they are the same.
+
+    Some total has at least a removals and b additions in every part, for a + b the units of each.
+    """
     parts = list(parts)
-    removed = Total(parts, remove=True, curves=curves)
-    return [removed] if removed.symmetric else [removed, Total(parts, remove=False, curves=curves)]
+    n_units = most_units(part for part, _ in parts)
+    first = Total(parts, n_units, curves)
+    return [first] if first.symmetric else [first, *(Total(parts, n, curves) for n in range(n_units - 1, -1, -1))]
+
+
+def most_units(parts: Iterable[Part]) -> int:
+    """Return the largest number of units that the tables of a part differ in."""
+    return max((part.n_units for part in parts), default=1)
 
 
 def _joined(lists: list[list[T] | None]) -> list[T] | None:

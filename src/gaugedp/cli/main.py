@@ -1,4 +1,4 @@
-"""`gaugedp`: domain, plan, release, stream, fit, predict, ledger, audit, doctor, explore, geometry, completion."""
+"""`gaugedp`: domain, plan, release, stream, fit, predict, ledger, audit, doctor, geometry, guarantee and others."""
 
 import io
 import sys

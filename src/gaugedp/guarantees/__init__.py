@@ -22,6 +22,7 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped, group_factor
 from gaugedp.guarantees.json import from_dict, from_json, to_json
 from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.membership import MembershipRisk, MembershipTest
 from gaugedp.guarantees.odometer import Odometer
 from gaugedp.guarantees.probability import probability_range
 from gaugedp.guarantees.pure import PureDP
@@ -48,6 +49,8 @@ __all__ = [
     "Grouped",
     "Guarantee",
     "LaplaceLoss",
+    "MembershipRisk",
+    "MembershipTest",
     "Odometer",
     "PureDP",
     "RandomizedResponseLoss",

@@ -34,7 +34,7 @@ class ApproxDP(Guarantee):
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return randomized response that, with probability δ, tells all (Kairouz, Oh and Viswanath 2015)."""
         is_small = self.epsilon_value <= LARGEST_LOSS
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None

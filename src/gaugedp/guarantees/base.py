@@ -2,17 +2,21 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gaugedp._numbers import exact
-from gaugedp._validate import between, non_negative, one_of, whole
+from gaugedp._validate import between, finite, one_of, whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.part import Accounting, Part
 from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
+from gaugedp.accountant.rounding import down, up
 from gaugedp.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from gaugedp.guarantees.membership import MembershipRisk
 
 
 class Guarantee(Part):
@@ -65,13 +69,15 @@ class Guarantee(Part):
         return ((self, 1),)
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
-        """Return the least provable δ such that the release is (`epsilon`, δ)-DP, for `epsilon` ≥ 0.
+        """Return the least provable δ such that the release is (`epsilon`, δ)-DP; `epsilon` may be negative.
 
-        `method` is "basic", "advanced", "rdp" or "tight"; None takes the least. The answer names the method that won.
+        P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P. `method` is "basic", "advanced",
+        "rdp" or "tight"; None takes the least. The answer names the method that won.
         """
-        non_negative(epsilon=epsilon)
+        finite(epsilon=epsilon)
         check_method(method)
-        return least_delta(self, float(epsilon), method)
+        bound = least_delta(self, abs(float(epsilon)), method)
+        return bound if epsilon >= 0 else _of_complements(bound, float(epsilon))
 
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
         """Return the least provable ε such that the release is (ε, `delta`)-DP, for 0 ≤ `delta` ≤ 1.
@@ -91,6 +97,18 @@ class Guarantee(Part):
         trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
         """
         return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
+
+    def membership_risk(
+        self, prior: float = 0.5, false_positive_rates: Sequence[float] = (0.01, 0.05, 0.1)
+    ) -> "MembershipRisk":
+        """Return what any test of whether a unit is in the table can do at most.
+
+        The unit is in it with probability `prior`, in (0, 1), before anything was seen; for each of the
+        `false_positive_rates` in (0, 1) the best true-positive rate is shown; docs/theory/membership.md.
+        """
+        from gaugedp.guarantees.membership import membership_risk
+
+        return membership_risk(self, prior, false_positive_rates)
 
     def _highest(self, q: float) -> float:
         from gaugedp.accountant.testing import highest_probability
@@ -117,6 +135,12 @@ class Guarantee(Part):
         return Guarantee._compose([(self, int(count))])
 
     __rmul__ = __mul__
+
+
+def _of_complements(bound: Bound, epsilon: float) -> Bound:
+    """Return δ at ε < 0 from that at −ε: P(S) − e^ε·Q(S) is 1 − e^ε, and e^ε times Q − e^−ε·P of the complement."""
+    high, low = (math.exp(epsilon) * delta - math.expm1(epsilon) for delta in (float(bound), bound.low))
+    return Bound(min(1.0, up(high)), bound.method, down(low))
 
 
 KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts itself in

@@ -48,7 +48,7 @@ class ExponentialLoss(Guarantee):
             exact = _curve(Decimal(order), Decimal(loss))
         return min(largest, parabola, up(float(exact)))
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the pair with the profile of all mechanisms of range ε."""
         return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 

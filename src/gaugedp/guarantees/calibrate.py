@@ -148,13 +148,13 @@ def _least(
     orders: list[float] = []
 
     @cache
-    def excess(log_noise: float, remove: bool = True) -> float:
+    def excess(log_noise: float, removed: int = 1) -> float:
         """Return log of δ over the target; removals usually need more, so the search looks at them alone."""
         guarantee = count * make(math.exp(log_noise))
         closed = guarantee.exact_delta(epsilon)
         if closed is not None:
             return _log_ratio(closed, delta)
-        total = Total(guarantee.components(), remove)
+        total = Total(guarantee.components(), removed)
         if total.others:
             return _log_ratio(1.0, delta)
         orders.append(saddle(total, epsilon, orders[-1] if orders else None))
@@ -164,7 +164,7 @@ def _least(
     low, high = _around(excess, math.log(start), lowest, highest)
     root = float(scipy.optimize.brentq(excess, low, high, xtol=_PRECISION / 4, rtol=1e-15))
     gap = _PRECISION / 4
-    while excess(root) > 0 or excess(root, False) > 0:
+    while excess(root) > 0 or excess(root, 0) > 0:
         root, gap = root + gap, 2 * gap
     noise = math.exp(root)
     slack = max(_PRECISION, 2 * gap)

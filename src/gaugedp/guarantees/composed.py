@@ -10,7 +10,7 @@ import numpy as np
 from gaugedp._validate import whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up
-from gaugedp.accountant.total import both_directions
+from gaugedp.accountant.total import directions
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.groups import Grouped
 from gaugedp.guarantees.json import from_dict
@@ -39,7 +39,7 @@ class Composed(Guarantee):
         if order == 1 or math.isinf(order) or len(self.parts) < _MANY:
             return up(math.fsum(count * part.renyi(order) for part, count in self.parts))
         shift = np.array([order - 1.0])
-        totals = both_directions(self.parts, curves=True)
+        totals = directions(self.parts, curves=True)
         if any(total.impossible > 0 for total in totals):
             return math.inf
         return up(max(float(total.log_moment_up(shift)[0]) for total in totals) / (order - 1), relative=2.0**-40)

@@ -73,7 +73,7 @@ class DiscreteLaplaceLoss(Guarantee):
         inside = [math.exp(-(d - k) * step) * -math.expm1(-step) / (1 + rate) for k in range(1, d)]
         return tuple(values), (math.exp(-d * step) / (1 + rate), *inside, 1 / (1 + rate))
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the noise and the noise moved by the sensitivity."""
         if self._pure > LARGEST_LOSS:
             return None
@@ -126,7 +126,7 @@ class DiscreteGaussianLoss(Guarantee):
         divergence = float(losses.log_moment(np.array([order - 1.0]))[0]) / (order - 1)
         return min(up(gaussian * order), up(divergence, relative=2.0**-44))
 
-    def dominating_pair(self, remove: bool) -> Pair:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair:  # noqa: ARG002
         """Return the noise and the noise moved by the sensitivity."""
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 

@@ -39,9 +39,9 @@ class FiniteLoss(Guarantee):
         """Return the larger of both directions."""
         return max(divergences.finite(order, self.p, self.q), divergences.finite(order, self.q, self.p))
 
-    def dominating_pair(self, remove: bool) -> Pair:
+    def dominating_pair(self, removed: int) -> Pair:
         """Return (p, q), or (q, p), and how likely is an outcome that exists under the first only."""
-        law_p, law_q = (self.p, self.q) if remove else (self.q, self.p)
+        law_p, law_q = (self.p, self.q) if removed else (self.q, self.p)
         impossible = sum((x for x, y in zip(law_p, law_q, strict=True) if not y), Fraction(0))
         atoms: dict[Fraction, Fraction] = {}
         for x, y in zip(law_p, law_q, strict=True):
@@ -54,7 +54,7 @@ class FiniteLoss(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
-        pairs = [self.dominating_pair(remove) for remove in (True, False)]
+        pairs = [self.dominating_pair(removed) for removed in (1, 0)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
         cost = PureDP(up(loss)).cost(accounting)
         impossible = max(pair.impossible for pair in pairs)

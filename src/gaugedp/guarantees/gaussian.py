@@ -38,7 +38,7 @@ class GaussianDP(Guarantee):
         exact = [read(order) * read(self.mu) ** 2 / 2 for read in (decimal, Fraction)]
         return above_either(exact[0], exact[1])
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return N(μ, 1) against N(0, 1)."""
         return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 

@@ -49,7 +49,7 @@ class LaplaceLoss(Guarantee):
         log_moment = float(LaplacePrivacyLoss([(shift,)], [1]).log_moment(np.array([order - 1.0]))[0])
         return min(shift, up(log_moment / (order - 1), relative=2.0**-44) or math.ulp(0.0))
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return two Laplace laws."""
         raised = math.nextafter(math.nextafter(1 / self.scale, math.inf), math.inf)
         return Pair(LaplacePrivacyLoss, (raised,)) if raised <= LARGEST_LOSS else None

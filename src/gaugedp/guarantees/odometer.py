@@ -6,7 +6,7 @@ from gaugedp._validate import whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.contour import Contour
 from gaugedp.accountant.tight import contour_for, solved
-from gaugedp.accountant.total import Total, both_directions
+from gaugedp.accountant.total import Total, directions, most_units
 from gaugedp.guarantees.base import Guarantee, check_delta
 from gaugedp.guarantees.composed import compose
 
@@ -48,9 +48,11 @@ class Odometer:
         if self._contours is None or self._contours[0] != delta:
             return None
         contours = []
-        for old, remove in zip(self._contours[1], (True, False), strict=False):
-            more = Total(self._new.items(), remove=remove)
-            if more.others or more.impossible > 0 or (not more.symmetric and len(self._contours[1]) == 1):
+        n_units = len(self._contours[1]) - 1
+        for old, removed in zip(self._contours[1], range(n_units, -1, -1), strict=True):
+            more = Total(self._new.items(), removed)
+            too_many = not more.symmetric and most_units(self._new) > n_units
+            if more.others or more.impossible > 0 or too_many:
                 return None
             contours.append(old.plus(more) if more.families else old)
         self._contours, self._new = (delta, contours), {}
@@ -62,7 +64,7 @@ class Odometer:
         """Return ε of the total, and keep its contours where it has any."""
         bound = self.total.epsilon(delta)
         self._contours, self._new = None, {}
-        totals = both_directions(self._parts.items())
+        totals = directions(self._parts.items())
         if bound.method == "tight" and 0 < delta < 1 and not any(total.impossible for total in totals):
             contours = [contour_for(total, delta) for total in totals]
             if all(contour is not None for contour in contours):

@@ -16,7 +16,7 @@ from gaugedp._validate import decimal
 from gaugedp.accountant.atoms import explicit_distribution
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.rounding import above, up
-from gaugedp.accountant.total import both_directions
+from gaugedp.accountant.total import directions
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss, log_ratio
 
@@ -45,7 +45,7 @@ def points_above_one(guarantee: Guarantee) -> Points:
 
 def _bends(guarantee: Guarantee) -> list[float]:
     """Return 0 and the sizes of all losses, ascending; nothing where they are not finitely many, or too many."""
-    totals = both_directions(guarantee.components())
+    totals = directions(guarantee.components())
     if any(total.others or not total.families for total in totals):
         return []
     listed = [explicit_distribution(total) for total in totals]
@@ -65,7 +65,7 @@ def _grid(guarantee: Guarantee) -> list[float]:
 def _n_cells(guarantee: Guarantee) -> int:
     if guarantee.exact_delta(0.0) is not None:
         return _CLOSED
-    return _BY_CURVE if any(total.others for total in both_directions(guarantee.components())) else _BY_LINES
+    return _BY_CURVE if any(total.others for total in directions(guarantee.components())) else _BY_LINES
 
 
 def reversed_points(points: Iterable[tuple[Fraction, Fraction]]) -> Points:

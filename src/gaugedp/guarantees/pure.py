@@ -48,7 +48,7 @@ class PureDP(Guarantee):
         total = math.log1p(math.exp(excess)) if excess < 30 else excess + math.exp(-excess)
         return min(largest, up(order * loss * loss / 2), up(total / (order - 1), relative=2.0**-41))
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return randomized response."""
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 

@@ -19,9 +19,14 @@ class SameAs(Part):
         """Return the Rényi curve of `equivalent`."""
         return self.equivalent.renyi(order)
 
-    def dominating_pair(self, remove: bool) -> Pair | None:
+    def dominating_pair(self, removed: int) -> Pair | None:
         """Return the pair of `equivalent`."""
-        return self.equivalent.dominating_pair(remove)
+        return self.equivalent.dominating_pair(removed)
+
+    @property
+    def n_units(self) -> int:  # type: ignore[override]
+        """The units of `equivalent`."""
+        return self.equivalent.n_units
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the profile of `equivalent`."""

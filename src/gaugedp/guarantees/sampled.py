@@ -83,17 +83,17 @@ class Sampled(Guarantee):
 
     def _of_pair(self, shift: float) -> float:
         curves = []
-        for remove in (True, False):
-            pair = self.dominating_pair(remove)
+        for removed in (1, 0):
+            pair = self.dominating_pair(removed)
             if pair.impossible:
                 return math.inf
             losses = pair.family([pair.row], [1])
             curves.append((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift)
         return up(max(*curves, 0.0))
 
-    def dominating_pair(self, remove: bool) -> Pair:
+    def dominating_pair(self, removed: int) -> Pair:
         """Return the pair whose profile joins points above the sampled profile by lines."""
-        return _pair(self, remove)
+        return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
         """Return the profile where that of the guarantee has a closed form.
@@ -149,13 +149,13 @@ class Sampled(Guarantee):
 
 
 @lru_cache(maxsize=256)
-def _pair(sampled: Sampled, remove: bool) -> Pair:
+def _pair(sampled: Sampled, removed: int) -> Pair:
     upper, rate = points_above_one(sampled.guarantee), decimal(sampled.rate)
     if sampled.sampling == "without_replacement":
         upper = _thinned(upper, rate)
         return pair_of((*reversed_points(upper), *upper))
     points = _thinned((START, *reversed_points(upper), *upper), rate)
-    return pair_of(points if remove else reversed_points(points))
+    return pair_of(points if removed else reversed_points(points))
 
 
 def _thinned(points: Points, rate: Fraction) -> Points:

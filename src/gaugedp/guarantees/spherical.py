@@ -60,7 +60,7 @@ class SphericalLaplaceLoss(Guarantee):
         log_moment = float(loss.log_moment(np.array([excess]))[0]) + loss.rounding(excess)
         return min(self.shift, up(log_moment / excess, relative=2.0**-44) or math.ulp(0.0))
 
-    def dominating_pair(self, remove: bool) -> Pair | None:  # noqa: ARG002
+    def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the noise against itself moved by t; None where a contour would take minutes."""
         if self.dimension > _MOST_COMPOSED:
             return None

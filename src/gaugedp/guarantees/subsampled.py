@@ -1,8 +1,10 @@
 """The exact guarantee of Gaussian noise on a Poisson sample."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy
@@ -22,21 +24,24 @@ from gaugedp.guarantees.losses.subsampled import SubsampledPrivacyLoss
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 LEAST_NOISE, MOST_NOISE = 1e-3, 1e6
+_MOST_UNITS = 16  # of a group, up to which it has a pair of mixtures; larger ones go along a chain
 _FAINT = 0.05  # noise below which quadratures need too many nodes, and samples are told apart but for 2e−23
 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SubsampledGaussian(Guarantee):
     """Each unit is in the sample with probability q = `rate`, and the sum over the sample, of ℓ₂ sensitivity 1, gets
-    Gaussian noise of deviation σ = `noise_multiplier`; neighbours differ by one unit added or removed.
+    Gaussian noise of deviation σ = `noise_multiplier`; neighbours differ by one unit added or removed, groups by
+    `size` of them.
 
-    The pair (1 − q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²), and its reverse, dominate (Zhu, Dong and Wang 2022,
-    theorem 11); one does for all removals in a composition, the other for all additions.
+    The pair Σ Bin(a, q)(i)·N(i, σ²) against Σ Bin(b, q)(j)·N(−j, σ²) dominates where a units are removed and b added
+    (docs/theory/sampling.md; Zhu, Dong and Wang 2022, theorem 11, for one unit). One does for all releases of a
+    composition, and the worst of all a + b = `size` counts.
     """
 
     rate: float
     noise_multiplier: float
-    written = "{:.12g}".format
+    size: int = 1
 
     def __post_init__(self) -> None:
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
@@ -47,8 +52,19 @@ class SubsampledGaussian(Guarantee):
                 f"rate is {self.rate!r} and noise_multiplier is {self.noise_multiplier!r}.",
                 "Give a rate of at least 1e-12 and a noise_multiplier from 0.001 to 1e6.",
             )
+        whole(minimum=1, size=self.size)
+        if self.size > 1 and (self.size > _MOST_UNITS or self._is_faint):
+            raise InvalidRequest(
+                f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
+                f"Take .group(size) of the guarantee to one unit above {_MOST_UNITS} units or below the noise {_FAINT}.",
+            )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+
+    @property
+    def n_units(self) -> int:  # type: ignore[override]
+        """The size of the group."""
+        return self.size
 
     @property
     def pair_has_curve(self) -> bool:  # type: ignore[override]
@@ -61,10 +77,10 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _whole(self) -> GaussianDP:
-        return GaussianDP(up(1 / self.noise_multiplier))
+        return GaussianDP(up(self.size / self.noise_multiplier))
 
     def renyi(self, order: float) -> float:
-        """Return the larger curve of both directions, by quadrature, never above the Gaussian's.
+        """Return the largest curve of all directions, by quadrature, never above the Gaussian's.
 
         Of faint noise its bound by convexity: log(1 − q + q·e^{a(a−1)/2σ²})/(a − 1), a = `order`.
         """
@@ -75,45 +91,68 @@ class SubsampledGaussian(Guarantee):
         if self._is_faint:
             return min(self._whole.renyi(order), self._convex(float(shift[0])))
         curves = []
-        for remove in (True, False):
-            losses = SubsampledPrivacyLoss([(self.rate, self.noise_multiplier, remove)], [1])
+        for removed in range(self.size + 1):
+            losses = SubsampledPrivacyLoss([self._row(removed)], [1])
             curves.append((float(losses.log_moment(shift)[0]) + losses.rounding(float(shift[0]))) / float(shift[0]))
         return min(self._whole.renyi(order), up(max(curves)))
+
+    def _row(self, removed: int) -> tuple[float, float, int, int]:
+        return self.rate, self.noise_multiplier, removed, self.size - removed
 
     def _convex(self, shift: float) -> float:
         grown = shift * (shift + 1) / 2 / self.noise_multiplier**2
         log_moment = amplified(grown, self.rate)
         return up(max(log_moment / shift, -math.log1p(-self.rate)), relative=2.0**-40)
 
-    def dominating_pair(self, remove: bool) -> Pair:
-        """Return the mixture against the noise alone, or the reverse; of faint noise, pairs that dominate these."""
+    def dominating_pair(self, removed: int) -> Pair:
+        """Return the mixture of those removed against that of those added; of faint noise, pairs that dominate."""
         if self.rate == 1:
             return Pair(GaussianPrivacyLoss, (self._whole.mu,))
-        if self._is_faint and remove:
+        if self._is_faint and removed:
             mistaken = max(2 * float(scipy.special.ndtr(-0.5 / self.noise_multiplier)), math.ulp(0.0))
             return Pair(FaintPrivacyLoss, (self.rate, self.noise_multiplier), Fraction(up(mistaken)))
         if self._is_faint:
             return Pair(FinitePrivacyLoss, (Atoms((up(-math.log1p(-self.rate)),), (1.0,)),))
-        return Pair(SubsampledPrivacyLoss, (self.rate, self.noise_multiplier, remove))
+        return Pair(SubsampledPrivacyLoss, self._row(removed))
 
-    def exact_delta(self, epsilon: float) -> float:
-        """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian; additions never need more."""
+    def exact_delta(self, epsilon: float) -> float | None:
+        """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
+        return None if self.size > 1 else self._exact_delta(epsilon)
+
+    def _exact_delta(self, epsilon: float) -> float:
         return sampled_delta(self._whole.exact_delta, self.rate, epsilon)
 
-    def exact_epsilon(self, delta: float) -> float:
-        """Return log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q."""
-        if delta == 0:
-            return math.inf
-        if delta >= self.exact_delta(0.0):
+    def exact_epsilon(self, delta: float) -> float | None:
+        """Return log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
+        if delta == 0 or self.size > 1:
+            return math.inf if delta == 0 else None
+        if delta >= self._exact_delta(0.0):
             return 0.0
         inner = self._whole.exact_epsilon(min(1.0, delta / self.rate))
-        return solved(self.exact_delta, amplified(inner, self.rate), delta)
+        return solved(self._exact_delta, amplified(inner, self.rate), delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return what the release without sampling costs: sampling never hurts."""
         return self._whole.cost(accounting)
 
     def group(self, size: int) -> Guarantee:
-        """Return what the Rényi curve says to a group."""
+        """Return the guarantee of the mixtures; along a chain for large groups and faint noise."""
         whole(minimum=1, size=size)
-        return self if size == 1 else Grouped(self, int(size))
+        total = self.size * int(size)
+        if total == 1 or (total <= _MOST_UNITS and not self._is_faint):
+            return replace(self, size=total)
+        return Grouped(replace(self, size=1), total)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": …, "rate": q, "noise_multiplier": σ}, and the "size" of a group."""
+        facts = super().to_dict()
+        return facts if self.size > 1 else {name: value for name, value in facts.items() if name != "size"}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "SubsampledGaussian":
+        """Return the guarantee, to one unit where no size is told."""
+        return cls(numbers["rate"], numbers["noise_multiplier"], numbers.get("size", 1))
+
+    def __repr__(self) -> str:
+        single = f"{type(self).__name__}({self.rate:.12g}, {self.noise_multiplier:.12g})"
+        return single if self.size == 1 else f"{single}.group({self.size})"

@@ -2,5 +2,6 @@
 
 from gaugedp.report.html import render
 from gaugedp.report.plots import check_installed
+from gaugedp.report.tradeoff import tradeoff_svg
 
-__all__ = ["check_installed", "render"]
+__all__ = ["check_installed", "render", "tradeoff_svg"]

@@ -107,6 +107,22 @@ def draw_power(curves: Curves, ceilings: dict[str, float], title: str) -> str:
         return written(figure)
 
 
+def draw_tradeoff(curves: Curves, title: str) -> str:
+    """Return false-negative rates against false-positive rates, one line a name, that of guessing dashed, as SVG."""
+    check_installed()
+    with settings("tradeoff"):
+        figure, axes = new_figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
+        figure.patch.set_visible(True)
+        for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
+            axes.plot(*zip(*points, strict=True), label=visible(label), color=colour)
+        axes.plot([0, 1], [1, 0], color=INK, linestyle="--", linewidth=1, label="guessing")
+        axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false-positive rate", ylabel="false-negative rate")
+        axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
+        axes.grid(color=FAINT, linewidth=0.7)
+        _legend(axes)
+        return written(figure)
+
+
 def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
     """Return what each month adds to the share of a budget that is spent, for the inside of a page.
 

@@ -1,10 +1,12 @@
-"""Losses of Gaussian noise on a Poisson sample."""
+"""Losses of Gaussian noise on a Poisson sample, to a unit or to a group."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+import scipy
 
 from gaugedp.accountant.loss import UNIT, Array, Line, PrivacyLoss, blocks, line_of, log_sum
 from gaugedp.guarantees.losses.finite import tilted_line
@@ -12,13 +14,16 @@ from gaugedp.guarantees.losses.finite import tilted_line
 _DIGITS = 46.0  # quadrature errors are below e^−46·q², the size of log M
 _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
 _FLAT = 24.0  # above this height, over the turn, the contour of x is moved
+_FAR, _PLACES = 39.0, 4096  # deviations that are all, and places there, from which the x of a loss is looked for
+_CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
+_HALF_TURN = 3.0  # below π: no argument of a mixture wraps
 
 
 class SubsampledPrivacyLoss(PrivacyLoss):
-    """Rows (q, σ, remove): with r(x) = 1 − q + q·e^{(2x−1)/2σ²}, the loss is log r under (1−q)N(0,σ²) + qN(1,σ²).
+    """Rows (q, σ, a, b): the loss of P = Σ Bin(a, q)(i)·N(i, σ²) against Q = Σ Bin(b, q)(j)·N(−j, σ²).
 
-    That is `remove`; the other way, add, it is −log r under N(0, σ²). With Q = N(0, σ²) both have
-    M(z) = E_Q[r^e], e = 1 + z or −z, taken by the trapezoid rule; docs/theory/accountant.md bounds its error.
+    With r = dP/dQ the loss is log r under P, and M(z) = E_Q[r^{1+z}] is taken by the trapezoid rule over N(0, σ²);
+    docs/theory/accountant.md bounds its error. (a, b) is (1, 0) where a unit is removed, (0, 1) where one is added.
     """
 
     symmetric: ClassVar[bool] = False
@@ -45,61 +50,64 @@ class SubsampledPrivacyLoss(PrivacyLoss):
     @property
     def largest_order(self) -> float:
         """Return the order up to which moments are taken by quadrature."""
-        return min(_largest_order(std) for _, std, _ in self.rows)
+        return min(_largest_order(std) for _, std, *_ in self.rows)
 
     @property
     def largest(self) -> float:
-        """Return −Σ log(1 − q) for add: the loss −log r stays below; nothing bounds the losses of remove."""
-        if any(remove for _, _, remove in self.rows):
+        """Return −Σ b·log(1 − q) where nothing is removed: r is at most (1 − q)^−b; else nothing bounds the losses."""
+        if any(removed for _, _, removed, _ in self.rows):
             return math.inf
-        return -math.fsum(count * math.log1p(-row[0]) for row, count in zip(self.rows, self.counts, strict=True))
+        rows = zip(self.rows, self.counts, strict=True)
+        return -math.fsum(count * added * math.log1p(-rate) for (rate, _, _, added), count in rows)
 
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:  # noqa: ARG002
         """Bound |M| with x moved by iθσ², where r turns and |r^{it}| = e^{−t·arg r} falls in t; θ: the best of some."""
         return sum(count * _log_tail(order, height, *row) for row, count in zip(self.rows, self.counts, strict=True))
 
+    def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
+        """Return the probabilities of cells of x, which the losses grow with."""
+        return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
+
     @property
     def work(self) -> int:
-        """Some hundred nodes a row."""
-        return 300 * len(self.rows)
+        """Some hundred nodes for each unit of a row."""
+        return 300 * sum(removed + added for _, _, removed, added in self.rows)
 
 
-def _line(order: float, heights: Array, rate: float, std: float, remove: bool) -> Line:
-    high = heights > _FLAT / _turn(std)
+def _line(order: float, heights: Array, rate: float, std: float, removed: int, added: int) -> Line:
+    high = heights > _FLAT / _turn(std, max(removed, added))
     flat = heights[~high]
-    loss, tilted = _tilted(order, float(flat.max(initial=0.0)), rate, std, remove)
-    near, far = tilted_line(loss, tilted, flat, 1e3), _moved_line(order, heights[high], rate, std, remove)
+    loss, tilted = _tilted(order, float(flat.max(initial=0.0)), rate, std, removed, added)
+    near = tilted_line(loss, tilted, flat, 1e3)
+    far = _moved_line(order, heights[high], rate, std, removed, added)
     return Line(*(np.concatenate(pair) for pair in zip(near, far, strict=True)))
 
 
-def _log_moment(order: float, rate: float, std: float, remove: bool) -> float:
+def _log_moment(order: float, rate: float, std: float, removed: int, added: int) -> float:
     if order > _largest_order(std):
-        return _log_bound(order, rate, std, remove)
-    x, log_weights = _nodes(order, 0.0, rate, std, remove)
-    log_ratio = _log_ratio(x, rate, std)
-    power = 1 + order if remove else -order
-    if float((power * log_ratio).max()) < 600:
-        return math.log1p(_mean_change(order, remove, log_ratio, log_weights))
-    return log_sum(log_weights + power * log_ratio)
+        return _log_bound(order, rate, std, removed, added)
+    x, log_weights = _nodes(order, 0.0, rate, std, removed, added)
+    above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
+    log_ratio, log_weights = above - below, log_weights + below
+    if float(((1 + order) * log_ratio).max()) < 600:
+        return math.log1p(_mean_change(order, log_ratio, log_weights))
+    return log_sum(log_weights + (1 + order) * log_ratio)
 
 
-def _mean_change(order: float, remove: bool, log_ratio: Array, log_weights: Array) -> float:
-    """Return the mean of r^e − 1 − e·(r − 1) ≥ 0, e = 1 + order or −order: it is M − 1, as the mean of r is 1.
+def _mean_change(order: float, log_ratio: Array, log_weights: Array) -> float:
+    """Return the mean of r^e − 1 − e·(r − 1) ≥ 0 under Q, e = 1 + order: it is M − 1, as the mean of r is 1.
 
     Near r = 1 by the binomial series; elsewhere r is taken out of the difference, so that nothing overflows.
     """
-    power, before = (1 + order, order) if remove else (-order, -order - 1)
-    small = np.abs(log_ratio) * (1 + abs(power)) < 0.1
+    small = np.abs(log_ratio) * (2 + order) < 0.1
     x = np.expm1(log_ratio[small])
-    term = power * before / 2 * x * x
+    term = (1 + order) * order / 2 * x * x
     series = term
     for k in range(3, 18):
-        term = term * (power - k + 1) / k * x
+        term = term * (order - k + 2) / k * x
         series = series + term
     large = log_ratio[~small]
-    falling = np.expm1(-large)
-    changed = np.expm1(order * large) if remove else np.exp(-large) * np.expm1(-order * large)
-    scaled = changed + (order if remove else -order) * falling
+    scaled = np.expm1(order * large) + order * np.expm1(-large)
     return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + large) @ scaled)
 
 
@@ -110,74 +118,140 @@ def _largest_order(std: float) -> float:
 
 @lru_cache
 def _turns(std: float) -> tuple[Array, Array]:
-    """Return how far contours are moved, in units of σ², and what that costs in the other direction."""
+    """Return how far contours are moved, in units of σ², and what that costs for each unit that is added."""
     turns = np.geomspace(min(1e-3, 0.1 / std), 3.0, 16)
     return turns, -np.log(np.cos(turns / 2))
 
 
-def _log_bound(order: float, rate: float, std: float, remove: bool) -> float:
-    """Bound log M: r^{1+z} is below the mixture of 1 and e^{(1+z)u}; r is at least 1 − q."""
-    if not remove:
-        return -order * math.log1p(-rate)
-    grown = order * (order + 1) / (2 * std**2)
-    return float(np.logaddexp(math.log1p(-rate), math.log(rate) + grown))
+def _log_bound(order: float, rate: float, std: float, removed: int, added: int) -> float:
+    """Bound log M: the power of a mean is below the mean of powers; dQ is at least (1 − q)^b of N(0, σ²)."""
+    grown = np.arange(removed + 1) ** 2 * (order * (order + 1) / (2 * std**2))
+    return log_sum(_log_chances(removed, rate) + grown) - order * added * math.log1p(-rate)
 
 
-def _log_ratio(x: Array, rate: float, std: float) -> Array:
-    """Return log r: by r − 1 where r is not small, else as the logarithm of a sum of positive terms."""
-    exponent = (2 * x - 1) / (2 * std**2)
-    change = rate * np.expm1(np.minimum(exponent, 30.0))
-    near = (exponent < 30) & (change > -0.5)
-    return np.where(near, np.log1p(np.maximum(change, -0.5)),
-                    np.logaddexp(math.log1p(-rate), math.log(rate) + exponent))  # fmt: skip
+@lru_cache
+def _log_chances(size: int, rate: float) -> Array:
+    """Return the logarithms of the chances that 0, 1, …, `size` units of a group are in the sample."""
+    ways = np.array([math.log(math.comb(size, k)) for k in range(size + 1)])
+    k = np.arange(size + 1)
+    return ways + k * math.log(rate) + (size - k) * math.log1p(-rate)
 
 
-def _nodes(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
+def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
+    """Return the probabilities of losses between the `edges` under P and Q, by the x of each edge."""
+
+    def losses(x: Array) -> Array:
+        return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
+
+    looked = np.linspace(-_FAR * std - added, _FAR * std + removed, _PLACES)
+    ends = np.concatenate([[-math.inf], _inverse(losses, looked, edges) / std, [math.inf]])
+    return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
+
+
+def _inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Array:
+    """Return where the `losses`, which grow, are at the `edges`: by chords between the places `looked` at, or halving.
+
+    Every place is right within 2^−22 of the smallest cell; losses that are nowhere at an edge give an end of `looked`.
+    """
+    values = losses(looked)
+    after = np.clip(np.searchsorted(values, edges), 1, len(looked) - 1)
+    low, high = looked[after - 1], looked[after]
+    slopes = np.maximum(values[after] - values[after - 1], 1e-300) / (high - low)
+    x = np.clip(low + (edges - values[after - 1]) / slopes, low, high)
+    for _ in range(_CHORDS):
+        x = np.clip(x + (edges - losses(x)) / slopes, low, high)
+    inside = (x > looked[0]) & (x < looked[-1])
+    if np.abs(losses(x) - edges)[inside].max(initial=0.0) <= _EXACT * np.diff(edges).min(initial=math.inf):
+        return x
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_low = losses(middle) < edges
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    return high
+
+
+def _between(ends: Array, rate: float, size: int, shift: float) -> Array:
+    """Return the probabilities between the `ends` of Σ Bin(`size`, q)(k)·N(k·`shift`, 1)."""
+    total = np.zeros(len(ends) - 1)
+    for k, chance in enumerate(np.exp(_log_chances(size, rate)).tolist()):
+        low, high = ends[:-1] - k * shift, ends[1:] - k * shift
+        tails = scipy.special.ndtr(np.where(low > 0, [-low, -high], [high, low]))
+        total += chance * (tails[0] - tails[1])
+    return total
+
+
+def _log_mixture(x: Array, rate: float, std: float, size: int) -> Array:
+    """Return log A of A = Σ Bin(`size`, q)(i)·e^{(2ix−i²)/2σ²}: by A − 1 where A is not small, else as a sum."""
+    if size == 0:
+        return np.zeros_like(x)
+    k, log_chances = np.arange(1, size + 1)[:, None], _log_chances(size, rate)
+    exponents = k * (2 * x - k) / (2 * std**2)
+    change = np.exp(log_chances[1:]) @ np.expm1(np.minimum(exponents, 30.0))
+    near = (exponents.max(axis=0) < 30) & (change > -0.5)
+    logs = np.logaddexp.reduce(log_chances[1:, None] + exponents, axis=0)
+    return np.where(near, np.log1p(np.maximum(change, -0.5)), np.logaddexp(log_chances[0], logs))
+
+
+def _turned_mixture(x: Array, turns: Array | float, rate: float, std: float, size: int) -> Array:
+    """Return log A at x + iθσ², θ the `turns`, of shape (turns, x): its argument is between 0 and `size`·θ."""
+    logs = [
+        log_chance + k * (2 * x - k) / (2 * std**2) + 1j * k * np.reshape(turns, (-1, 1))
+        for k, log_chance in enumerate(_log_chances(size, rate).tolist())
+    ]
+    largest = np.max([log.real for log in logs], axis=0)
+    return np.log(np.sum([np.exp(log - largest) for log in logs], axis=0)) + largest
+
+
+def _nodes(
+    order: float, height: float, rate: float, std: float, removed: int, added: int
+) -> tuple[Array, Array]:
     """Return nodes and log weights of the trapezoid rule for N(0, σ²), fit for z = `order` + i·`height`."""
     turns, bends = _turns(std)
-    bend = 0.0 if remove else order * bends
-    steps = 2 * math.pi * turns * std**2 / (_digits(rate) + (turns * std) ** 2 / 2 + height * turns + bend)
+    turned = height * (removed + added) * turns + order * added * bends
+    steps = 2 * math.pi * turns * std**2 / (_digits(rate) + (turns * std) ** 2 / 2 + turned)
     step = float(steps.max())
-    first, last = _span(order, rate, std, remove)
+    first, last = _span(order, rate, std, removed, added)
     x = step * np.arange(math.floor(first / step), math.ceil(last / step) + 1)
     return x, math.log(step / (std * math.sqrt(2 * math.pi))) - x**2 / (2 * std**2)
 
 
-def _span(order: float, rate: float, std: float, remove: bool) -> tuple[float, float]:
+def _span(order: float, rate: float, std: float, removed: int, added: int) -> tuple[float, float]:
     """Return an interval outside of which the tilted mixture has less than e^−46·q²."""
-    grown = (1 + order) * math.log(2) if remove else -order * math.log1p(-rate)
+    grown = (1 + order) * math.log(removed + 1) - order * added * math.log1p(-rate)
     width = std * math.sqrt(2 * (_digits(rate) + grown))
-    return -width, width + (order + 1 if remove else 1.0)
+    return -width - added, width + (order + 1) * removed
 
 
 def _digits(rate: float) -> float:
     return _DIGITS - 2 * math.log(rate)
 
 
-def _tilted(order: float, height: float, rate: float, std: float, remove: bool) -> tuple[Array, Array]:
+def _tilted(
+    order: float, height: float, rate: float, std: float, removed: int, added: int
+) -> tuple[Array, Array]:
     """Return the losses at the nodes and the weights tilted by e^{order·loss}, summing to 1."""
-    x, log_weights = _nodes(order, height, rate, std, remove)
-    log_ratio = _log_ratio(x, rate, std)
-    logs = log_weights + ((1 + order) * log_ratio if remove else -order * log_ratio)
+    x, log_weights = _nodes(order, height, rate, std, removed, added)
+    above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
+    logs = log_weights + (1 + order) * above - order * below
     tilted = np.exp(logs - logs.max())
     counts = tilted > UNIT**2
-    return (log_ratio if remove else -log_ratio)[counts], tilted[counts] / tilted[counts].sum()
+    return (above - below)[counts], tilted[counts] / tilted[counts].sum()
 
 
-def _log_tail(order: float, height: float, rate: float, std: float, remove: bool) -> float:
+def _log_tail(order: float, height: float, rate: float, std: float, removed: int, added: int) -> float:
     turns = _turns(std)[0]
-    turns = turns[turns <= _turn(std)]
-    step = _tail_step(turns, std, 0.0 if remove else order)
-    x = np.arange(*_span(order, rate, std, remove), step)
+    turns = turns[turns <= _turn(std, max(removed, added))]
+    step = _tail_step(turns, std, order * added)
+    x = np.arange(*_span(order, rate, std, removed, added), step)
     log_weights = math.log(step / (std * math.sqrt(2 * math.pi))) - x**2 / (2 * std**2)
-    grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
-    largest = np.maximum(grown, 0.0)
-    scaled = (1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * turns[:, None])
-    exponents = (1 + order if remove else -order) * (np.log(np.abs(scaled)) + largest) - height * np.angle(scaled)
+    above = _turned_mixture(x, turns, rate, std, removed)
+    below = np.conj(_turned_mixture(-x, turns, rate, std, added))
+    exponents = (1 + order) * above.real - order * below.real - height * (above - below).imag
     logs = exponents + log_weights + ((turns * std) ** 2 / 2)[:, None]
     peak = logs.max(axis=1, keepdims=True)
     bounds = np.log(np.exp(logs - peak).sum(axis=1)) + peak[:, 0]
-    bounds = np.logaddexp(bounds - _log_moment(order, rate, std, remove), (turns * std) ** 2 / 2 - _UNSEEN)
+    log_moment = _log_moment(order, rate, std, removed, added)
+    bounds = np.logaddexp(bounds - log_moment, (turns * std) ** 2 / 2 - _UNSEEN)
     return min(0.0, float(bounds.min()) + 1e-6)
 
 
@@ -192,30 +266,27 @@ def _tail_step(turns: Array, std: float, falling: float) -> float:
     return float(np.where(a <= np.maximum(theta, math.pi / 2 - theta), steps, 0.0).max(axis=1).min())
 
 
-def _turn(std: float) -> float:
+def _turn(std: float, size: int) -> float:
     """Return θ: by iθσ² the contour of x is moved for the higher points of a line."""
-    return min(1.5, 2 / std)
+    return min(1.5, 2 / std, _HALF_TURN / size)
 
 
-def _moved_line(order: float, heights: Array, rate: float, std: float, remove: bool) -> Line:
+def _moved_line(order: float, heights: Array, rate: float, std: float, removed: int, added: int) -> Line:
     """Return the line at large heights, with x moved so that the integrand falls instead of turning.
 
-    On x + iθ′σ², 0 < θ′ < 2θ, it is at most e^{(θ′σ)²/2} times the tilted weights (and cos(θ′/2)^{−c} for add), which
-    bounds the error of the trapezoid rule.
+    On x + iθ′σ², 0 < θ′ < 2θ, it is at most e^{(θ′σ)²/2}·cos(θ′/2)^{−bc} times the tilted weights, which bounds the
+    error of the trapezoid rule.
     """
-    turn = _turn(std) if remove else min(_turn(std), 0.7)
-    bend = 0.0 if remove else -order * math.log(math.cos(turn))
+    turn = min(_turn(std, max(removed, added)), 0.7 if added else math.inf)
+    bend = -order * added * math.log(math.cos(turn)) if added else 0.0
     step = 2 * math.pi * turn * std**2 / (_digits(rate) + 2 * (turn * std) ** 2 + bend)
-    x = np.arange(*_span(order, rate, std, remove), step)
-    grown = math.log(rate) + (2 * x - 1) / (2 * std**2)
-    largest = np.maximum(grown, 0.0)
-    log_ratio = largest + np.log((1 - rate) * np.exp(-largest) + np.exp(grown - largest + 1j * turn))
-    log_ratio = log_ratio if remove else -np.conj(log_ratio)
-    sign = 1 if remove else -1
-    logs = math.log(step / (std * math.sqrt(2 * math.pi))) - (x + sign * 1j * turn * std**2) ** 2 / (2 * std**2)
-    logs = logs + (order + (1 if remove else 0)) * log_ratio - _log_moment(order, rate, std, remove)
+    x = np.arange(*_span(order, rate, std, removed, added), step)
+    above = _turned_mixture(x, turn, rate, std, removed)[0]
+    below = np.conj(_turned_mixture(-x, turn, rate, std, added)[0])
+    logs = math.log(step / (std * math.sqrt(2 * math.pi))) - (x + 1j * turn * std**2) ** 2 / (2 * std**2)
+    logs = logs + (order + 1) * above - order * below - _log_moment(order, rate, std, removed, added)
     size = float(np.exp(logs.real).sum())
     ratio = np.empty(len(heights), dtype=complex)
     for block in blocks(len(heights), 2 * len(x)):
-        ratio[block] = np.exp(logs + 1j * heights[block, None] * log_ratio).sum(axis=1)
+        ratio[block] = np.exp(logs + 1j * heights[block, None] * (above - below)).sum(axis=1)
     return line_of(ratio.real[None] - 1, ratio.imag[None], np.full((1, len(heights)), 2e3 * size), np.ones(1))

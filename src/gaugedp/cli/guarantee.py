@@ -1,0 +1,51 @@
+"""`gaugedp guarantee`: what a guarantee leaves to someone who tests whether one unit is in the table."""
+
+import json
+from pathlib import Path
+
+import click
+
+from gaugedp.cli.output import write_beside
+from gaugedp.cli.shared import check_apart, check_writable, guarantee_options, number, numbers, whole_number
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import Guarantee, from_json
+from gaugedp.guarantees.parse_guarantee import guarantee_asked
+
+
+@click.command()
+@guarantee_options
+@click.option("--file", "path", metavar="FILE", help="A guarantee as JSON, in the place of the four above.")
+@click.option("--times", default="1", metavar="N", help="How many such releases are made of the same rows; 1.")
+@click.option("--group", default="1", metavar="K", help="How many units belong together; 1.")
+@click.option("--prior", default="0.5", metavar="NUMBER", help="Probability that the unit is in the table; 0.5.")
+@click.option("--svg", metavar="FILE", help="Where to draw the trade-off of both errors. Needs gaugedp[report].")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def guarantee(
+    path: str | None, times: str, group: str, prior: str, svg: str | None, as_json: bool, **asked: str | None
+) -> None:
+    """Print how well any test of membership can do: both errors, advantage and posterior. No data is touched."""
+    if svg is not None:
+        check_apart({} if path is None else {"file": path}, {"svg": svg})
+        check_writable(svg, ".svg")
+    kept = (_single(path, asked) * whole_number("times", times)).group(whole_number("group", group))
+    risk = kept.membership_risk(number("prior", prior))
+    if svg is not None:
+        write_beside(Path(svg), lambda place: place.write_text(_drawn(kept), encoding="utf-8"))
+    click.echo(json.dumps(risk.to_dict()) if as_json else risk.table())
+
+
+def _single(path: str | None, asked: dict[str, str | None]) -> Guarantee:
+    if path is None:
+        return guarantee_asked(**numbers(**asked))
+    if any(text is not None for text in asked.values()):
+        raise InvalidRequest("A guarantee is given beside --file.", "Give one of them.")
+    try:
+        return from_json(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidRequest(f"{path!r} cannot be read.", "Give a file that `gd.guarantees.to_json` wrote.") from None
+
+
+def _drawn(kept: Guarantee) -> str:
+    from gaugedp.report import tradeoff_svg
+
+    return tradeoff_svg({repr(kept): kept})

@@ -1,0 +1,104 @@
+"""A few releases on samples, by cells of losses: brackets beside closed forms and integrals."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from gaugedp import guarantees as g
+from gaugedp.accountant.few import few_losses
+from gaugedp.accountant.tight import saddle
+from gaugedp.accountant.total import Total, directions
+
+
+def bracket(guarantee: g.Guarantee, epsilon: float, log_delta: float) -> tuple[float, float]:
+    """The worst direction's bracket by cells, whatever else could be done."""
+    ends = []
+    for total in directions(guarantee.components()):
+        order = saddle(total, epsilon)
+        found = few_losses(total, order, log_delta)
+        assert found is not None
+        bounds = found.log_delta(epsilon)
+        ends.append((math.exp(bounds.low), math.exp(bounds.high)))
+    low, high = max(ends, key=lambda pair: pair[1])
+    return low, high
+
+
+def closed(rate: float, std: float, epsilon: float) -> mpf:
+    """q·(Φ(1/2σ − xσ) − e^x·Φ(−1/2σ − xσ)), e^x = 1 + (e^ε − 1)/q."""
+    inner = mpmath.log1p(mpmath.expm1(mpf(epsilon)) / mpf(rate))
+    mu = 1 / mpf(std)
+    gaussian = mpmath.ncdf(mu / 2 - inner / mu) - mpmath.exp(inner) * mpmath.ncdf(-mu / 2 - inner / mu)
+    return mpf(rate) * gaussian
+
+
+def cases(n: int) -> list[tuple[float, float, float]]:
+    rng = np.random.default_rng(2904)
+    return [
+        (float(10 ** rng.uniform(-3, -0.05)), float(10 ** rng.uniform(-0.7, 1)), float(rng.uniform(0, 1)))
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize("case", cases(24), ids=str)
+def test_one_release_beside_its_closed_form(case: tuple[float, float, float]) -> None:
+    rate, std, share = case
+    epsilon = share * math.log1p(rate * math.expm1(min(3 / std + 0.5 / std**2, 50.0)))
+    with mpmath.workdps(40):
+        truth = float(closed(rate, std, epsilon))
+    low, high = bracket(g.SubsampledGaussian(rate, std), epsilon, math.log(truth) - 2)
+    assert low <= truth <= high
+    assert high <= truth * (1 + 1e-4)
+    assert low >= truth * (1 - 2e-3)
+
+
+def test_two_releases_by_an_integral_over_the_first() -> None:
+    """The mean of the profile of the second at ε less the loss of the first, by quadrature to 20 digits."""
+    rate, std, epsilon = 0.2, 0.5, 1.0
+    q, s = mpf(rate), mpf(std)
+
+    def second(x: mpf) -> mpf:
+        loss = mpmath.log(1 - q + q * mpmath.exp((2 * x - 1) / (2 * s * s)))
+        law = (1 - q) * mpmath.npdf(x, 0, s) + q * mpmath.npdf(x, 1, s)
+        return law * profile(epsilon - loss)
+
+    def profile(e: mpf) -> mpf:
+        """For e below log(1 − q) it is 1 − e^e: every loss is above."""
+        ratio = (mpmath.exp(e) - (1 - q)) / q
+        return closed(rate, std, e) if ratio > 0 else 1 - mpmath.exp(e)
+
+    with mpmath.workdps(25):
+        ends = [-6 * s, -2 * s, 0, s, mpf(1), 1 + 2 * s, 1 + 7 * s]
+        edge = mpf(1) / 2 + s * s * mpmath.log((mpmath.exp(mpf(epsilon)) / (1 - q) - (1 - q)) / q)
+        truth = float(mpmath.quad(second, sorted([*ends, edge])))
+    low, high = bracket(2 * g.SubsampledGaussian(rate, std), epsilon, math.log(truth) - 2)
+    assert low <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= high <= truth * (1 + 1e-5)
+    found = (2 * g.SubsampledGaussian(rate, std)).delta(epsilon)
+    assert found.low <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= found <= truth * (1 + 1e-4)
+
+
+def test_a_few_releases_have_narrow_answers() -> None:
+    found = (3 * g.SubsampledGaussian(0.2, 0.5)).delta(1.0)
+    assert found == pytest.approx(0.155933, rel=1e-5)
+    assert found.low > found * (1 - 1e-3)
+    again = (3 * g.SubsampledGaussian(0.2, 0.5)).epsilon(float(found))
+    assert again == pytest.approx(1.0, rel=1e-4)
+
+
+def test_cells_and_contours_agree() -> None:
+    """Ten releases, where a contour can be cut off and is narrow."""
+    guarantee = 10 * g.SubsampledGaussian(0.1, 1.0)
+    truth = guarantee.delta(1.5)
+    assert truth.low == pytest.approx(truth, rel=1e-9)
+    low, high = bracket(guarantee, 1.5, math.log(truth) - 2)
+    assert low * (1 - 1e-9) <= truth <= high * (1 + 1e-9)
+    assert high <= truth * (1 + 1e-3)
+
+
+def test_many_releases_and_other_kinds_have_no_cells() -> None:
+    assert few_losses(Total((1000 * g.SubsampledGaussian(0.1, 1.0)).components()), 1.0, -10.0) is None
+    assert few_losses(Total((g.GaussianDP(1.0) + g.SubsampledGaussian(0.1, 1.0)).components()), 1.0, -10.0) is None
