@@ -77,6 +77,13 @@ class Scored:
         """
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        for kind in (tags.classifier_tags, tags.regressor_tags):
+            if kind is not None:
+                kind.poor_score = True
+        return tags
+
 
 @dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
@@ -206,6 +213,15 @@ class PrivateEstimator(BaseEstimator):
                 "",
             )
         return self._read_as(rows)
+
+    def _more_tags(self) -> dict[str, Any]:
+        """What older versions of scikit-learn ask in the place of `__sklearn_tags__`."""
+        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return what a notebook shows, in place of scikit-learn's diagram."""

@@ -81,11 +81,3 @@ class CubeRegressor(LinearRegressor):
     def _facts(self) -> dict[str, Any]:
         """What a fit publishes beside its values."""
         return {}
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags

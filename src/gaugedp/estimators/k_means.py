@@ -77,14 +77,6 @@ class KMeans(ClusterMixin, PrivateEstimator):
         """Fit, and return `predict` of the same rows: each label tells of its row, so they are for your own eyes."""
         return self.fit(X, y).predict(X)
 
-    def _more_tags(self) -> dict[str, Any]:
-        return {"non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags
-
 
 def _lloyd(rows: np.ndarray, sums: GroupSums, rounds: int, rng: Entropy) -> np.ndarray:
     """Return centres (K, d) in the cube, of rows (n, d) in it that are multiples of 2^−12."""

@@ -264,11 +264,3 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
         if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags

@@ -80,11 +80,3 @@ class GaussianNB(Scored, ClassifierMixin, PrivateEstimator):
         """Return the likeliest class of each row, shape (n,)."""
         likeliest = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags
