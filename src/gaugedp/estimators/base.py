@@ -103,6 +103,7 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
+    _weights_up_to = 0.0  # of the last fit; 0 where rows had no weights
     _repr_html_ = drawn_by("model")
 
     def _requested(self) -> Guarantee:
@@ -176,6 +177,8 @@ class PrivateEstimator(BaseEstimator):
         public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
             public["missing_indicator"] = list(self._read_as.indicators)
+        if self._weights_up_to > 0:
+            public["weight_bound"] = self._weights_up_to
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
         if reservation is not None and isinstance(self.ledger, Ledger):
