@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
@@ -22,6 +23,7 @@ from gaugedp.estimators import (
     PoissonRegressor,
     Ridge,
 )
+from gaugedp.estimators.row_scaling import Centre
 from gaugedp.estimators.weights import weighed
 from gaugedp.optimization.losses import Softmax
 from gaugedp.optimization.minimise import Binary, Multiclass, minimise
@@ -200,6 +202,12 @@ def test_what_takes_no_weights_says_so() -> None:
         fitted.coef_interval()
     low, high = clone(CLASSIFIERS["newton"]).fit(*table("newton"), sample_weight=np.ones(1500)).coef_interval()
     assert (low < high).all()
+
+
+def test_the_level_of_scores_is_not_released_with_weights() -> None:
+    model, centre = LogisticRegression(0.5, 1e-6, classes=[0, 1], bounds=(-1, 1)), Centre(None, gd.ApproxDP(0.5, 1e-6))
+    assert model._intercept_noise(centre, 2, has_weights=False).noise is not None
+    assert model._intercept_noise(centre, 2, has_weights=True).noise is None
 
 
 def test_learned_bounds_keep_weights() -> None:
