@@ -55,6 +55,7 @@ def domain(table: str, out: str | None, learn: str | None, **asked: str | None) 
     With --learn, bounds of a numeric column are found with noise, paid for, and written into the file.
     """
     names = file_columns(table)
+    check_apart({"table": table}, {"out": out})
     if learn is not None:
         given = out if out is not None and Path(out).is_file() else asked["domain_path"]
         learn_bounds((table, out, learn), written_in(given) if given else skeleton(Path(table), names), given, asked)
@@ -65,7 +66,6 @@ def domain(table: str, out: str | None, learn: str | None, **asked: str | None) 
     if out is None:
         click.echo(text, nl=False)
         return
-    check_apart({"table": table}, {"out": out})
     if Path(out).is_file():
         raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
     check_writable(out, ".toml")
