@@ -1,5 +1,6 @@
 """What the tests of estimators share."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
+
+SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw noise; no array-API input
 
 
 def check_refused(model: Any, change: dict[str, Any], words: str, table: tuple[np.ndarray, np.ndarray]) -> None:
@@ -17,3 +20,24 @@ def check_refused(model: Any, change: dict[str, Any], words: str, table: tuple[n
     with pytest.raises(InvalidRequest, match=words):
         clone(model).set_params(ledger=ledger, **change).fit(*table)
     assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+def check_habits(model: Any, expected: dict[str, str], skipped: Iterable[str] = SKIPPED) -> None:
+    """Insist that scikit-learn's own checks pass, one by one, but those expected to fail, each for its reason.
+
+    `skipped` are those that may skip themselves, or fail for noise.
+    """
+    from sklearn.utils import estimator_checks
+
+    failed, unknown = set(), []
+    for parameter in estimator_checks.parametrize_with_checks([model]).args[1]:
+        one, check = parameter.values if hasattr(parameter, "values") else parameter
+        name = getattr(check, "func", check).__name__
+        try:
+            check(one)
+        except Exception as error:
+            failed.add(name)
+            if name not in expected and type(error).__name__ not in ("SkipTest", "Skipped"):
+                unknown.append((name, repr(error)[:300]))
+    assert not unknown
+    assert failed <= {*expected, *skipped}

@@ -7,11 +7,10 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks
 
 from gaugedp.estimators import GaussianNB, LogisticRegression, SimpleImputer, StandardScaler
 from gaugedp.estimators.column_sums import GroupSums
-from tests.estimators.kit import check_refused
+from tests.estimators.kit import check_habits, check_refused
 from tests.estimators.test_transcripts import BOTH, DELTA, EPSILON, claim, fits
 from tests.optimization.transcripts import check
 
@@ -136,15 +135,4 @@ def test_scikit_learns_own_checks(kind) -> None:
     model = made(kind, 50.0, 1e-5, bounds=(-10, 10), random_state=0)
     if kind is GaussianNB:
         model.set_params(classes=[0, 1, 2])
-    failed, unknown = set(), []
-    for parameter in estimator_checks.parametrize_with_checks([model]).args[1]:
-        one, checked = parameter.values if hasattr(parameter, "values") else parameter
-        name = getattr(checked, "func", checked).__name__
-        try:
-            checked(one)
-        except Exception as error:
-            failed.add(name)
-            if name not in EXPECTED and type(error).__name__ not in ("SkipTest", "Skipped"):
-                unknown.append((name, repr(error)[:300]))
-    assert not unknown
-    assert failed <= set(EXPECTED) | SKIPPED
+    check_habits(model, EXPECTED, SKIPPED)

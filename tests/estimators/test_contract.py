@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import estimator_checks
 
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.pca import PCA
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.svc import LinearSVC
+from tests.estimators.kit import check_habits
 
 KINDS = [LogisticRegression, LinearSVC]
 EXPECTED = {
@@ -26,7 +26,6 @@ EXPECTED = {
     "check_supervised_y_no_nan": "labels that are no numbers are in no class: an error would tell",
     "check_decision_proba_consistency": "a model of three classes meets rows of two, its columns are not margins",
 }
-SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw noise; no array-API input
 
 
 def made(kind, **given):
@@ -37,23 +36,7 @@ def made(kind, **given):
 @pytest.mark.parametrize("given", [{}, {"bounds": (-10, 10), "missing_indicator": True}], ids=["", "indicator"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_scikit_learns_own_checks(kind, given: dict) -> None:
-    failed, unknown = set(), []
-    for one, check in _checks(kind, given):
-        name = getattr(check, "func", check).__name__
-        try:
-            check(one)
-        except Exception as error:
-            failed.add(name)
-            if name not in EXPECTED and type(error).__name__ not in ("SkipTest", "Skipped"):
-                unknown.append((name, repr(error)[:200]))
-    assert not unknown
-    assert failed <= set(EXPECTED) | SKIPPED
-
-
-def _checks(kind, given: dict):
-    """The checks, one by one, by the public decorator's list."""
-    decorated = estimator_checks.parametrize_with_checks([made(kind, **given)])
-    return [parameter.values if hasattr(parameter, "values") else parameter for parameter in decorated.args[1]]
+    check_habits(made(kind, **given), EXPECTED)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,12 +8,11 @@ import pytest
 import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-from sklearn.utils import estimator_checks
 
 from gaugedp.estimators import KMeans
 from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.k_means import _nearest
-from tests.estimators.kit import check_refused
+from tests.estimators.kit import check_habits, check_refused
 from tests.estimators.test_transcripts import BOTH, DELTA, EPSILON, claim, fits
 from tests.optimization.transcripts import check, transcript
 
@@ -136,21 +135,9 @@ EXPECTED = {
     "check_clustering": "labels of the rows are not kept in the model: they would be saved with it",
     "check_estimators_nan_inf": "missing numbers are in the middle, infinite ones clipped: an error would tell",
 }
-SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw noise; no array-API input
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks() -> None:
     model = KMeans(3, 50.0, 1e-5, bounds=(-10, 10), random_state=0)
-    failed, unknown = set(), []
-    for parameter in estimator_checks.parametrize_with_checks([model]).args[1]:
-        one, checked = parameter.values if hasattr(parameter, "values") else parameter
-        name = getattr(checked, "func", checked).__name__
-        try:
-            checked(one)
-        except Exception as error:
-            failed.add(name)
-            if name not in EXPECTED and type(error).__name__ not in ("SkipTest", "Skipped"):
-                unknown.append((name, repr(error)[:300]))
-    assert not unknown
-    assert failed <= set(EXPECTED) | SKIPPED
+    check_habits(model, EXPECTED)

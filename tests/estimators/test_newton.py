@@ -53,7 +53,7 @@ def test_no_row_moves_a_sum_further_than_its_body(neighbours: str) -> None:
     features = np.rint(np.column_stack([np.cos(turns), np.sin(turns)]) * 2.0**BITS)
     for weights, part, noise in ((0.0, Curvature, stage.curvature), (1000.0, Slopes, stage.gradient)):
         sums = part(np.array([0.0, weights]) * 2.0**20, 2.0**-20)
-        moved = [sums(row[None], np.array([y])) * 4.0**-BITS for row in features for y in (0, 1)]
+        moved = [sums(row[None], np.array([[y, u]])) * 4.0**-BITS for row in features for y in (0, 1) for u in (0.5, 1)]
         if neighbours == "replace":
             furthest = max(np.linalg.norm(one - two) for one in moved for two in moved)
         else:

@@ -14,7 +14,6 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA as Plain
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks
 
 from gaugedp.estimators import spectral
 from gaugedp.estimators.fit_release import FitRelease
@@ -22,6 +21,7 @@ from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.spectral import Frame
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from tests.estimators.kit import check_habits
 
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 DELTAS = pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -267,18 +267,7 @@ SKIPPED = {
     ids=["PCA", "pure PCA", "TopEigenvector"],
 )  # fmt: skip
 def test_scikit_learns_own_checks(model) -> None:
-    failed, unknown = set(), []
-    for parameter in estimator_checks.parametrize_with_checks([model]).args[1]:
-        one, check = parameter.values if hasattr(parameter, "values") else parameter
-        name = getattr(check, "func", check).__name__
-        try:
-            check(one)
-        except Exception as error:
-            failed.add(name)
-            if name not in EXPECTED and type(error).__name__ not in ("SkipTest", "Skipped"):
-                unknown.append((name, repr(error)[:200]))
-    assert not unknown
-    assert failed <= set(EXPECTED) | SKIPPED
+    check_habits(model, EXPECTED, SKIPPED)
 
 
 @DELTAS

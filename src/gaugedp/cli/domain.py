@@ -1,15 +1,14 @@
 """`gaugedp domain`: a domain file to fill in, from the names of the columns alone."""
 
-import json
-import re
 import shlex
 from pathlib import Path
 
 import click
 
 from gaugedp._names import written
+from gaugedp.cli.learn import key_of, learn_bounds, quoted, written_in
 from gaugedp.cli.output import write_beside
-from gaugedp.cli.shared import check_apart, check_writable
+from gaugedp.cli.shared import budget_option, check_apart, check_writable, signature_options
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.sources import file_columns
 
@@ -41,14 +40,32 @@ _MISSING = """\
 @click.command()
 @click.argument("table")
 @click.option("--out", metavar="FILE", help="Write it to this file instead of showing it.")
-def domain(table: str, out: str | None) -> None:
-    """Make a domain file to fill in for TABLE (a .csv, .tsv or .parquet file): only the column names are read."""
+@click.option("--learn", metavar="COLUMN", help="Find bounds of this numeric column with noise, and pay for them.")
+@click.option("--domain", "domain_path", metavar="FILE", help="With --learn: the domain file that gets the bounds.")
+@click.option("--step", metavar="NUMBER", help="With --learn: values and bounds are multiples of it, public; else 1.")
+@click.option("--epsilon", metavar="NUMBER", help="With --learn: epsilon, of the bounds.")
+@click.option("--delta", metavar="NUMBER", help="With --learn: delta, beside epsilon.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: the durable account of this table.")
+@budget_option
+@signature_options
+@click.option("--key", metavar="TEXT", help="With --learn: the same request again returns the stored bounds, free.")
+def domain(table: str, out: str | None, learn: str | None, **asked: str | None) -> None:
+    """Make a domain file to fill in for TABLE (a .csv, .tsv or .parquet file): only the column names are read.
+
+    With --learn, bounds of a numeric column are found with noise, paid for, and written into the file.
+    """
     names = file_columns(table)
+    check_apart({"table": table}, {"out": out})
+    if learn is not None:
+        given = out if out is not None and Path(out).is_file() else asked["domain_path"]
+        learn_bounds((table, out, learn), written_in(given) if given else skeleton(Path(table), names), given, asked)
+        return
+    if any(asked.values()):
+        raise InvalidRequest("Only the names of columns are read without --learn.", "Name a column: --learn COLUMN.")
     text = skeleton(Path(table), names)
     if out is None:
         click.echo(text, nl=False)
         return
-    check_apart({"table": table}, {"out": out})
     if Path(out).is_file():
         raise InvalidRequest(f"There is a file {out} already.", "Name another: what is filled in there would be lost.")
     check_writable(out, ".toml")
@@ -59,21 +76,13 @@ def domain(table: str, out: str | None) -> None:
 
 def skeleton(table: Path, names: list[str]) -> str:
     """Return the file as text; each column stands in it twice, as a comment."""
-    head = _HEAD.format(file=table.name, name=_quoted(table.name.split(".")[0] or "table"))
-    attributes = [f'# {_key(name)} = ["…", "…"]{_remark(name)}\n' for name in names]
+    head = _HEAD.format(file=table.name, name=quoted(table.name.split(".")[0] or "table"))
+    attributes = [f'# {key_of(name)} = ["…", "…"]{_remark(name)}\n' for name in names]
     bounds = '{ low = 0, high = …, step = 1, missing = "drop" }'
-    columns = [f"# {_key(name)} = {bounds}{_remark(name)}\n" for name in names]
+    columns = [f"# {key_of(name)} = {bounds}{_remark(name)}\n" for name in names]
     return "".join([head, *attributes, _NUMBERS, _MISSING, *columns])
 
 
 def _remark(name: str) -> str:
     """Return a comment beside a name that a question cannot hold as it is."""
     return "" if written(name) == name else "  # in a question, this name stands in double quotes"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -94,7 +94,7 @@ def fit(
     check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
     remark_on_delta(planned.guarantee, total)
     account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
-    result = _fitted(planned, look, source, account)
+    result = paid(planned, look, source, account, "Reading the rows and fitting the model")
     stored = account if stage.was_stored else None
     stage.show("write")
     _write(result, out, as_json, stored)
@@ -190,15 +190,15 @@ def _planned(
     return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius)
 
 
-def _fitted(planned: "Planned", look: "Look", source: Table, ledger: Ledger) -> dict[str, Any]:
-    """Pay, look, store."""
+def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing: str) -> dict[str, Any]:
+    """Pay, look, store; `doing` says on standard error what the look is for."""
     stage.show("pay")
     guarantees, request = [planned.guarantee, planned.guarantee_of_parts], planned.request()
     reservation = ledger.reserve(guarantees, table=source.name, unit=source.unit, request=request, key=stage.key)
     if isinstance(reservation, Stored):
         return dict(json.loads(reservation.released))
     stage.begin("look")
-    click.echo("Reading the rows and fitting the model ...", err=True)
+    click.echo(f"{doing} ...", err=True)
     account = ledger.account(reservation)
     result = look(source)
     result["guarantee"] = reservation.guarantee.to_dict()

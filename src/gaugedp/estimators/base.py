@@ -77,6 +77,13 @@ class Scored:
         """
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        for kind in (tags.classifier_tags, tags.regressor_tags):
+            if kind is not None:
+                kind.poor_score = True
+        return tags
+
 
 @dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
@@ -96,6 +103,7 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
+    _weights_up_to = 0.0  # of the last fit; 0 where rows had no weights
     _repr_html_ = drawn_by("model")
 
     def _requested(self) -> Guarantee:
@@ -169,6 +177,8 @@ class PrivateEstimator(BaseEstimator):
         public = {"asked": requested, "neighbours": self.neighbours, "research_seed": self._seed, **facts}
         if self._read_as.indicators:
             public["missing_indicator"] = list(self._read_as.indicators)
+        if self._weights_up_to > 0:
+            public["weight_bound"] = self._weights_up_to
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
         if reservation is not None and isinstance(self.ledger, Ledger):
@@ -206,6 +216,15 @@ class PrivateEstimator(BaseEstimator):
                 "",
             )
         return self._read_as(rows)
+
+    def _more_tags(self) -> dict[str, Any]:
+        """What older versions of scikit-learn ask in the place of `__sklearn_tags__`."""
+        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = tags.input_tags.allow_nan = True
+        return tags
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return what a notebook shows, in place of scikit-learn's diagram."""

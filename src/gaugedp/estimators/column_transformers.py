@@ -63,14 +63,6 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
     def _values(self) -> dict[str, np.ndarray]:
         """What a fit publishes."""
 
-    def _more_tags(self) -> dict[str, Any]:
-        return {"non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags
-
 
 @dataclass(eq=False, repr=False)
 class StandardScaler(ColumnTransformer):

@@ -20,13 +20,14 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 
 @dataclass(frozen=True, eq=False)
 class CubeProblem:
-    """Rows (n, k) of norm at most 1, the intercept's constant last, and targets (n,) in [−1, 1].
+    """Rows (n, k) of norm at most 1, the intercept's constant last, targets (n,) in [−1, 1], weights (n,) in [0, 1].
 
     A row is the point of the cube over √k. `n_rows` is public, or was released before.
     """
 
     rows: np.ndarray
     target: np.ndarray
+    weights: np.ndarray
     n_rows: float
     n_slopes: int
     replaced: bool
@@ -44,13 +45,13 @@ class CubeRegressor(LinearRegressor):
     Where rows are added or removed, a tenth of ε goes to their number.
     """
 
-    def fit(self, X: Any, y: Any) -> "CubeRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CubeRegressor":
         """Fit to rows X (n, d) and target y (n,)."""
         if learns_bounds(self):
-            fit_learning_bounds(self, X, y)
+            fit_learning_bounds(self, X, y, sample_weight)
             return self
         requested, rows = self._requested(), self._rows(X)
-        target = read_target(y, len(rows))
+        target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_, size = read_bounds("target_bounds", self.target_bounds), reading.width + self.fit_intercept
         count = NoisyRowCount(requested, self.neighbours)
@@ -62,7 +63,12 @@ class CubeRegressor(LinearRegressor):
         n_rows, features = count.draw(len(rows), rng), np.ones((len(rows), size))
         features[:, : reading.width] = reading.in_cube(rows)
         problem = CubeProblem(
-            features / math.sqrt(size), into_box(target, *range_), n_rows, reading.width, self.neighbours == "replace"
+            features / math.sqrt(size),
+            into_box(target, *range_),
+            weights_of_rows,
+            n_rows,
+            reading.width,
+            self.neighbours == "replace",
         )
         weights, exactness = self._solved(problem, together, rng)
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
@@ -81,11 +87,3 @@ class CubeRegressor(LinearRegressor):
     def _facts(self) -> dict[str, Any]:
         """What a fit publishes beside its values."""
         return {}
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags

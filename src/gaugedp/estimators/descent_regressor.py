@@ -40,7 +40,7 @@ class DescentRegressor(CubeRegressor):
         def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
             return cap * self._slopes(z[:, 0], y)[:, None]  # cut to the cap by descent
 
-        weights = descent.solve((problem.rows, problem.target), slopes, problem.n_rows, rng)[0]
+        weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
         return weights / math.sqrt(problem.size), descent.noise.exactness
 
     @property

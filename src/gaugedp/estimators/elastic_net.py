@@ -17,7 +17,7 @@ class ElasticNet(MomentRegressor):
 
     alpha, l1_ratio : as in scikit-learn, for columns and a target that are scaled to [−1, 1] by their bounds. The
         intercept is not penalised.
-    bounds, missing_indicator, target_bounds, fit_intercept : as in `Lasso`.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
     The coefficients are computed from the released moments and the number of rows, by coordinate descent.

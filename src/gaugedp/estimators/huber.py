@@ -20,7 +20,7 @@ class HuberRegressor(DescentRegressor):
         absolute loss.
     radius : a public bound on the norm of the coefficients where rows have norm 1 and the target is in [−1, 1]; √k
         where None, k the number of coefficients.
-    bounds, missing_indicator, target_bounds, fit_intercept : as in `Lasso`.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
 

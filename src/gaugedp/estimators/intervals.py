@@ -98,8 +98,9 @@ class Intervals:
         between(0, 1, level=level)
         if self._best is None:
             raise InvalidRequest(
-                "This fit says nothing of how far noise moved the coefficients: it released no second moments.",
-                f'Fit with solver="{self.judged_by}", a larger epsilon or more rows.',
+                "This fit says nothing of how far noise moved the coefficients: it released no second moments, "
+                "or is a regression with weights.",
+                f'Fit with solver="{self.judged_by}", a larger epsilon or more rows, and a regression without weights.',
                 "",
             )
         return self._best, self.n_features_in_  # type: ignore[attr-defined]

@@ -10,10 +10,11 @@ from sklearn.base import ClusterMixin
 from gaugedp._validate import whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator, after_paying
+from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.optimization.trace_designs import cut
 
 _CENTRE_BITS, _MOST_COLUMNS = 18, 2**15  # with rows of 12 bits, distances are exact in floats
@@ -23,11 +24,12 @@ _WORD = 2.0**-64
 
 
 @dataclass(eq=False, repr=False)
-class KMeans(ClusterMixin, PrivateEstimator):
+class KMeans(ClusterMixin, WeightedEstimator):
     """K-means: clusters of least squared distance, by the noisy numbers and sums of the rows of each cluster.
 
     bounds : as in `LogisticRegression`, public. Distances are measured in units of half their width, column by column.
         A missing number counts as the middle of its bounds.
+    weight_bound : as in `LogisticRegression`.
     rounds : how often clusters are counted, summed and moved; each round gets the same share of μ², or of ε at δ = 0.
 
     Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to the cluster nearest to it: a vector of norm at
@@ -47,10 +49,11 @@ class KMeans(ClusterMixin, PrivateEstimator):
     bounds: Any = None
     rounds: int = 6
 
-    def fit(self, X: Any, y: Any = None) -> "KMeans":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":
         """Fit to rows X (n, d)."""
         del y
         requested, rows = self._requested(), self._rows(X)
+        weights = self._weights(sample_weight, len(rows))
         whole(minimum=1, n_clusters=self.n_clusters, rounds=self.rounds)
         if rows.shape[1] > _MOST_COLUMNS:
             raise InvalidRequest(f"There are more than {_MOST_COLUMNS:,} columns.", "Give fewer columns.")
@@ -59,7 +62,7 @@ class KMeans(ClusterMixin, PrivateEstimator):
         sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours, int(self.rounds))
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
-            centres = _lloyd(cut(reading.in_cube(rows)), sums, int(self.rounds), self._generator())
+            centres = _lloyd((cut(reading.in_cube(rows)), weights), sums, int(self.rounds), self._generator())
         assert reading.box is not None
         low, high = reading.box
         self._centres, self.cluster_centers_ = centres, (low + high) / 2 + (high - low) / 2 * centres
@@ -73,22 +76,16 @@ class KMeans(ClusterMixin, PrivateEstimator):
         """Return the place in `cluster_centers_` of the centre nearest to each row, shape (n,)."""
         return _nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
 
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return `predict` of the same rows: each label tells of its row, so they are for your own eyes."""
-        return self.fit(X, y).predict(X)
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags
+        return self.fit(X, y, sample_weight).predict(X)
 
 
-def _lloyd(rows: np.ndarray, sums: GroupSums, rounds: int, rng: Entropy) -> np.ndarray:
-    """Return centres (K, d) in the cube, of rows (n, d) in it that are multiples of 2^−12."""
-    centres, vectors = _start(sums.n_groups, rows.shape[1], rng), np.hstack([np.ones((len(rows), 1)), rows])
+def _lloyd(data: tuple[np.ndarray, np.ndarray], sums: GroupSums, rounds: int, rng: Entropy) -> np.ndarray:
+    """Return centres (K, d) in the cube, of rows (n, d) in it that are multiples of 2^−12, and weights (n,)."""
+    rows, weights = data
+    centres = _start(sums.n_groups, rows.shape[1], rng)
+    vectors = np.hstack([np.ones((len(rows), 1)), rows]) * weights[:, None]
     faint = _FAINT * math.sqrt(float(sums.noise.variances.max()))
     for left in reversed(range(rounds)):
         noisy = sums.release(vectors, _nearest(rows, centres), rng)

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,39 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
     if labels.shape != (n_rows,):
         raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
     return labels
+
+
+def read_both(y: Any, n_rows: int, classes: Any, strict: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels (n,) and classes, both read; refused by type and shape, and if `strict` where a label is no class.
+
+    That refusal depends on the rows, and is not private: it is for whoever holds them.
+    """
+    labels, known = read_labels(y, n_rows), read_classes(classes)
+    check_kind(y, known)
+    if strict and (codes_of(labels, known) < 0).any():
+        raise InvalidRequest(
+            "A label is none of the classes.",
+            "Mend the labels or the classes. Or give strict_labels=False: such rows pull nowhere then.",
+        )
+    return labels, known
+
+
+def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
+    """Return the public weight of each class over the largest, shape (K,); 1 for classes that are not named."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if not isinstance(class_weight, Mapping):
+        raise InvalidRequest(
+            "class_weight is no dict.", "Give {label: weight} from public knowledge: to balance classes looks at rows."
+        )
+    shares, places = np.ones(len(classes)), codes_of(_as_array(list(class_weight)), classes)
+    given = np.array([number(weight) for weight in class_weight.values()])
+    if (places < 0).any() or not (np.isfinite(given) & (given >= 0)).all():
+        raise InvalidRequest("class_weight names no class, or no weight.", "Give {label: weight}, 0 or more.")
+    shares[places] = given
+    if shares.max() == 0:
+        raise InvalidRequest("All weights of classes are 0.", "Give one class a weight.")
+    return np.asarray(shares / shares.max())
 
 
 def check_kind(y: Any, classes: np.ndarray) -> None:

@@ -12,6 +12,7 @@ from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.estimators.weights import weighed
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.losses import Squared
 
@@ -23,7 +24,8 @@ class Lasso(LinearRegressor):
     bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1, 1].
     target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
     radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
-        scikit-learn's alpha. There are no sample weights.
+        scikit-learn's alpha.
+    weight_bound : as in `LogisticRegression`.
 
     Theorem. Each of T steps chooses one of the ± coordinates by the exponential mechanism on gradients of clipped
     residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
@@ -37,13 +39,13 @@ class Lasso(LinearRegressor):
     _: KW_ONLY
     radius: float = 1.0
 
-    def fit(self, X: Any, y: Any) -> "Lasso":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
         if learns_bounds(self):
-            fit_learning_bounds(self, X, y)
+            fit_learning_bounds(self, X, y, sample_weight)
             return self
         requested, rows = self._requested(), self._rows(X)
-        target = read_target(y, len(rows))
+        target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))
         positive(radius=self.radius)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
@@ -53,7 +55,7 @@ class Lasso(LinearRegressor):
         reservation = self._pay(calibration.guarantee, requested, rows.shape)
         features = np.ones((len(rows), n_columns))
         features[:, : reading.width] = reading.in_cube(rows)
-        goal = into_box(target, *range_)
+        features, goal = weighed(features, weights_of_rows), weighed(into_box(target, *range_), weights_of_rows)
         weights = frank_wolfe(features, goal, loss, self.radius, calibration, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self._note_names(X)

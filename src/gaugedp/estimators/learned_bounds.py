@@ -26,7 +26,7 @@ def learns_bounds(model: Any) -> bool:
     return bool(_wanted(model))
 
 
-def fit_learning_bounds(model: Any, X: Any, y: Any) -> None:
+def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     """Fit a model whose bounds are "private": 3/20 of ε (and a tenth of δ) find them, and the rest fits it with them.
 
     Theorem. The search is (3ε/20, δ/10)-DP and the fit with its results (17ε/20, 9δ/10)-DP, so both together are
@@ -34,6 +34,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any) -> None:
     """
     requested, rows = model._requested(), model._rows(X)
     names, public_y = _wanted(model), model._check_y(y, len(rows))
+    model._weights(sample_weight, len(rows))  # refuses
     columns = rows if names[0] == "bounds" else rows[:, :0]
     if "target_bounds" in names:
         columns = np.column_stack([columns, read_target(y, len(rows))])
@@ -41,13 +42,14 @@ def fit_learning_bounds(model: Any, X: Any, y: Any) -> None:
     search = BoundSearch.calibrate(columns.shape[1], _part(requested, _SHARE, _OF_DELTA))
     rest = _part(requested, 1 - _SHARE, 1 - _OF_DELTA)
     trial = _with(model, rest, 0, {name: (0.0, 1.0) for name in names}).set_params(missing_indicator=list(indicators))
-    trial.fit(np.zeros((2, rows.shape[1])), public_y)  # what cannot be fitted is refused before anything is paid
+    weights = None if sample_weight is None else np.ones(2)
+    trial.fit(np.zeros((2, rows.shape[1])), public_y, weights)  # refuses what cannot be fitted, before paying
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng = model._generator()
         learned = _named(names, rows.shape[1], *search.find(columns, rng))
         seed = None if model.random_state is None else int.from_bytes(rng.bytes(6), "big")
-        fitted = _with(model, rest, seed, learned).fit(X, y)
+        fitted = _with(model, rest, seed, learned).fit(X, y, sample_weight)
     vars(model).update(
         {name: value for name, value in vars(fitted).items() if name not in model.get_params(deep=False)}
     )

@@ -11,14 +11,15 @@ from sklearn.base import ClassifierMixin
 from gaugedp._validate import moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
+from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
-from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
+from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
+from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.geometry import Geometry
@@ -37,7 +38,7 @@ _RADIUS = 10.0  # of the weights where rows have norm 1: what tells classes apar
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
-    """What a solver gets: rows of norm at most 1, codes of their classes, and the public numbers to plan by.
+    """What a solver gets: rows of norm at most 1, codes of their classes, weights in [0, 1], and public numbers.
 
     `mu_side` is the μ of the row count, the centre and the intercept together. `guarantee` is for the solver and, where
     those are Gaussian, for them too.
@@ -45,6 +46,7 @@ class LinearProblem:
 
     rows: np.ndarray
     codes: np.ndarray
+    weights: np.ndarray
     n_classes: int
     n_rows: float
     guarantee: Guarantee
@@ -86,7 +88,7 @@ class LinearProblem:
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked)
         descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
         by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
-        return descent.solve((self.rows, self.target), by_row, self.n_rows, rng), exactness
+        return descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng), exactness
 
     def sampled(self, loss: Loss, rng: Entropy) -> tuple[np.ndarray, str]:
         """Return the weights (1, d) of two classes by the Gibbs sampler in the ℓ₂ ball, and the exactness."""
@@ -102,7 +104,7 @@ class LinearProblem:
         problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.mu_side)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a released count errs; w need not be found more finely than this
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
-        return mechanism.solve(self.rows, self.target, rng).reshape(self.outputs, -1), mechanism.exactness
+        return mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1), mechanism.exactness
 
 
 def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
@@ -115,7 +117,7 @@ def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bo
 
 
 @dataclass(eq=False, repr=False)
-class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
+class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     """A private linear classifier; subclasses choose the solver and find the weights."""
 
     epsilon: float = 1.0
@@ -125,24 +127,29 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     bounds: Any = None
     missing_indicator: Any = False
     classes: Any = None
+    strict_labels: bool = False
+    class_weight: Any = None
     fit_intercept: bool = True
     solver: str = "auto"
     radius: float | None = None
 
     solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient", "gibbs")
 
-    def fit(self, X: Any, y: Any) -> "LinearClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
         if learns_bounds(self):
-            fit_learning_bounds(self, X, y)
+            fit_learning_bounds(self, X, y, sample_weight)
             return self
         requested, X_read = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds, self.row_norm)
-        labels, classes = read_labels(y, len(X_read)), read_classes(self.classes)
-        check_kind(y, classes)
+        labels, classes = read_both(y, len(X_read), self.classes, self.strict_labels)
+        row_weights, shares = self._weights(sample_weight, len(X_read)), class_shares(self.class_weight, classes)
+        has_weights = sample_weight is not None or self.class_weight is not None
         reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
         read_scaling(reading, self.row_norm)
         self._check_solver(len(classes), requested)
+        if self.solver == "gibbs" and has_weights:
+            raise InvalidRequest("gibbs takes no weights.", 'Give solver="auto".')
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
@@ -156,13 +163,14 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
             centre = self._centre(count.remaining, (len(classes), reading.width), n_rows, solver)
             slack = 1.0 if centre.noise and not centre.alone else min(1.0, SHORT * clip_factor(noise))
             scaling = read_scaling(reading, self.row_norm, slack)
-            intercept_noise = self._intercept_noise(centre, len(classes))
+            intercept_noise = self._intercept_noise(centre, len(classes), has_weights)
             mean, spread = centre.release(scaling.unit(X_read), n_rows, rng)
             shift = np.zeros(reading.width) + mean
             reach = min(1 + float(np.linalg.norm(shift)), spread * clip_factor(noise)) if centre.noise else 1.0
             scaled = ScaledRows(scaling, shift, reach, CONSTANT if self.fit_intercept else 0.0)
             problem = LinearProblem(
-                scaled.rows(X_read, codes >= 0), codes, len(classes), n_rows, intercept_noise.remaining,
+                scaled.rows(X_read, codes >= 0), codes, row_weights * shares[codes],
+                len(classes), n_rows, intercept_noise.remaining,
                 math.hypot(count.mu_side, centre.mu_side, intercept_noise.mu_side),
                 self._length(len(classes), solver, noise), self.neighbours == "replace",
             )  # fmt: skip
@@ -197,9 +205,7 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
     def _check_y(self, y: Any, n_rows: int) -> list[Any]:
         """Refuse labels by type and shape; return those of two public rows."""
         check_given(self.classes, self.bounds, self.row_norm)
-        classes = read_classes(self.classes)
-        read_labels(y, n_rows)
-        check_kind(y, classes)
+        _, classes = read_both(y, n_rows, self.classes, self.strict_labels)
         return [classes[0], classes[0]]
 
     @abstractmethod
@@ -260,15 +266,8 @@ class LinearClassifier(Scored, ClassifierMixin, PrivateEstimator):
             return centre
         return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 
-    def _intercept_noise(self, centre: Centre, n_classes: int) -> InterceptNoise:
-        if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2:
+    def _intercept_noise(self, centre: Centre, n_classes: int, has_weights: bool) -> InterceptNoise:
+        """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
+        if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2 and not has_weights:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)
         return InterceptNoise(None, centre.remaining)
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags

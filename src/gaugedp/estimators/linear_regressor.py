@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from gaugedp.estimators.base import PrivateEstimator, Scored
+from gaugedp.estimators.base import Scored
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_target
+from gaugedp.estimators.weights import WeightedEstimator
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegressor(Scored, RegressorMixin, PrivateEstimator):
+class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
     """A regression by a linear function of the row; subclasses find `coef_` (d,) and `intercept_`."""
 
     _: KW_ONLY

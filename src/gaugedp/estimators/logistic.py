@@ -33,6 +33,12 @@ class LogisticRegression(Intervals, LinearClassifier):
     classes : all labels there can be, a public list; `classes_` has them sorted, as scikit-learn does. A row with
         another label counts as a row of zeros, which pulls nowhere. A column of numbers is refused, by its type, where
         no class is a number.
+    strict_labels : True refuses, before anything is paid, a table with a label that is none of the classes. Whoever
+        sees whether a fit was refused learns that, without privacy: it is for the custodian of the rows.
+    class_weight : {label: weight}, public; 1 for labels that are not named. Weights count over the largest of them.
+    weight_bound : a public bound on `sample_weight`. A larger weight counts as the bound, one below 0 or no number as
+        0, and a row pulls by its weight over the bound: docs/theory/weights.md. Not with "gibbs". With weights of
+        either kind the intercept is not found again from scores.
     fit_intercept : rows are centred by their mean, where public numbers say that its noise is worth it, and get a
         constant of a fifth of their norm, which is accounted for. Its coefficient is regularised as all others. For two
         classes, where noise is loud, it is found again from the scores of the rows, for a fifth of μ².
@@ -42,7 +48,7 @@ class LogisticRegression(Intervals, LinearClassifier):
         draws the weights from the regularised exponential mechanism, slower than all others.
     radius : how long the coefficients are expected to be, where rows have norm 1; 10·√(K − 1) where None. It sets the
         ridge, and the ball that "gradient" stays in (wider for None, where noise is faint): it has the place of
-        scikit-learn's C. There are no sample weights.
+        scikit-learn's C.
     neighbours : "replace" or "add_remove"; then a tenth of ε, 0.05 at most, goes to the number of rows, or a
         twentieth of μ².
     random_state : for research only; None draws from the operating system. ledger : charged before the rows are read.
@@ -65,13 +71,13 @@ class LogisticRegression(Intervals, LinearClassifier):
     solvers = ("auto", "objective", "gradient", "gibbs", "newton")
     judged_by = "newton"
 
-    def fit(self, X: Any, y: Any) -> "LogisticRegression":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X (n, d) and labels y (n,); rows with a label outside `classes` count as rows of zeros."""
         self._best = None
         if self.solver == "newton" and not learns_bounds(self):
-            fit_newton(self, X, y)
+            fit_newton(self, X, y, sample_weight)
         else:
-            super().fit(X, y)
+            super().fit(X, y, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
+from gaugedp.estimators.weights import weighed
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall
@@ -26,9 +27,11 @@ class MomentRegressor(CubeRegressor):
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         size, method = problem.size, self._method(problem.size, guarantee, problem.replaced)
-        second, first = method.release(Full(problem.rows, (1, size)), cut(problem.target), rng)
-        second = size * method.raised(second, problem.n_rows)
-        return self._minimum(second, math.sqrt(size) * first, problem), method.exactness
+        rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
+        second, first = method.release(Full(rows, (1, size)), cut(target), rng)
+        bound = float(self.weight_bound)
+        second = bound * size * method.raised(second, problem.n_rows)
+        return self._minimum(second, bound * math.sqrt(size) * first, problem), method.exactness
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
         scale = MomentScale(NuclearBall((1, size)), (-1.0, 1.0), math.sqrt(size), -1.0, replaced)

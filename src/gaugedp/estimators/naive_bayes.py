@@ -8,21 +8,23 @@ import numpy as np
 import scipy
 from sklearn.base import ClassifierMixin
 
-from gaugedp.estimators.base import PrivateEstimator, Scored, after_paying
+from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.column_sums import GroupSums, moments_of
 from gaugedp.estimators.feature_names import names_of
-from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
+from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.weights import WeightedEstimator
 
 _LEAST_VARIANCE = 1e-3  # of the square of half a range: less is noise
 
 
 @dataclass(eq=False, repr=False)
-class GaussianNB(Scored, ClassifierMixin, PrivateEstimator):
+class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
     """Naive Bayes: columns are normal and independent within a class, with means and variances found privately.
 
     bounds : as in `LogisticRegression`, public. A missing number counts as the middle of its bounds.
     classes : all labels there can be, a public list; a row with another label is in none.
+    strict_labels, weight_bound : as in `LogisticRegression`.
 
     Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class: a vector of norm at
     most √(1 + 2d). `fit` releases the sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
@@ -36,20 +38,22 @@ class GaussianNB(Scored, ClassifierMixin, PrivateEstimator):
     _: KW_ONLY
     bounds: Any = None
     classes: Any = None
+    strict_labels: bool = False
 
-    def fit(self, X: Any, y: Any) -> "GaussianNB":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GaussianNB":
         """Fit to rows X (n, d) and labels y (n,)."""
         requested, rows = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds, None)
-        labels, classes = read_labels(y, len(rows)), read_classes(self.classes)
-        check_kind(y, classes)
+        labels, classes = read_both(y, len(rows), self.classes, self.strict_labels)
+        weights = self._weights(sample_weight, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         d = rows.shape[1]
         sums = GroupSums.calibrate((len(classes), 1 + 2 * d), math.sqrt(1 + 2 * d), requested, self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
-            noisy = sums.release(np.hstack([np.ones((len(rows), 1)), cube, cube**2]), codes, self._generator())
+            vectors = np.hstack([np.ones((len(rows), 1)), cube, cube**2]) * weights[:, None]
+            noisy = sums.release(vectors, codes, self._generator())
         counts = np.maximum(noisy[:, 0], 1.0)
         means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], _LEAST_VARIANCE)
         assert reading.box is not None
@@ -80,11 +84,3 @@ class GaussianNB(Scored, ClassifierMixin, PrivateEstimator):
         """Return the likeliest class of each row, shape (n,)."""
         likeliest = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags

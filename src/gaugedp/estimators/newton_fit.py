@@ -8,7 +8,7 @@ from gaugedp._validate import moderate
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
-from gaugedp.estimators.labels import check_given, check_kind, codes_of, read_classes, read_labels
+from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression_sums import Frame
 from gaugedp.optimization.newton import NoisyNewton
@@ -17,7 +17,7 @@ REASON = "asked for"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
 
-def fit_newton(model: Any, X: Any, y: Any) -> Any:
+def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Fit a LinearClassifier with two classes to rows X (n, d) and labels y (n,), in the frame of least squares.
 
     Rows are neither centred nor shortened beyond their bounds, so that coefficients are those of the rows as read. A
@@ -25,8 +25,8 @@ def fit_newton(model: Any, X: Any, y: Any) -> Any:
     """
     requested, rows = model._requested(), model._rows(X)
     check_given(model.classes, model.bounds, model.row_norm)
-    labels, classes = read_labels(y, len(rows)), read_classes(model.classes)
-    check_kind(y, classes)
+    labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)
+    row_weights, shares = model._weights(sample_weight, len(rows)), class_shares(model.class_weight, classes)
     if len(classes) != 2:
         raise InvalidRequest(f'There are {len(classes)} classes, and "newton" takes two.', 'Choose solver="auto".')
     if model.bounds is not None and model.row_norm is not None:
@@ -39,7 +39,8 @@ def fit_newton(model: Any, X: Any, y: Any) -> Any:
     with after_paying(reservation):
         codes, features = codes_of(labels, classes), frame.features(rows)
         features[codes < 0] = 0.0
-        weights, law = method.solve(lambda of: of(features, codes == 1), model._generator())
+        target = np.column_stack([codes == 1, row_weights * shares[codes]])
+        weights, law = method.solve(lambda of: of(features, target), model._generator())
     slopes, constant = frame.back(weights)
     model.coef_, model.intercept_ = slopes[None], np.array([constant if model.fit_intercept else 0.0])
     model._best = law.mapped(*frame.back_map())

@@ -23,7 +23,8 @@ class PoissonRegressor(DescentRegressor):
         predicted mean above twice the bound pulls no more than that.
     radius : a public bound on the norm of the coefficients of log(mean/(high/2)) where rows have norm 1; 3·√k where
         None, k the number of coefficients.
-    bounds, missing_indicator, fit_intercept : as in `Lasso`. Without an intercept the mean of a row of zeros is 1.
+    bounds, missing_indicator, fit_intercept, weight_bound : as in `Lasso`. Without an intercept the mean
+        of a row of zeros is 1.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
 

@@ -226,7 +226,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         given = self.estimator.get_params()
         if is_classifier(self.estimator):
             check_given(given["classes"], given.get("bounds"), given.get("row_norm"))
-            return ClassScore(read_classes(given["classes"]))
+            return ClassScore(read_classes(given["classes"]), bool(given["strict_labels"]))
         if is_regressor(self.estimator) and "target_bounds" in given:
             low, high = read_bounds("target_bounds", given["target_bounds"])
             return NumberScore(float(low), float(high))
@@ -255,14 +255,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         stopping = RandomStopping(_EACH * len(candidates) if self.draws is None else int(self.draws))
         return Search.plan(models, stopping, total, score, public)
 
-    def _more_tags(self) -> dict[str, Any]:
-        return {"poor_score": True, "non_deterministic": True, "allow_nan": True}
-
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), self.estimator.__sklearn_tags__()
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         tags.regressor_tags, tags.target_tags.required = inner.regressor_tags, True
-        tags.non_deterministic = tags.input_tags.allow_nan = True
         return tags
 
 

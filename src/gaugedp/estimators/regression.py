@@ -37,7 +37,8 @@ class LinearRegression(Intervals, LinearRegressor):
     fit_intercept : a constant column is one of the features; it makes rows longer, which is accounted for.
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
         [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
-        too small shortens them, whatever ε is. It has the place of Ridge's alpha. There are no sample weights.
+        too small shortens them, whatever ε is. It has the place of Ridge's alpha.
+    weight_bound : as in `LogisticRegression`. With weights there is no `coef_interval`.
     solver : "preconditioned" steps by noisy second moments, "gradient" steps without, or "auto", by public numbers.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
@@ -57,15 +58,19 @@ class LinearRegression(Intervals, LinearRegressor):
 
     judged_by = "preconditioned"
 
-    def fit(self, X: Any, y: Any) -> "LinearRegression":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
         if learns_bounds(self):
-            fit_learning_bounds(self, X, y)
+            fit_learning_bounds(self, X, y, sample_weight)
             return self
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
-        frame = self._frame(rows.shape[1], names_of(X))
-        self._fit(frame, RowSums(frame, rows, target), lambda guarantee: self._pay(guarantee, requested, rows.shape))
+        weights, frame = self._weights(sample_weight, len(rows)), self._frame(rows.shape[1], names_of(X))
+        self._fit(
+            frame,
+            RowSums(frame, (rows, target, weights)),
+            lambda guarantee: self._pay(guarantee, requested, rows.shape),
+        )
         self._note_names(X)
         return self
 
@@ -91,7 +96,7 @@ class LinearRegression(Intervals, LinearRegressor):
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
         weights, best = self.method_.solve_sums(sums, rng)
         self.coef_, self.intercept_ = frame.back(weights)
-        self._best = None if best is None else best.mapped(*frame.back_map())
+        self._best = None if best is None or self._weights_up_to > 0 else best.mapped(*frame.back_map())
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}

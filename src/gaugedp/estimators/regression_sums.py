@@ -9,6 +9,7 @@ import numpy as np
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import box_steps, into_ball, into_box
 from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.estimators.weights import weighed
 from gaugedp.optimization.least_squares import BITS, Of
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.tables.table import Table
@@ -84,15 +85,16 @@ class Frame:
 class RowSums:
     """Sums over rows in memory, which are brought into the frame when they are first asked for."""
 
-    def __init__(self, frame: Frame, rows: np.ndarray, target: np.ndarray) -> None:
-        self._frame, self._rows, self._target = frame, rows, target
+    def __init__(self, frame: Frame, data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        self._frame, (self._rows, self._target, self._weights) = frame, data
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @cached_property
     def _steps(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._frame.features(self._rows), self._frame.goal(self._target)
+        exact = self._frame.features(self._rows), self._frame.goal(self._target)
+        return np.rint(weighed(exact[0], self._weights)), np.rint(weighed(exact[1], self._weights))
 
     def __call__(self, of: Of) -> np.ndarray:
         """Return of(features, target)."""

@@ -15,7 +15,7 @@ class Ridge(MomentRegressor):
 
     alpha : the weight of the penalty, as in scikit-learn, for columns and a target that are scaled to [−1, 1] by their
         bounds. The intercept is not penalised.
-    bounds, missing_indicator, target_bounds, fit_intercept : as in `Lasso`.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
     Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.

@@ -56,7 +56,7 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
         raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
 
 
-def read_target(y: Any, n_rows: int) -> np.ndarray:
+def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     """Return y as floats, shape (n,): every entry by itself, the number that it is or writes, else NaN.
 
     So one entry that is no number is no error, whatever it made of the type of the others. Refused, by type and shape
@@ -64,9 +64,9 @@ def read_target(y: Any, n_rows: int) -> np.ndarray:
     """
     cells = entries_of(y)
     if kind_of(y) in "cmMV":
-        raise InvalidRequest("The target is not a column of numbers.", "Give one number a row.")
+        raise InvalidRequest(f"The {name} is not a column of numbers.", "Give one number a row.")
     if cells.shape != (n_rows,):
-        raise InvalidRequest("The target is not a column of one number a row.", "Give a number for each row of X.")
+        raise InvalidRequest(f"The {name} is not a column of one number a row.", "Give a number for each row of X.")
     return numbers(cells)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.held_out import PIECES, Score
-from gaugedp.estimators.labels import check_kind, codes_of, read_labels
+from gaugedp.estimators.labels import codes_of, read_both
 from gaugedp.estimators.rows import read_target
 from gaugedp.guarantees import PureDP
 from gaugedp.mechanisms import Laplace
@@ -37,12 +37,11 @@ class ClassScore(SearchScore):
     """1 for a class that is not predicted, else 0."""
 
     classes: np.ndarray
+    strict: bool = False
 
     def read(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return the labels as they are."""
-        labels = read_labels(y, n_rows)
-        check_kind(y, self.classes)
-        return labels
+        """Return the labels as they are; if `strict`, refuse those that are no class."""
+        return read_both(y, n_rows, self.classes, self.strict)[0]
 
     def public_target(self, n_rows: int) -> np.ndarray:
         """Return the first class, again and again."""

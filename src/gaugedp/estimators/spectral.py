@@ -157,14 +157,6 @@ class SpectralEstimator(PrivateEstimator):
         numbers = {**values, "n_rows": np.array(spectrum.n_rows)}
         self._publish(numbers, spectrum.guarantee, spectrum.exactness, spectrum.facts, spectrum.reservation)
 
-    def _more_tags(self) -> dict[str, Any]:
-        return {"non_deterministic": True, "allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = tags.input_tags.allow_nan = True
-        return tags
-
 
 def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
     """Return the solver and why, by public numbers.

@@ -24,7 +24,7 @@ _LEAST_STEPS, _MOST_STEPS = 8, 600
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and numbers that are held twice, so as not to be cut anew each step
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
-Data = tuple[np.ndarray, np.ndarray]  # rows (n, d) of norm at most 1, and targets (n,)
+Data = tuple[np.ndarray, ...]  # rows (n, d) of norm at most 1, targets (n,), and weights (n,) in [0, 1] where given
 Blocks = Iterable[Data]  # rows in whole steps of 2^−BITS, cut towards 0, a million numbers at a time
 
 
@@ -111,15 +111,15 @@ class NoisyDescent:
         return total / count
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """Return Σ slope·x, shape (K, d), a whole multiple of 4^−BITS.
+        """Return Σ weight·slope·x, shape (K, d), a whole multiple of 4^−BITS.
 
         Predictions and sums are of whole numbers below 2^53, so they are the same in any order of the rows.
         """
         bits = _PRODUCT_BITS - BITS - math.ceil(math.log2(self.path.radius + 1))
         steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
-        for points, target in blocks:
-            row_slopes = slopes(points @ steps * 2.0 ** -(BITS + bits), target)
-            total += np.trunc(self._capped(row_slopes) * 2.0**BITS).T @ points
+        for points, target, shares in blocks:
+            row_slopes = self._capped(slopes(points @ steps * 2.0 ** -(BITS + bits), target)) * shares[:, None]
+            total += np.trunc(row_slopes * 2.0**BITS).T @ points
         return total * 4.0**-BITS
 
     def _capped(self, slopes: np.ndarray) -> np.ndarray:
@@ -133,7 +133,8 @@ class NoisyDescent:
 
 
 def whole_blocks(data: Data) -> Iterator[Data]:
-    """Yield rows in whole steps, and their targets."""
-    rows, target = data
+    """Yield rows in whole steps, their targets, and their weights: 1 where none are given."""
+    rows, target, *given = data
+    weights = given[0] if given else np.broadcast_to(1.0, (len(rows),))
     for part in slices(rows, _BLOCK):
-        yield np.trunc(rows[part] * 2.0**BITS), target[part]
+        yield np.trunc(rows[part] * 2.0**BITS), target[part], weights[part]

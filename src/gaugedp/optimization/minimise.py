@@ -24,16 +24,18 @@ _HALVINGS = 40
 
 
 class Regularised(ABC, Generic[L]):
-    """F(w) = Σ_i φ(⟨w, x_i⟩, y_i) + λ‖w‖²/2 + ⟨b, w⟩, for rows (n, d) of norm at most 1.
+    """F(w) = Σ_i u_i·φ(⟨w, x_i⟩, y_i) + λ‖w‖²/2 + ⟨b, w⟩, for rows (n, d) of norm at most 1.
 
-    w and b are flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
+    `data` is rows, targets and weights u in [0, 1], (n,), or without weights, which are 1 then. w and b are
+    flat vectors; `strength` is λ > 0, so F is λ-strongly convex.
     """
 
     repeats = 1  # how many rows each one stands for in the matrix of a step
 
-    def __init__(self, loss: L, data: tuple[np.ndarray, np.ndarray], strength: float, linear: np.ndarray) -> None:
+    def __init__(self, loss: L, data: tuple[np.ndarray, ...], strength: float, linear: np.ndarray) -> None:
         self.loss, self.strength, self.linear = loss, strength, linear
-        self.rows, self.target = data
+        self.rows, self.target, *given = data
+        self.weights = given[0] if given else np.broadcast_to(1.0, (len(self.rows),))
 
     def thinned(self) -> "Regularised[L]":
         """Return the problem of every k-th row, which counts k times in a step's matrix: itself for few rows."""
@@ -42,7 +44,7 @@ class Regularised(ABC, Generic[L]):
             return self
         sample = copy.copy(self)
         sample.rows, sample.target = np.ascontiguousarray(self.rows[::repeats]), self.target[::repeats]
-        sample.repeats = repeats
+        sample.weights, sample.repeats = self.weights[::repeats], repeats
         return sample
 
     def shaped(self, weights: np.ndarray) -> np.ndarray:
@@ -50,13 +52,13 @@ class Regularised(ABC, Generic[L]):
         return weights
 
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum of the losses and its gradient, Σφ and Σφ′xᵀ."""
+        """Return the sum of the losses and its gradient, Σuφ and Σuφ′xᵀ."""
         matrix = self.shaped(weights)
         total, gradient = 0.0, np.zeros_like(matrix)
         for part in self.blocks():
             z = self.rows[part] @ matrix.T
-            total += float(self.loss.value(z, self.target[part]).sum())
-            gradient += self.loss.derivative(z, self.target[part]).T @ self.rows[part]
+            total += float((self.loss.value(z, self.target[part]) * self.weights[part]).sum())
+            gradient += (self.loss.derivative(z, self.target[part]).T * self.weights[part]) @ self.rows[part]
         return total, gradient.ravel()
 
     @abstractmethod
@@ -99,15 +101,15 @@ class Binary(Regularised[Loss]):
     """With a loss of one prediction a row: w has shape (d,)."""
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
-        """φ″, shape (n,)."""
-        return self.loss.curvature(self.rows @ weights, self.target)
+        """uφ″, shape (n,)."""
+        return self.loss.curvature(self.rows @ weights, self.target) * self.weights
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Σφ″·⟨x, v⟩x."""
+        """Σuφ″·⟨x, v⟩x."""
         return (curvatures * (self.rows @ vector)) @ self.rows
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
-        """Σφ″·xxᵀ."""
+        """Σuφ″·xxᵀ."""
         hessian = np.zeros((self.rows.shape[1],) * 2)
         for part in self.blocks():
             weighed = self.rows[part] * np.sqrt(curvatures[part])[:, None]
@@ -127,22 +129,22 @@ class Multiclass(Regularised[Softmax]):
         return self.loss.probabilities(self.rows @ self.shaped(weights).T)
 
     def product(self, curvatures: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Σ(diag p − ppᵀ)Vx·xᵀ."""
+        """Σu(diag p − ppᵀ)Vx·xᵀ."""
         total = np.zeros((self.loss.n_classes, self.rows.shape[1]))
         for part in self.blocks():
             weighed = curvatures[part] * (self.rows[part] @ vector.reshape(total.shape).T)
             weighed -= curvatures[part] * weighed.sum(axis=1, keepdims=True)
-            total += weighed.T @ self.rows[part]
+            total += (weighed.T * self.weights[part]) @ self.rows[part]
         return total.ravel()
 
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
-        """Σ(diag p − ppᵀ) ⊗ xxᵀ."""
+        """Σu(diag p − ppᵀ) ⊗ xxᵀ."""
         n_classes, n_columns = self.loss.n_classes, self.rows.shape[1]
         hessian = np.zeros((n_classes, n_columns, n_classes, n_columns))
         for part in self.blocks():
             for k in range(n_classes):
                 for j in range(k + 1):
-                    weights = curvatures[part, k] * ((k == j) - curvatures[part, j])
+                    weights = self.weights[part] * curvatures[part, k] * ((k == j) - curvatures[part, j])
                     hessian[k, :, j] += (self.rows[part].T * weights) @ self.rows[part]
         for k in range(n_classes):
             for j in range(k):

@@ -37,11 +37,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class NoisyNewton:
-    """Estimate w with Σ log(1 + exp(−s·⟨w, x⟩)) small, ‖x‖₂ ≤ 1, labels s = ±1, ‖w‖₂ ≤ `radius`.
+    """Estimate w with Σ u·log(1 + exp(−s·⟨w, x⟩)) small, ‖x‖₂ ≤ 1, u in [0, 1], labels s = ±1, ‖w‖₂ ≤ `radius`.
 
-    The curvature Σ p(1 − p)·xxᵀ is released where a stage begins, each step's gradient Σ x·(p − [s = 1]) where the step
-    does, all with noise. A step goes to the point of the ball that is nearest, in the norm of the curvature with its
-    eigenvalues raised above noise, to the minimum of the quadratic. Those of the last stage are averaged.
+    The curvature Σ u·p(1 − p)·xxᵀ is released where a stage begins, each step's gradient Σ u·x·(p − [s = 1]) where
+    the step does, all with noise. A step goes to the point of the ball that is nearest, in the norm of the curvature
+    with its eigenvalues raised above noise, to the minimum of the quadratic. Those of the last stage are averaged.
 
     Theorem. One row moves a curvature by at most √2/4 in the Frobenius norm (1/4 where rows are added or removed) and a
     gradient by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/newton.md
@@ -88,7 +88,7 @@ class NoisyNewton:
         return f"{n_steps} Newton steps, noise of deviation {std:.6g} on the last sums of gradients"
 
     def solve(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal]:
-        """Return w (d,) and where the best weights are; `sums` are over features in whole steps, labels 0 or 1.
+        """Return w (d,) and where the best weights are; `sums` are over features in whole steps and (y, u), y 0 or 1.
 
         The law is that of β in P(s = 1) = 1/(1 + exp(−⟨β, x⟩)), where the last steps come near it: pay first.
         """
@@ -125,7 +125,9 @@ class NoisyNewton:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Σ x·(p − y), slopes rounded, in steps of 4^−BITS, where w is `weights` whole steps of size `fine`.
+    """Σ u·x·(p − y), slopes rounded, in steps of 4^−BITS, where w is `weights` whole steps of size `fine`.
+
+    The target is (y, u), shape (n, 2).
 
     A probability is a function of the row alone: scores are exact, and it is computed number by number.
     """
@@ -135,7 +137,8 @@ class Slopes:
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows."""
-        return features.T @ np.rint((self.probabilities(features) - target) * 2.0**BITS)
+        label, share = target.T
+        return features.T @ np.rint((self.probabilities(features) - label) * share * 2.0**BITS)
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Return p of each row."""
@@ -145,11 +148,10 @@ class Slopes:
 
 @dataclass(frozen=True, eq=False)
 class Curvature(Slopes):
-    """Σ p(1 − p)·xxᵀ in steps of 4^−BITS: of rows x·√(p(1 − p)), rounded."""
+    """Σ u·p(1 − p)·xxᵀ in steps of 4^−BITS: of rows x·√(u·p(1 − p)), rounded."""
 
     def __call__(self, features: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the sum over a block of rows, shape (d, d)."""
-        del target
         p = self.probabilities(features)
-        shrunk = np.rint(features * np.sqrt(p * (1 - p))[:, None])
+        shrunk = np.rint(features * np.sqrt(target[:, 1] * p * (1 - p))[:, None])
         return shrunk.T @ shrunk

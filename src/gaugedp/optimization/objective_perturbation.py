@@ -228,14 +228,17 @@ class ObjectivePerturbation:
         length = float(gammas(d, 1, rng)[0])
         return direction / np.linalg.norm(direction) * (length * self.noise)
 
-    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return w for rows (n, d) of norm at most 1; of length d, or K·d for K classes."""
+    def solve(
+        self, rows: np.ndarray, target: np.ndarray, rng: Entropy, weights: np.ndarray | float = 1.0
+    ) -> np.ndarray:
+        """Return w for rows (n, d) of norm at most 1, weights in [0, 1]; of length d, or K·d for K classes."""
         linear, output = self.draw(rng), self.output.prepare(rng)
-        exact = minimise(self._objective((rows, target), linear), self.distance / 2)
+        data = rows, target, np.broadcast_to(weights, (len(rows),))
+        exact = minimise(self._objective(data, linear), self.distance / 2)
         farthest = _FARTHEST * self.problem.radius
         return with_noise(np.clip(exact, -farthest, farthest), self.output, output)
 
-    def _objective(self, data: tuple[np.ndarray, np.ndarray], linear: np.ndarray) -> Binary | Multiclass:
+    def _objective(self, data: tuple[np.ndarray, ...], linear: np.ndarray) -> Binary | Multiclass:
         loss = self.problem.loss
         if isinstance(loss, Softmax):
             return Multiclass(loss, data, self.strength, linear)

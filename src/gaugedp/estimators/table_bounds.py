@@ -1,0 +1,96 @@
+"""Bounds of a column of a table: planned, then paid for, then searched for with noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import decimal
+from gaugedp.attributes import MAX_STEPS, BoundedColumn, bounded
+from gaugedp.domain import Domain, PrivacyUnit
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.base import epsilon_and_delta
+from gaugedp.estimators.bound_search import BoundSearch
+from gaugedp.estimators.table_fit import group_size, row_share
+from gaugedp.guarantees import Guarantee
+from gaugedp.tables.table import Table
+
+FORMAT = "gaugedp-bounds-1"
+
+
+@dataclass(frozen=True)
+class TableBounds:
+    """Find bounds of a numeric column, in multiples of `step`, at the guarantee `requested` for one unit.
+
+    Values are looked for within 2^40 steps of 0, and rounded to steps.
+
+    Theorem. A unit's rows are at most k steps of adding or removing one row. The search is calibrated for one row, at
+    ε/k and the δ that k steps raise to the requested one: docs/theory/bound_search.md, docs/how-to/fit-a-model.md.
+    """
+
+    column: str
+    step: float
+    unit: PrivacyUnit
+    guarantee: Guarantee
+
+    @property
+    def domain(self) -> Domain:
+        """The widest domain of the column, by which the table is read."""
+        return Domain({}, {self.column: self._widest})
+
+    @property
+    def _widest(self) -> BoundedColumn:
+        far = float(MAX_STEPS * decimal(self.step))
+        return bounded(-far, far, self.step)
+
+    @cached_property
+    def _search(self) -> BoundSearch:
+        size = group_size(self.unit)
+        return BoundSearch.calibrate(1, row_share(self.guarantee, size, epsilon_and_delta(self.guarantee)[0]))
+
+    @property
+    def guarantee_of_parts(self) -> Guarantee:
+        """The guarantee of the rounds one by one."""
+        return self._search.guarantee.group(group_size(self.unit))
+
+    def request(self) -> dict[str, Any]:
+        """Return the request that a ledger records."""
+        return {"bounds": self.column, "step": self.step, "asked": self.guarantee.to_dict()}
+
+    def prepare(self, rng: Entropy) -> Callable[[Table], dict[str, Any]]:
+        """Return a function of the table, to be called once, after paying: it returns the bounds as a dict for JSON."""
+        _ = self.guarantee_of_parts
+
+        def look(table: Table) -> dict[str, Any]:
+            _, steps = table.rows([], [self.column], rng.bytes(16))
+            values = (steps + self._widest.low_steps) * float(self.step)
+            low, high = self._search.find(np.where(steps < 0, math.nan, values), rng)
+            return self._facts(*self._on_steps(float(low[0]), float(high[0])))
+
+        return look
+
+    def _on_steps(self, low: float, high: float) -> tuple[Fraction, Fraction]:
+        """Return the ends in whole steps, outwards, apart, and within what a domain holds."""
+        step = decimal(self.step)
+        first = min(max(math.floor(Fraction(low) / step), -MAX_STEPS), MAX_STEPS - 1)
+        last = min(max(math.ceil(Fraction(high) / step), first + 1), MAX_STEPS)
+        return first * step, last * step
+
+    def _facts(self, low: Fraction, high: Fraction) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": version("gaugedp"),
+            "column": self.column,
+            "low": float(low),
+            "high": float(high),
+            "step": self.step,
+            "is_widest": MAX_STEPS * decimal(self.step) in {-low, high},
+            "guarantee": self.guarantee.to_dict(),
+            "exactness": self._search.noise.exactness,
+            "facts": {"unit": self.unit.to_dict(), "protects": str(self.unit), "rules": [*self.unit.rules]},
+        }

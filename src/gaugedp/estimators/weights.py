@@ -1,0 +1,42 @@
+"""Weights of rows, up to a public bound."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp._validate import moderate
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.rows import read_target
+
+
+@dataclass(eq=False, repr=False)
+class WeightedEstimator(PrivateEstimator):
+    """An estimator whose `fit` takes `sample_weight`: what a row adds to any sum is multiplied by a number in [0, 1].
+
+    weight_bound : a public bound on the weights. A larger weight counts as the bound, one that is below 0 or no number
+        as 0. A row's share is its weight over the bound: a bound that is too wide makes all rows faint.
+
+    Theorem. With `sample_weight`, `fit` has the guarantee that it has without, where a neighbour's row may have another
+    weight, too. docs/theory/weights.md
+    """
+
+    _: KW_ONLY
+    weight_bound: float = 1.0
+
+    def _weights(self, sample_weight: Any, n_rows: int) -> np.ndarray:
+        """Return the weights over their bound, shape (n,); ones where there are none. Refuses by type and shape."""
+        moderate(weight_bound=self.weight_bound)
+        self._weights_up_to = 0.0 if sample_weight is None else float(self.weight_bound)
+        if sample_weight is None:
+            return np.broadcast_to(1.0, (n_rows,))
+        weights = read_target(sample_weight, n_rows, "sample_weight")
+        clipped: np.ndarray = np.clip(np.nan_to_num(weights, nan=0.0), 0.0, self.weight_bound) / self.weight_bound
+        return clipped
+
+
+def weighed(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return numbers of rows, shape (n,) or (n, d), times the roots of their weights: squares get the weights."""
+    if (weights == 1).all():
+        return numbers
+    return numbers * np.sqrt(weights).reshape(-1, *[1] * (numbers.ndim - 1))
