@@ -131,14 +131,25 @@ def test_least_counts_are_the_first_with_that_chance() -> None:
         assert below < chance <= at
 
 
-def test_hidden_keys_are_zero_and_shown_ones_are_not() -> None:
-    selection = KeySelection.calibrate(1, gd.ApproxDP(1.0, 1e-6))
-    found = selection.draw(np.array([0, 1, 5, 14, 1000]), 2000, gd.research_rng(3))
+@pytest.mark.parametrize("n_changed", [1, 3])
+def test_hidden_keys_are_zero_and_shown_ones_are_not(n_changed: int) -> None:
+    """Shares within 5 deviations; a cut that is one lower is 15 off."""
+    selection = KeySelection.calibrate(n_changed, gd.ApproxDP(1.0, 1e-6))
+    counts = np.array([0, 1, 5, selection.least_count(0.5), 1000])
+    found = selection.draw(counts, 20_000, gd.research_rng(3))
     assert not found[:, 0].any()
-    assert (found[:, 4] >= 1).all()
+    assert (found[:, 4] >= selection.noise.cut).all()
     shares = (found > 0).mean(axis=0)
-    assert shares == pytest.approx(selection.chances(np.array([0, 1, 5, 14, 1000])), abs=5 * 0.5 / 2000**0.5)
+    assert shares == pytest.approx(selection.chances(counts), abs=5 * 0.5 / 20_000**0.5)
     assert (found[:, 4] - selection.noise.shift).mean() == pytest.approx(1000, abs=1)
+
+
+def test_a_key_that_nobody_has_is_hidden_whatever_its_noise() -> None:
+    """Gaussian noise alone passes the cut in one draw of twenty."""
+    selection = KeySelection(gd.ApproxDP(1.0, 0.3), 2, *_gaussian(2, gd.ApproxDP(1.0, 0.3)))
+    found = selection.draw(np.array([0, 1]), 2000, gd.research_rng(5))
+    assert not found[:, 0].any()
+    assert found[:, 1].any()
 
 
 def test_long_tables_give_way_to_gaussian_noise() -> None:

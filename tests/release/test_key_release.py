@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp import key_release
 from gaugedp.domain_file import with_keys
 from gaugedp.errors import GaugedpError, InvalidRequest, LedgerRefused
 from gaugedp.key_release import KeyRelease, selection
@@ -72,6 +73,26 @@ def test_one_entry_is_paid_and_the_same_key_shows_the_same_at_no_cost() -> None:
     assert [entry.question for entry in account.entries() if entry.kind == "reserve"] == ["keys of CITY"]
     with pytest.raises(LedgerRefused):
         gd.release_keys(table(), "CITY", gd.ApproxDP(0.5, 1e-6), ledger=account, key="cities")
+
+
+def test_pay_comes_before_the_look_and_a_refusal_looks_at_nothing(monkeypatch) -> None:
+    acts: list[str] = []
+    account, look = ledger(), key_release.count_keys
+    monkeypatch.setattr(key_release, "count_keys", lambda *words: (acts.append("look"), look(*words))[1])
+    paid = account.reserve
+    monkeypatch.setattr(account, "reserve", lambda *words, **more: (acts.append("pay"), paid(*words, **more))[1])
+    release(ledger=account)
+    assert acts == ["pay", "look"]
+    with pytest.raises(LedgerRefused):
+        gd.release_keys(table(), "CITY", gd.ApproxDP(2.5, 1e-6), ledger=account)
+    assert acts == ["pay", "look", "pay"]
+
+
+def test_a_seeded_release_says_so() -> None:
+    found = release()
+    assert found.facts["research_seed"] == 1
+    assert "seeded: NOT PRIVATE" in repr(found)
+    assert "NOT PRIVATE" not in repr(release(rng=None))
 
 
 def test_nothing_says_a_hidden_key(tmp_path) -> None:
