@@ -15,6 +15,7 @@ from gaugedp.attributes import bins as bins
 from gaugedp.attributes import bounded as bounded
 from gaugedp.attributes import categories as categories
 from gaugedp.attributes import integers as integers
+from gaugedp.attributes import unknown_keys as unknown_keys
 from gaugedp.bounds.geometry import BodyGeometry as BodyGeometry
 from gaugedp.bounds.geometry import geometry as geometry
 from gaugedp.calendars import dates as dates
@@ -36,6 +37,8 @@ from gaugedp.guarantees import ApproxDP as ApproxDP
 from gaugedp.guarantees import GaussianDP as GaussianDP
 from gaugedp.guarantees import PureDP as PureDP
 from gaugedp.guarantees import RenyiDP as RenyiDP
+from gaugedp.key_release import KeyRelease as KeyRelease
+from gaugedp.key_release import release_keys as release_keys
 from gaugedp.ledger import Ledger as Ledger
 from gaugedp.mechanisms import *  # noqa: F403 - the export line of a mechanism is there
 from gaugedp.planning import Plan as Plan

@@ -12,6 +12,7 @@ from gaugedp.errors import InvalidRequest
 
 OTHER = "other"
 NO_NUMBER = "text that is not a plain number (such as 1,250 or €5) counts as missing"
+MOST_KEYS = 10**6  # of unknown keys that may be shown
 MAX_STEPS = 2**40  # a bounded column has at most this many steps, so that sums stay exact
 
 
@@ -25,6 +26,7 @@ class Attribute(ABC):
     outside: str
     column: str = ""  # of the table, where it has another name than the attribute
     values_are: ClassVar[str] = "numbers"
+    has_cells: ClassVar[bool] = True
 
     @property
     def borders(self) -> tuple[float, ...]:
@@ -155,6 +157,33 @@ class Integers(Attribute):
         return str(self.first + code)
 
 
+@dataclass(frozen=True)
+class UnknownKeys(Attribute):
+    """Categories that nobody knows yet: no question is about them before their keys are released.
+
+    At most `most` keys are shown; every other value is "other" from then on.
+    """
+
+    most: int
+    outside: str = OTHER
+    values_are: ClassVar[str] = "categories"
+    has_cells: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        whole(minimum=1, most=self.most)
+        if self.most > MOST_KEYS:
+            raise InvalidRequest(f"most is {self.most:,}.", f"Give at most {MOST_KEYS:,} keys.")
+
+    @property
+    def n_inside(self) -> int:
+        """0: no key is known."""
+        return 0
+
+    def inside_label(self, code: int) -> str:
+        """Refuse any cell."""
+        raise IndexError(code)
+
+
 @dataclass(frozen=True, repr=False)
 class BoundedColumn:
     """A number that can be summed: clipped to [low, high], rounded to multiples of `step`.
@@ -192,6 +221,11 @@ def categories(values: Sequence[str], outside: str = "drop") -> Categories:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise InvalidRequest(f"The categories are {values!r}.", "Give them as a list of texts.")
     return Categories(tuple(values), outside)
+
+
+def unknown_keys(most: int) -> UnknownKeys:
+    """Return an attribute whose categories nobody knows yet: at most `most` of them will be shown."""
+    return UnknownKeys(most)
 
 
 def bins(

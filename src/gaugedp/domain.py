@@ -50,6 +50,11 @@ class PrivacyUnit:
                 f"max_rows is {self.max_rows} without a column.", "Name the column that tells whose a row is."
             )
 
+    @property
+    def most_changes(self) -> int:
+        """How many rows are added or removed, at most, between neighbouring tables."""
+        return self.max_rows * (2 if self.neighbours == "replace" else 1)
+
     @classmethod
     def load(cls, path: str | Path) -> "PrivacyUnit":
         """Return the unit that the [unit] section of a domain file describes (a row, add_remove, where absent)."""
@@ -137,6 +142,11 @@ class Domain:
             read_captions(facts, attributes),
         )
 
+    def with_attribute(self, name: str, attribute: Attribute) -> "Domain":
+        """Return the same domain with another description of an attribute that it has."""
+        self.described(name)
+        return replace(self, attributes={**self.attributes, name: attribute})
+
     def with_captions(self, captions: Captions) -> "Domain":
         """Return the same domain with other words for people; questions and their answers stay what they are."""
         return replace(self, captions=captions)
@@ -156,7 +166,18 @@ class Domain:
         return unit
 
     def attribute(self, name: str) -> Attribute:
-        """Return the attribute called `name`."""
+        """Return the attribute called `name`; refused: one whose categories nobody knows yet."""
+        attribute = self.described(name)
+        if not attribute.has_cells:
+            raise InvalidRequest(
+                f"The categories of {name} are not known yet.",
+                f"Release them first, with gaugedp keys --attribute {written(name)} or gd.release_keys, and ask with "
+                "the domain that this gives.",
+            )
+        return attribute
+
+    def described(self, name: str) -> Attribute:
+        """Return the attribute called `name`, whether or not its categories are known."""
         if name not in self.attributes and name in self.columns:
             raise UnknownName(
                 f"There is no attribute {name!r}.",
@@ -190,7 +211,7 @@ class Domain:
 
     def source(self, name: str) -> str:
         """Return the table's column that an attribute is read from: that of its own name, or of its tree."""
-        return self.attribute(name).column or name
+        return self.described(name).column or name
 
     def levels(self, name: str) -> list[str]:
         """Return the levels of an attribute's tree, the coarsest first, up to itself; itself where there is no tree."""
@@ -200,7 +221,7 @@ class Domain:
 
     def finest(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names without levels of a tree that another of them tells."""
-        last = {self.source(name): name for name in sorted(names, key=lambda name: self.attribute(name).n_cells)}
+        last = {self.source(name): name for name in sorted(names, key=lambda name: self.described(name).n_cells)}
         return tuple(name for name in names if last[self.source(name)] == name)
 
     def starts(self, name: str, finer: str) -> tuple[int, ...]:

@@ -1,19 +1,21 @@
 """Domain files: TOML that says what anybody may know about a table, read key by key and refused in words."""
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gaugedp._validate import whole
-from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categories, integers
+from gaugedp.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, categories, integers, unknown_keys
 from gaugedp.calendars import dates
 from gaugedp.captions import OWN, TEXTS, Caption, Captions
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.trees import Tree, read_tree
 
 T = TypeVar("T")
+_UNKNOWN = ("keys", "most")
 _ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
@@ -73,7 +75,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     if not isinstance(path, str | Path):
         raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Give its path.")
     try:
-        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(_text(path))
     except FileNotFoundError:
         raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
     except OSError as error:
@@ -88,6 +90,57 @@ def read_toml(path: str | Path) -> dict[str, Any]:
             "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; write a number "
             "in place of each ….",
         ) from None
+
+
+def _text(path: str | Path) -> str:
+    return Path(path).read_bytes().decode("utf-8-sig")
+
+
+def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
+    """Return the text of a domain file in which the unknown keys of attribute `name` are these, and all else "other".
+
+    The rest of the text stays as it is; where the table had its name from the file, the text says it. Refused: a file
+    in which the attribute is not described by plain keys and most.
+    """
+    facts = read_toml(path)
+    described = {key: fact for key, fact in facts["attributes"][name].items() if key not in _UNKNOWN}
+    wanted = {**facts, "attributes": {**facts["attributes"], name: {**described, "values": ["-"], "outside": OTHER}}}
+    wanted.setdefault("name", Path(path).stem)
+    text = _text(path) if "name" in facts else f"name = {_quoted(wanted['name'])}\n{_text(path)}"
+    for places in _places(text):
+        if _parsed(_filled(text, places, ["-"])) == wanted:
+            return _filled(text, places, keys)
+    raise InvalidRequest(
+        f"The description of {name} in {str(path)!r} cannot be changed.",
+        f'Write it on a line of its own: {name} = {{ keys = "unknown", most = 1000 }}.',
+    )
+
+
+def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
+    """Yield every pair of places in a text that may say that keys are unknown, and how many may be shown."""
+    for keys in re.finditer(r"""keys"?'?\s*=\s*("unknown"|'unknown')""", text):
+        yield from ((keys, most) for most in re.finditer(r"""most"?'?\s*=\s*[+\w]+""", text))
+
+
+def _filled(text: str, places: "tuple[re.Match[str], re.Match[str]]", keys: Sequence[str]) -> str:
+    listed = ",\n  ".join(map(_quoted, keys))
+    said = dict(zip(places, (f"values = [\n  {listed},\n]", f'outside = "{OTHER}"'), strict=True))
+    for place in sorted(places, key=re.Match.start, reverse=True):
+        text = text[: place.start()] + said[place] + text[place.end() :]
+    return text
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -110,13 +163,22 @@ def only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
 
 
 def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribute]:
+    place = f"attribute {name}"
+    if isinstance(value, Mapping) and "keys" in value:
+        return {name: named(place, lambda: _unknown(place, value))}
     if not isinstance(value, Mapping) or "tree" not in value:
         return {name: _attribute(name, value)}
-    place = f"attribute {name}"
     only_keys(place, value, ("tree", "outside"))
     if not isinstance(value["tree"], str):
         raise InvalidRequest(f"In {place}: tree is no path.", 'Write the name of a CSV file, such as "areas.csv".')
     return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
+
+
+def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
+    only_keys(place, value, _UNKNOWN)
+    if value["keys"] != "unknown" or "most" not in value:
+        raise InvalidRequest("The keys are not described.", 'Write { keys = "unknown", most = 1000 }, or list values.')
+    return unknown_keys(value["most"])
 
 
 def _attribute(name: str, value: object) -> Attribute:
@@ -124,7 +186,9 @@ def _attribute(name: str, value: object) -> Attribute:
     if isinstance(value, list):
         return named(place, lambda: categories(value))
     only_keys(
-        place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree")
+        place,
+        value,
+        ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree", "keys"),
     )
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")

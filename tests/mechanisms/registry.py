@@ -297,7 +297,7 @@ MEDIAN, QUARTILES = [Fraction(1, 2)], [Fraction(1, 4), Fraction(1, 2)]
 NEARNESS = gd.Quality(lambda answer, points: -np.abs(points[:, 0] - answer[0]), LpBall(1, 1, 1.0), (-4.0, 0.0), True)
 
 
-def _on(kind: Any, body: Body, *options: Any) -> Callable[[Guarantee], Any]:
+def _on(kind: Any, body: Body | int, *options: Any) -> Callable[[Guarantee], Any]:
     return lambda guarantee: kind.calibrate(body, guarantee, *options)
 
 
@@ -341,6 +341,8 @@ RECIPES = [
     Recipe("RankExponential, two", _on(gd.RankExponential, VALUES, QUARTILES), PURE, "exact", "", **RANKS),
     Recipe("RankTree", _on(gd.RankTree, VALUES, QUARTILES), (*PURE, gd.ZCDP(0.3), *APPROX), "exact", "", **RANKS),
     Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice", **RESPONSE),
+    Recipe("KeySelection", _on(gd.KeySelection, 1), APPROX, "exact", "", **RESPONSE),
+    Recipe("KeySelection, three keys", _on(gd.KeySelection, 3), APPROX, "exact", "", **RESPONSE),
     Recipe("ExponentialDensity", _density(False), (*RANGES, *APPROX), "idealized", "point", **POINT),
     Recipe("ExponentialDensity, walk", _density(True), (*APPROX, *PURE), "mixing", "point", **POINT),
 ]

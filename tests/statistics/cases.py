@@ -128,6 +128,14 @@ CASES = [
         answers=(0, 1),
         runs=150_000,
     ),
+    Case(
+        "KeySelection",
+        lambda guarantee: gd.KeySelection.calibrate(1, guarantee),
+        gd.ApproxDP(2.0, 0.05),
+        gd.ApproxDP(2.2, 0.05),
+        (np.array([2]), np.array([3])),
+        60_000,
+    ),
     Case("ExponentialDensity", density, ExponentialLoss(6.0), ExponentialLoss(6.6), (np.zeros(1), np.ones(1))),
 ]
 _NAMED = {type(case.make(case.guarantee)) for case in CASES}

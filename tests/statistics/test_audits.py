@@ -27,7 +27,7 @@ from tests.statistics.cases import CASES, HISTOGRAM, NEAR_SCORES, SCORES, Case
 pytestmark = pytest.mark.statistical
 
 SURE = 1 - kit.QUARTER / len(CASES)
-N_CONTROLS = 10
+N_CONTROLS = 14
 CONTROLS_SURE = 1 - kit.QUARTER / N_CONTROLS
 ONE = gd.PureDP(1.0)
 ELSEWHERE = {"Calibrated", "Mechanism", "AdditiveNoise", "Selection", "Quality", "Prepared"}  # interfaces and parts
@@ -141,6 +141,45 @@ def test_argmin_for_argmax_alarms() -> None:
     claim = gd.PureDP(2.0)
     assert audited(Least.calibrate(SCORES, claim), NEAR_SCORES, claim).violated
     assert not audited(gd.Exponential.calibrate(SCORES, claim), NEAR_SCORES, claim).violated
+
+
+class Early(gd.KeySelection):
+    """A key is shown with the chance of one more person."""
+
+    def draw(self, counts: np.ndarray, size: int, rng: Any) -> np.ndarray:
+        return gd.KeySelection.draw(self, np.where(counts > 0, counts + 1, 0), size, rng)
+
+
+class Uncut(gd.KeySelection):
+    """Every key is shown, with its noisy count."""
+
+    def draw(self, counts: np.ndarray, size: int, rng: Any) -> np.ndarray:
+        return np.where(counts > 0, 100 + gd.KeySelection.draw(self, counts, size, rng), 0)
+
+
+class TrueCut(gd.KeySelection):
+    """What is shown is decided by the true count."""
+
+    def draw(self, counts: np.ndarray, size: int, rng: Any) -> np.ndarray:
+        return np.where(counts >= 3, gd.KeySelection.draw(self, counts, size, rng), 0)
+
+
+KEY_FAULTS = {Early: (0, 1), Uncut: (0, 1), TrueCut: (2, 3)}
+
+
+@pytest.mark.parametrize("fault", KEY_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_faulty_threshold_alarms(fault: type[gd.KeySelection]) -> None:
+    claim = gd.ApproxDP(1.0, 0.05)
+    pair = tuple(np.array([count]) for count in KEY_FAULTS[fault])
+    assert audited(fault.calibrate(1, claim), pair, claim).violated
+    assert not audited(gd.KeySelection.calibrate(1, claim), pair, claim).violated
+
+
+def test_thresholds_for_one_key_of_two_alarm() -> None:
+    claim = gd.ApproxDP(1.0, 0.05)
+    pair = np.array([0, 0]), np.array([1, 1])
+    assert not audited(gd.KeySelection.calibrate(2, claim), pair, claim).violated
+    assert audited(gd.KeySelection.calibrate(1, claim), pair, claim).violated
 
 
 def three_times(guarantee: Guarantee) -> Callable[[np.ndarray], np.ndarray]:

@@ -23,6 +23,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
     "geometry": "Show the shape of a question's noise and how near the best it is; reads no data.",
     "guarantee": "Show what a guarantee leaves to someone who tests for one person; reads no data.",
     "release": "Answer a question from a table and pay for it.",
+    "keys": "Show which keys of a column many people have, where nobody knows them, and pay for it.",
     "sql": "Answer the aggregates of a SELECT, as release does; without a table, translate it.",
     "publish": "Publish all tables of a file at one price, with a page and a manifest.",
     "rows": "Write synthetic rows that keep stored tables of counts, at no cost.",

@@ -205,7 +205,7 @@ class TableFit:
 
 def group_size(unit: PrivacyUnit) -> int:
     """Return how many times a row is added or removed, at most, between neighbouring tables."""
-    return unit.max_rows * (2 if unit.neighbours == "replace" else 1)
+    return unit.most_changes
 
 
 def row_share(guarantee: Guarantee, size: int, largest: float) -> Guarantee:

@@ -52,8 +52,10 @@ class Entry:
 
     @property
     def question(self) -> str:
-        """The question that was asked, or the model and the target of a fit; nothing where there is none."""
+        """The question that was asked, whose keys, or the model and target of a fit; nothing where there is none."""
         asked = self.request or {}
+        if "keys" in asked:
+            return f"keys of {asked['keys']}"
         if "fit" not in asked:
             return str(asked.get("query", ""))
         target = asked.get("target")

@@ -21,6 +21,7 @@ from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
 from gaugedp.mechanisms.selection import Selection
 from gaugedp.mechanisms.staircase import Staircase
+from gaugedp.mechanisms.unknown_keys import KeySelection
 
 __all__ = [
     "NIM",
@@ -34,6 +35,7 @@ __all__ = [
     "Gaussian",
     "Identity",
     "KNorm",
+    "KeySelection",
     "Laplace",
     "Matrix",
     "Mechanism",

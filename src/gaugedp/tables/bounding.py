@@ -63,12 +63,12 @@ def in_bucket(rows: Sql, kind: Kind, bucket: tuple[int, int], row_key: bytes) ->
     """Return the `rows` of the people in one bucket; `bucket` is (number of buckets, which).
 
     The bucket of a person is a keyed line in the person, modulo a prime, modulo the number of buckets: for a random
-    key, two people (whose `_person_number` differs) share a bucket with a chance of about one in that number. All rows
+    key, two people (whose `person_number` differs) share a bucket with a chance of about one in that number. All rows
     of a person are in one bucket.
     """
     count, index = bucket
     slopes = _constants(row_key + b"bucket")[:2]
-    low, high = (digit * slope for digit, slope in zip(_digits(_person_number(kind)), slopes, strict=True))
+    low, high = (digit * slope for digit, slope in zip(_digits(person_number(kind)), slopes, strict=True))
     return rows.where(((low + high) % PRIME % count).eq(index), copy=False)  # each product is below 2^61
 
 
@@ -133,7 +133,7 @@ def _constants(row_key: bytes) -> list[int]:
 
 def _hashed(rows: Sql, names: list[str], kind: Kind, constants: list[int]) -> Sql:
     carried = [*names, PERSON, POSITION]
-    start = _line(_person_number(kind), constants[:3])
+    start = _line(person_number(kind), constants[:3])
     rows = over(rows, *carried, start.as_(HASH))
     for shift in constants[3:]:  # a query for each cube: written out in one, the expression would be 9 times as long
         value = exp.cast(exp.column(HASH), "BIGINT") + shift
@@ -153,8 +153,8 @@ def _digits(person: Sql) -> tuple[Sql, Sql]:
     return person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME
 
 
-def _person_number(kind: Kind) -> Sql:
-    """An integer for the hash. Two people may share one: the windows tell them apart by the column itself."""
+def person_number(kind: Kind) -> Sql:
+    """Return an integer for a hash. Two people may share one: windows tell them apart by the column itself."""
     person = exp.column(PERSON)
     match kind:
         case Kind.INTEGER:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,10 @@ from gaugedp.tables.engine import Engine
 from gaugedp.tables.source_files import SourceFiles
 
 if TYPE_CHECKING:
+    from gaugedp.tables.keys import KeyCounting
     from gaugedp.tables.statement import Aggregation
 
+P = TypeVar("P", "Aggregation", "KeyCounting")
 UNKNOWN_MEMORY = 4 * 2**30  # where the system does not tell
 LEAST_MEMORY = 2**27
 NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory for a byte of a file, at most, in files of a few columns
@@ -90,7 +92,7 @@ class Buckets:
         """Return the engine with the limit of memory, where there is one."""
         return engine if self.memory_bytes is None else engine.limited(self.memory_bytes)
 
-    def parts(self, aggregation: "Aggregation") -> "Iterator[Aggregation]":
+    def parts(self, aggregation: P) -> Iterator[P]:
         """Yield the aggregation of each bucket, and report the share that is done; itself where it has no people."""
         if self.count == 1 or aggregation.unit.column is None:
             yield aggregation

@@ -72,7 +72,7 @@ def check(table: Table) -> Custody:
     engine, domain = table._engine, table.domain
     n_rows = _counts(engine, over(_rows({}), exp.convert(1).as_("one")), {"all": exp.true()})["all"]
     found: list[Finding] = []
-    for name in domain.finest(tuple(domain.attributes)):
+    for name in domain.finest([name for name, attribute in domain.attributes.items() if attribute.has_cells]):
         found += _of_attribute(engine, domain.source(name), domain.attribute(name))
     for name, bounded in domain.columns.items():
         found += _of_column(engine, name, bounded)

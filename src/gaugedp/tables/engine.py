@@ -79,7 +79,7 @@ class Engine(ABC):
         """Return what `work` gives, or raise UnreadableTable in place of the engine's own errors."""
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL.
+        """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL, or texts as objects.
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
         """

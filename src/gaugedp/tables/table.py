@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp._progress import Progress
-from gaugedp.attributes import Attribute, BoundedColumn, Categories
+from gaugedp.attributes import Attribute, BoundedColumn, Categories, UnknownKeys
 from gaugedp.calendars import Dates
 from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
@@ -270,7 +270,7 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
 
 def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
     accepted = {Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL, Kind.TEXT}
-    if isinstance(fact, Categories):
+    if isinstance(fact, Categories | UnknownKeys):
         _refuse_unless(column, accepted | {Kind.LABEL}, "compared with categories")
     elif isinstance(fact, Dates):
         _refuse_unless(column, {Kind.TEXT, Kind.LABEL, Kind.INSTANT}, "read as dates")

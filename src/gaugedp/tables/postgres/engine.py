@@ -30,6 +30,7 @@ FIND = """SELECT nspname, relname FROM pg_catalog.pg_class AS it JOIN pg_catalog
     WHERE it.oid OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass(%s) AS pg_catalog.oid)"""
 FACTS = "SELECT current_setting('server_encoding'), current_setting('server_version_num')"
 BATCH = 65_536
+TEXT = 25  # the type of a text in a result
 SQL_PRODUCTS = 20  # up to so many columns, the server makes the sums of products: no row has to travel
 PATIENCE = 30.0  # seconds to connect, and for a lock on the table at the scan
 T = TypeVar("T")
@@ -185,9 +186,12 @@ def _column(name: str, type_name: str, family: str, shown: str) -> Column:
 
 
 def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+    """The columns of a result: int64, and texts as objects."""
     names = [column.name for column in cursor.description]
-    numbers = np.array(rows, dtype=np.int64).reshape(len(rows), len(names))
-    return {name: numbers[:, i] for i, name in enumerate(names)}
+    has_text = any(column.type_code == TEXT for column in cursor.description)
+    cells = np.array(rows, dtype=object if has_text else np.int64).reshape(len(rows), len(names))
+    kinds = [object if column.type_code == TEXT else np.int64 for column in cursor.description]
+    return {name: cells[:, i].astype(kinds[i], copy=False) for i, name in enumerate(names)}
 
 
 def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:

@@ -137,9 +137,11 @@ def _shortest(name: str) -> str:
 
 
 def _columns(batch: Any) -> dict[str, np.ndarray]:
-    """The columns of an arrow table or batch, int64."""
+    """The columns of an arrow table or batch: int64, and texts as objects."""
     arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
-    return {name: array.astype(np.int64, copy=False) for name, array in zip(batch.schema.names, arrays, strict=True)}
+    types = (object if kind == "string" else np.int64 for kind in batch.schema.types)
+    columns = zip(batch.schema.names, arrays, types, strict=True)
+    return {name: array.astype(kind, copy=False) for name, array, kind in columns}
 
 
 def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:

@@ -1,0 +1,226 @@
+"""The release of keys that nobody knows: it looks at a table once, and is paid for as any other."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaugedp._files import check_ending
+from gaugedp._names import written
+from gaugedp._progress import Progress, silent
+from gaugedp.attributes import OTHER, UnknownKeys, categories
+from gaugedp.domain import Domain
+from gaugedp.domain_file import with_keys
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import STAYS_SPENT, InvalidRequest
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.ledger.base import Ledger
+from gaugedp.ledger.entries import Stored
+from gaugedp.mechanisms.unknown_keys import KeySelection
+from gaugedp.tables.keys import LONGEST, count_keys
+from gaugedp.tables.table import Table
+
+FORMAT = "gaugedp-keys-1"
+CHANCES = (0.01, 0.5, 0.99)  # at whose counts a release says how likely a key is shown
+_RULES = (
+    f"A key is a text of 1 to {LONGEST} letters without control characters, or a whole number; a person has each once.",
+    "Keys that are not shown, missing values and all other values count as other.",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyRelease:
+    """The keys of an attribute that are shown, sorted, each with a count (n,) of people, int64, with noise.
+
+    The keys are public now. Counts are of keys that passed a cut, so that small ones are too large on average: ask a
+    question about the attribute for counts with intervals.
+    """
+
+    attribute: str
+    keys: tuple[str, ...]
+    counts: np.ndarray
+    guarantee: Guarantee
+    exactness: str
+    facts: Mapping[str, Any]
+
+    def added_to(self, domain: Domain) -> Domain:
+        """Return the domain in which the keys are the attribute's categories, and everything else is "other".
+
+        Refused: keys of which there are none, and a domain whose attribute has categories already.
+        """
+        self._check_some()
+        unknown(domain, self.attribute)
+        return domain.with_attribute(self.attribute, categories(self.keys, OTHER))
+
+    def save_domain(self, domain_path: str | Path, path: str | Path) -> None:
+        """Write the domain file `domain_path` to `path`, in which the keys take the place of "unknown"."""
+        self._check_some()
+        check_ending(path, ".toml")
+        Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
+
+    def remarks(self) -> list[str]:
+        """Return what a person should know beside the keys, in sentences."""
+        shown = chances_in_words(self.facts["shown"])
+        passed, most = self.facts["passed"], self.facts["most"]
+        cut = [f"{passed:,} keys passed: the {most:,} with the largest noisy counts are shown."] * (passed > most)
+        counts = "Counts carry noise, and small ones are too large on average: ask a question for intervals."
+        return [shown, *cut, *([counts] if self.keys else [_nothing(self.attribute)])]
+
+    def to_json(self) -> str:
+        """Return everything as JSON text; `KeyRelease.from_json` reads it back."""
+        parts = {
+            "format": FORMAT,
+            "attribute": self.attribute,
+            "keys": self.keys,
+            "counts": self.counts.tolist(),
+            "guarantee": self.guarantee.to_dict(),
+            "exactness": self.exactness,
+            "facts": dict(self.facts),
+        }
+        return json.dumps(parts, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "KeyRelease":
+        """Return the release that `to_json` wrote."""
+        try:
+            parts = json.loads(text)
+            if parts["format"] != FORMAT:
+                raise KeyError("format")
+            keys, counts = tuple(map(str, parts["keys"])), np.array(parts["counts"], dtype=np.int64)
+            said = str(parts["exactness"]), dict(parts["facts"])
+            return cls(str(parts["attribute"]), keys, counts, from_dict(parts["guarantee"]), *said)
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+            raise InvalidRequest("The text is no release of keys.", "Use what `to_json` wrote.") from None
+
+    def _check_some(self) -> None:
+        if not self.keys:
+            raise InvalidRequest(_nothing(self.attribute), "Ask at a larger epsilon or delta, if at all.", STAYS_SPENT)
+
+    def __repr__(self) -> str:
+        seeded = "" if self.facts.get("research_seed") is None else ", seeded: NOT PRIVATE"
+        return f"KeyRelease({self.attribute}: {len(self.keys):,} keys, {self.guarantee!r}, {self.exactness}{seeded})"
+
+
+def release_keys(  # noqa: PLR0913 - a door that people use
+    table: Table,
+    attribute: str,
+    guarantee: Guarantee,
+    *,
+    ledger: Ledger,
+    key: str | None = None,
+    rng: Entropy | None = None,
+    on_stage: Callable[[str], object] = str,
+    on_progress: Progress = silent,
+) -> KeyRelease:
+    """Show the keys of an attribute that `gd.unknown_keys` describes, with the (ε, δ) asked for, paid from the ledger.
+
+    Which keys can be shown, and with which chance, `selection` says beforehand. At most `most` of them are, those with
+    the largest noisy counts. The same `key` with the same request returns what was stored, at no cost. `rng` is for
+    research only. `on_stage` is told "plan", "pay", "look" and "store" as they begin.
+
+    Refused, with nothing read or spent: a δ of 0, an attribute with categories, what the ledger does not allow.
+    """
+    on_stage("plan")
+    _check_kinds(table, ledger)
+    most = unknown(table.domain, attribute).most
+    chosen = selection(table, attribute, guarantee)
+    stream = system_rng() if rng is None else rng
+    row_key = stream.bytes(16)
+    facts = _facts(chosen, table, attribute, stream.seed)
+    on_stage("pay")
+    request = {"keys": attribute, "most": most, "asked": chosen.guarantee.to_dict(), "research_seed": stream.seed}
+    paid = ledger.reserve([chosen.guarantee], table=table.name, unit=table.unit, request=request, key=key)
+    if isinstance(paid, Stored):
+        return KeyRelease.from_json(paid.released.decode())
+    on_stage("look")
+    facts["account"] = ledger.account(paid) | {"key": paid.key}
+    keys, counts = count_keys(table.reporting(on_progress), attribute, row_key)
+    noisy = chosen.draw(counts, 1, stream)[0]
+    on_stage("store")
+    shown = _shown(attribute, keys, noisy, chosen, facts)
+    ledger.settle(paid, shown.to_json().encode())
+    return shown
+
+
+def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelection:
+    """Return how keys of an attribute will be chosen: `least_count(0.5)` people and more give an even chance. Public.
+
+    Between neighbouring tables a person changes at most `max_rows` keys, and twice as many where they are replaced.
+    """
+    unknown(table.domain, attribute)
+    return KeySelection.calibrate(table.unit.most_changes, guarantee)
+
+
+def least_counts(chosen: KeySelection) -> list[tuple[float, int]]:
+    """Return (chance, the least count of a key that is shown with it) for some chances."""
+    return [(chance, chosen.least_count(chance)) for chance in CHANCES]
+
+
+def chances_in_words(shown: Iterable[tuple[float, int]]) -> str:
+    """Return how likely a key is shown, from the least counts (chance, count) of some chances."""
+    said = ", ".join(f"{100 * chance:g} % for {count:,}" for chance, count in shown)
+    return f"The chance that a key is shown grows with how many people have it: {said}."
+
+
+def unknown(domain: Domain, attribute: str) -> UnknownKeys:
+    """Return the description of an attribute with unknown keys; refused: one that has categories."""
+    described = domain.described(attribute)
+    if not isinstance(described, UnknownKeys):
+        raise InvalidRequest(
+            f"The categories of {attribute} are known.",
+            f'Ask about it; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
+        )
+    return described
+
+
+def _check_kinds(table: object, ledger: object) -> None:
+    if not isinstance(table, Table):
+        raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
+    if not isinstance(ledger, Ledger):
+        raise InvalidRequest(f"The ledger is of type {type(ledger).__name__}.", "Give gd.Ledger.open(…).")
+
+
+def _shown(
+    attribute: str, keys: list[str], noisy: np.ndarray, chosen: KeySelection, facts: dict[str, Any]
+) -> KeyRelease:
+    """Return the keys that passed, or those of them with the largest noisy counts: no true count is used."""
+    passed = np.flatnonzero(noisy)
+    facts["passed"] = len(passed)
+    largest = passed[np.argsort(-noisy[passed], kind="stable")][: facts["most"]]
+    kept = np.sort(largest)
+    counts = np.maximum(1, noisy[kept] - chosen.noise.shift)
+    return KeyRelease(
+        attribute, tuple(keys[place] for place in kept), counts, chosen.guarantee, chosen.exactness, facts
+    )
+
+
+def _facts(chosen: KeySelection, table: Table, attribute: str, seed: int | None) -> dict[str, Any]:
+    """Return all that is public before anything is paid."""
+    return {
+        "version": version("gaugedp"),
+        "table": table.name,
+        "unit": table.unit.to_dict(),
+        "protects": str(table.unit),
+        "rules": [*_of_unit(table), *table.rules, *_RULES],
+        "most": unknown(table.domain, attribute).most,
+        "mechanism": {"name": chosen.name, "noise": chosen.describe(), "exactness": chosen.exactness},
+        "shown": least_counts(chosen),
+        "research_seed": seed,
+    }
+
+
+def _of_unit(table: Table) -> list[str]:
+    unit = table.unit
+    if unit.column is None:
+        return []
+    keys = "Only one key" if unit.max_rows == 1 else f"At most {unit.max_rows} keys"
+    verb = "counts" if unit.max_rows == 1 else "count"
+    return [f"{keys} of each {unit.column} {verb}, drawn at random; rows whose {unit.column} is missing are left out."]
+
+
+def _nothing(attribute: str) -> str:
+    return f"No key of {attribute} is shown: none that occurs passed the cut, and nothing else can be told of them."

@@ -1,0 +1,153 @@
+"""Which keys of a table may be shown, where nobody knows beforehand which there are."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import between, decimal, positive, whole
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.approx import ApproxDP
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
+from gaugedp.mechanisms.base import Calibrated
+from gaugedp.samplers.key_noise import MOST_CHANCES, GaussianNoise, KeyNoise, n_chances, optimal_noise
+
+_SHARES = (1.0, 0.99, 0.9, 0.5)  # of δ, for noise and cut alike: the last always holds
+_DOWN = 1 - 2.0**-30
+_MOST_SPLITS = 1000  # up to so many changed keys, every number of new ones among them is looked at
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeySelection(Calibrated):
+    """A count n ≥ 1 of each key is shown, with noise N, where n + N reaches a cut; else the key is hidden.
+
+    Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
+    one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is
+    (ε, δ)-DP shows a key with a larger chance, whatever its count.
+    docs/theory/unknown_keys.md
+    """
+
+    guarantee: ApproxDP
+    n_changed: int
+    noise: KeyNoise
+
+    name: ClassVar[str] = "KeySelection"
+    exactness: ClassVar[str] = "exact"
+
+    @classmethod
+    def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "KeySelection":
+        """Return the selection whose chances reach 1/2 at the smaller count: split optimal noise, or Gaussian noise."""
+        whole(minimum=1, n_changed=n_changed)
+        asked = _approximate(guarantee)
+        options = [*_split(n_changed, asked), *_gaussian(n_changed, asked)]
+        if not options:
+            raise InvalidRequest(
+                f"epsilon is {asked.epsilon_value:g}: a key would have to be that of a million people.",
+                "Give a larger epsilon.",
+            )
+        made = [cls(asked, n_changed, noise) for noise in options]
+        return min(made, key=lambda selection: selection.least_count(0.5))
+
+    def recalibrated(self, guarantee: Guarantee) -> "KeySelection":
+        """Return the selection for as many changed keys."""
+        return KeySelection.calibrate(self.n_changed, guarantee)
+
+    def chances(self, counts: np.ndarray) -> np.ndarray:
+        """Return the chance that a key of each of the counts (n,) is shown."""
+        return self.noise.chances(np.asarray(counts))
+
+    def least_count(self, chance: float) -> int:
+        """Return the least count that is shown with at least the `chance`, 0 < chance < 1."""
+        between(0, 1, chance=chance)
+        low, high = 0, 1
+        while self.chances(np.array([high]))[0] < chance:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.chances(np.array([middle]))[0] < chance else (low, middle)
+        return high
+
+    def draw(self, counts: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent outputs for the counts (k,), one a row: noisy counts, at least 1, or 0 if hidden.
+
+        Each of them costs the guarantee.
+        """
+        whole(minimum=1, size=size)
+        numbers = np.asarray(counts, dtype=np.int64)
+        noisy = numbers + self.noise.draw(size * numbers.size, rng).reshape(size, numbers.size)
+        return np.where((numbers > 0) & (noisy >= self.noise.cut), noisy, 0)
+
+    def describe(self) -> str:
+        """Return the law of the noise."""
+        return f"{self.noise.describe()}, {self.n_changed} keys of a person" if self.n_changed > 1 else self._alone
+
+    @property
+    def _alone(self) -> str:
+        return f"{self.noise.describe()}, one key of a person"
+
+
+def _approximate(guarantee: Guarantee) -> ApproxDP:
+    epsilon, delta = _numbers(guarantee)
+    if delta == 0:
+        raise InvalidRequest(
+            "delta is 0: then no key may be shown, as one that a single person has tells of that person for sure.",
+            "Give a delta above 0, the chance of that, far below 1 over the number of people.",
+        )
+    positive(epsilon=epsilon)
+    return ApproxDP(epsilon, delta)
+
+
+def _numbers(guarantee: Guarantee) -> tuple[float, float]:
+    cost = guarantee.cost("approx")
+    if cost is None:
+        raise InvalidRequest(f"Keys cannot be shown for {guarantee!r}.", "Give ApproxDP, with epsilon and delta.")
+    return (
+        (guarantee.epsilon_value, guarantee.delta_value) if isinstance(guarantee, ApproxDP) else (float(cost[0]), 0.0)
+    )
+
+
+def _split(n_changed: int, asked: ApproxDP) -> list[KeyNoise]:
+    """Return the optimal noise at an equal share of ε and δ for each changed key; none where its table is too long."""
+    epsilon, delta = asked.epsilon_value, asked.delta_value
+    if n_chances(epsilon / n_changed, delta / n_changed) > MOST_CHANCES:
+        return []
+    return [optimal_noise(epsilon, delta, n_changed)]
+
+
+def _gaussian(n_changed: int, asked: ApproxDP) -> list[KeyNoise]:
+    """Return Gaussian noise for several changed keys, with the largest share of δ for which it is shown to hold."""
+    if n_changed == 1:
+        return []
+    for share in _SHARES if n_changed <= _MOST_SPLITS else _SHARES[-1:]:
+        noise = _calibrated(n_changed, asked.epsilon_value, asked.delta_value * share * _DOWN)
+        if share == _SHARES[-1] or _largest_delta(noise, n_changed, asked.epsilon_value) <= asked.delta_value:
+            return [noise]
+    return []
+
+
+def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
+    """Return noise for which `n_changed` old keys have that δ, and so have as many new ones."""
+    std = decimal(math.sqrt(n_changed) / gaussian_mu(epsilon, delta) / _DOWN)
+    cut = math.ceil(1.5 - float(std) * float(scipy.special.ndtri(delta / n_changed)))
+    while _chance_of_one(GaussianNoise(std, cut)) > delta / n_changed:
+        cut += 1
+    return GaussianNoise(std, cut)
+
+
+def _chance_of_one(noise: GaussianNoise) -> float:
+    """Return at least the chance that a key of one person is shown."""
+    return float(scipy.special.ndtr((1.5 - noise.cut) / float(noise.std))) / _DOWN
+
+
+def _largest_delta(noise: GaussianNoise, n_changed: int, epsilon: float) -> float:
+    """Return at least δ at ε, over all numbers of new keys among the changed ones: the others keep a Gaussian curve."""
+    single = _chance_of_one(noise)
+    std = float(noise.std) * _DOWN
+    deltas = [
+        n_new * single + gaussian_delta(math.sqrt(n_changed - n_new) / std, epsilon) for n_new in range(n_changed + 1)
+    ]
+    return max(deltas) / (1 - 2.0**-40)

@@ -1,0 +1,156 @@
+"""Noise on counts of keys that nobody knows: a key is shown where its count with noise reaches a cut.
+
+docs/theory/unknown_keys.md has the theorems and their proofs.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import scipy
+
+from gaugedp._validate import decimal
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.discrete import rounded_gaussian
+from gaugedp.samplers.integer_exp import Bracket, exp_negative
+from gaugedp.samplers.inverse import InverseTable
+
+MOST_CHANCES = 2**20  # of a table: about 56/ε counts have a chance between 0 and 1 at δ = 1e-12
+_LARGEST = 50  # a larger ε is taken as this one, which keeps more than it
+_GUARD_BITS, _SPARE_BITS = 192, 64
+
+
+class KeyNoise(ABC):
+    """Noise N on the integers: a key of count n ≥ 1 is shown where n + N ≥ `cut`, and then n + N with it."""
+
+    cut: int
+
+    @abstractmethod
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return `size` independent draws of N, shape (size,), dtype int64, exactly."""
+
+    @abstractmethod
+    def chances(self, counts: np.ndarray) -> np.ndarray:
+        """Return P(n + N ≥ cut) for counts n ≥ 0; 0 for n = 0, which is no key of the table."""
+
+    @property
+    @abstractmethod
+    def shift(self) -> int:
+        """E N, rounded."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the law in words, with its scale."""
+
+
+@dataclass(frozen=True)
+class OptimalNoise(KeyNoise):
+    """N = −J with P(J < n) = π(n), the largest chances such that one person more or less is (ε, δ) for a key.
+
+    π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam
+    2022). They are whole numbers over 2^n_bits, each rounded down, for a δ that is smaller by 2^−64 of itself.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    cut: int = 1
+
+    @cached_property
+    def n_bits(self) -> int:
+        """The binary digits of a chance: what all roundings add to δ is below 2^−64 of it."""
+        small = math.ceil(1 / self.delta).bit_length()
+        return _GUARD_BITS + 2 * small + 5 * math.ceil(self._exponent)
+
+    @cached_property
+    def in_units(self) -> tuple[int, ...]:
+        """The chances of counts 0, 1, 2, … to the first that is 1, over 2^n_bits."""
+        unit = 1 << self.n_bits
+        shrink = exp_negative(self._exponent, self.n_bits)[1]
+        spare = math.floor(self.delta * (1 - Fraction(1, 2**_SPARE_BITS)) * unit)
+        chances = [0]
+        while chances[-1] < unit:
+            rising = chances[-1] * unit // shrink + spare
+            falling = unit + -shrink * (unit - chances[-1] - spare) // unit  # rounded down
+            chances.append(min(rising, falling, unit))
+        return tuple(chances)
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """See KeyNoise."""
+        return -self._table.draw(size, rng)
+
+    def chances(self, counts: np.ndarray) -> np.ndarray:
+        """See KeyNoise."""
+        return np.asarray(self._floats[np.minimum(counts, len(self._floats) - 1)])
+
+    @cached_property
+    def shift(self) -> int:
+        """See KeyNoise: −E J = −Σ_n (1 − π(n)), n ≥ 1."""
+        unit = 1 << self.n_bits
+        return -round(Fraction(sum(unit - chance for chance in self.in_units[1:]), unit))
+
+    def describe(self) -> str:
+        """See KeyNoise."""
+        return f"truncated geometric noise, epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.6g} a key"
+
+    @cached_property
+    def _floats(self) -> np.ndarray:
+        unit = 1 << self.n_bits
+        return np.array([chance / unit for chance in self.in_units])
+
+    @property
+    def _exponent(self) -> Fraction:
+        return min(self.epsilon, Fraction(_LARGEST))
+
+    @cached_property
+    def _table(self) -> InverseTable:
+        return InverseTable(self._weights)
+
+    def _weights(self, n_bits: int) -> tuple[list[Bracket], Bracket]:
+        """Return brackets of 2^n_bits·P(J = j) for every j, and nothing for later ones."""
+        steps = (high - low for low, high in pairwise(self.in_units))
+        more = n_bits - self.n_bits
+        if more >= 0:
+            return [(step << more, step << more) for step in steps], (0, 0)
+        return [(step >> -more, -(-step >> -more)) for step in steps], (0, 0)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(KeyNoise):
+    """N is a normal variable of standard deviation `std`, rounded to the nearest integer."""
+
+    std: Fraction
+    cut: int
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """See KeyNoise."""
+        return rounded_gaussian(size, self.std, rng)
+
+    def chances(self, counts: np.ndarray) -> np.ndarray:
+        """See KeyNoise: P(N ≥ cut − n) = Φ((n − cut + 1/2)/std)."""
+        numbers = np.asarray(counts, dtype=float)
+        shown = scipy.special.ndtr((numbers - self.cut + 0.5) / float(self.std))
+        return np.where(numbers > 0, shown, 0.0)
+
+    @property
+    def shift(self) -> int:
+        """See KeyNoise."""
+        return 0
+
+    def describe(self) -> str:
+        """See KeyNoise."""
+        return f"rounded Gaussian noise of deviation {float(self.std):.6g}, shown from {self.cut} on"
+
+
+def n_chances(epsilon: float, delta: float) -> float:
+    """Return about how many counts have a chance between 0 and 1: twice the count at which it is 1/2."""
+    exponent = min(epsilon, float(_LARGEST))
+    return 2 * math.log1p(math.expm1(exponent) / (2 * delta)) / exponent + 2
+
+
+def optimal_noise(epsilon: float, delta: float, n_changed: int) -> OptimalNoise:
+    """Return the noise for which `n_changed` counts that change by one are (ε, δ) together, by plain sums."""
+    return OptimalNoise(decimal(epsilon) / n_changed, decimal(delta) / n_changed)

@@ -1,0 +1,110 @@
+"""The keys of an attribute whose categories nobody knows, and how many people have each: for a release alone.
+
+A key is what a category is compared with: text as it is, a whole number in digits. Other numbers, texts without a
+letter, of more than 200 letters or with control characters, and "other" are no keys: they count as "other" later.
+
+A person has each of their keys once, and at most `max_rows` keys, chosen evenly by a keyed hash of person and key. That
+holds for every hash, and what is chosen depends on nobody else.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from sqlglot import exp
+
+from gaugedp.attributes import OTHER
+from gaugedp.domain import PrivacyUnit
+from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number
+from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of
+from gaugedp.tables.engine import Column, Kind, Sql
+from gaugedp.tables.statement import source
+from gaugedp.tables.table import Table
+
+LONGEST = 200  # letters of a key
+_KEY = re.compile(rf"[^\x00-\x1f\x7f-\x9f]{{1,{LONGEST}}}")
+_NAME, _READ = "key_text", "x"
+
+
+@dataclass(frozen=True)
+class KeyCounting:
+    """The statement whose result has a row for each key of `column`: `key_text`, and `n`, the people who have it."""
+
+    unit: PrivacyUnit
+    types: Mapping[str, Column]
+    column: str
+    bucket: tuple[int, int] | None = None
+
+    def statement(self, row_key: bytes) -> Sql:
+        """Return the statement; it reads the table `SOURCE`."""
+        rows = self._rows() if self.unit.column is None else self._bounded(row_key)
+        return over(rows, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
+
+    def _rows(self) -> Sql:
+        """The key of every row that has one, beside its person, if any."""
+        readings = [_read_key(self.types[self.column])]
+        columns: list[Sql] = [readings[0].code.as_(_NAME)]
+        if self.unit.column is not None:
+            readings.append(read_person(self.types[self.unit.column], PERSON))
+            columns.append(exp.column(PERSON))
+        rows = over(source(readings), *columns, name="source_columns")
+        return rows.where(*(reading.inside for reading in readings), copy=False)
+
+    def _bounded(self, row_key: bytes) -> Sql:
+        """At most `max_rows` keys of each person, each once."""
+        assert self.unit.column is not None
+        kind = self.types[self.unit.column].kind
+        rows = self._rows() if self.bucket is None else in_bucket(self._rows(), kind, self.bucket, row_key)
+        pairs = over(rows, _NAME, PERSON).distinct(copy=False)
+        place = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[exp.column(PERSON)],
+            order=exp.Order(expressions=[exp.Ordered(this=_hash(kind, row_key)), exp.Ordered(this=exp.column(_NAME))]),
+        )
+        first = ((exp.column(RANK) - 1) // self.unit.max_rows).eq(0)
+        return over(over(pairs, _NAME, place.as_(RANK)), _NAME).where(first, copy=False)
+
+
+def count_keys(table: Table, name: str, row_key: bytes) -> tuple[list[str], np.ndarray]:
+    """Look at the rows, once, and return the keys of an attribute, sorted, and how many people have each, int64 (n,).
+
+    A row is left out where it has no key, or no person in a unit that names their column; no other column matters.
+    Memory holds every key that occurs. Raises UnreadableTable where the engine fails.
+    """
+    counting = KeyCounting(table.unit, table._engine.columns, table.domain.source(name))
+    counts: Counter[str] = Counter()
+    for part in table._buckets.parts(counting):
+        result = table._engine.run(part.statement(row_key))
+        counts.update(dict(zip(map(str, result[_NAME]), result["n"].tolist(), strict=True)))
+    keys = sorted(key for key in counts if is_key(key))
+    return keys, np.array([counts[key] for key in keys], dtype=np.int64)
+
+
+def is_key(text: str) -> bool:
+    """Return whether a text can be shown as a key: of 1 to 200 letters, without control characters, not "other"."""
+    return text != OTHER and _KEY.fullmatch(text) is not None
+
+
+def _read_key(column: Column) -> ColumnExpression:
+    """Return the reading of a key: `inside` says that there is one."""
+    value = exp.column(_READ)
+    there = exp.not_(value.is_(exp.null()))
+    if column.kind in {Kind.TEXT, Kind.LABEL}:
+        short = exp.Length(this=value.copy()) <= LONGEST
+        return ColumnExpression({_READ: text_of(column)}, exp.and_(there, short), value)
+    if column.kind is Kind.INTEGER:
+        return ColumnExpression({_READ: exp.column(column.name, quoted=True)}, there, value)
+    is_small = exp.Abs(this=value.copy()) < exp.Literal.number(f"{float(EXACT)!r}e0")
+    is_whole = exp.and_(is_small, value.eq(exp.func("FLOOR", value.copy())))
+    return ColumnExpression(
+        {_READ: number_of(column)}, is_whole, exp.TryCast(this=value, to=exp.DataType.build("BIGINT"))
+    )
+
+
+def _hash(kind: Kind, row_key: bytes) -> Sql:
+    """A text that is as good as drawn anew for each person and key."""
+    person = exp.cast(person_number(kind), "VARCHAR")
+    colon = exp.Literal.string(":")
+    return exp.func("MD5", exp.func("CONCAT", exp.Literal.string(row_key.hex()), person, colon, exp.column(_NAME)))
