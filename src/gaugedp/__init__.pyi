@@ -37,6 +37,7 @@ from gaugedp.guarantees import PureDP as PureDP
 from gaugedp.guarantees import RenyiDP as RenyiDP
 from gaugedp.ledger import Ledger as Ledger
 from gaugedp.mechanisms import *  # noqa: F403 - the export line of a mechanism is there
+from gaugedp.per_person import PerPerson as PerPerson
 from gaugedp.planning import Plan as Plan
 from gaugedp.planning import plan as plan
 from gaugedp.publication.publication import Publication as Publication
@@ -62,6 +63,7 @@ from gaugedp.streams.stream import Stream as Stream
 from gaugedp.synthesis.rows import SyntheticRows as SyntheticRows
 from gaugedp.synthesis.rows import draw_rows as draw_rows
 from gaugedp.synthesis.rows import synthesize as synthesize
+from gaugedp.tables.by_person import by_person as by_person
 from gaugedp.tables.custodian import check as check
 from gaugedp.tables.table import Table as Table
 from gaugedp.trees import tree as tree
