@@ -36,6 +36,7 @@ from gaugedp.guarantees import GaussianDP as GaussianDP
 from gaugedp.guarantees import PureDP as PureDP
 from gaugedp.guarantees import RenyiDP as RenyiDP
 from gaugedp.ledger import Ledger as Ledger
+from gaugedp.look_ups import look_up as look_up
 from gaugedp.mechanisms import *  # noqa: F403 - the export line of a mechanism is there
 from gaugedp.per_person import PerPerson as PerPerson
 from gaugedp.planning import Plan as Plan

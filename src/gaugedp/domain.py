@@ -264,16 +264,20 @@ class Domain:
         """Return the table's column that an attribute is read from: that of its own name, or of its tree."""
         return self.attribute(name).column or name
 
+    def tree(self, name: str) -> str:
+        """Return the column of the tree that an attribute is a level of; its own name where there is no tree."""
+        return self.attribute(name).tree or name
+
     def levels(self, name: str) -> list[str]:
         """Return the levels of an attribute's tree, the coarsest first, up to itself; itself where there is no tree."""
-        alike = [other for other in self.attributes if self.source(other) == self.source(name)]
+        alike = [other for other in self.attributes if self.tree(other) == self.tree(name)]
         ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
         return ordered[: ordered.index(name) + 1]
 
     def finest(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names without levels of a tree that another of them tells."""
-        last = {self.source(name): name for name in sorted(names, key=lambda name: self.attribute(name).n_cells)}
-        return tuple(name for name in names if last[self.source(name)] == name)
+        last = {self.tree(name): name for name in sorted(names, key=lambda name: self.attribute(name).n_cells)}
+        return tuple(name for name in names if last[self.tree(name)] == name)
 
     def starts(self, name: str, finer: str) -> tuple[int, ...]:
         """Return the first cell of each cell of an attribute, among those of a finer level of its tree, or its own."""

@@ -11,6 +11,7 @@ from gaugedp.attributes import Attribute, BoundedColumn, bins, bounded, categori
 from gaugedp.calendars import dates
 from gaugedp.captions import OWN, TEXTS, Caption, Captions
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.look_ups import look_up
 from gaugedp.per_person import KINDS, PerPerson
 from gaugedp.trees import Tree, read_tree
 
@@ -126,13 +127,30 @@ def only_keys(place: str, facts: object, keys: tuple[str, ...]) -> None:
 
 
 def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribute]:
+    place = f"attribute {name}"
+    if isinstance(value, Mapping) and "look_up" in value:
+        return {name: _looked_up(name, value, folder)}
     if not isinstance(value, Mapping) or "tree" not in value:
         return {name: _attribute(name, value)}
-    place = f"attribute {name}"
     only_keys(place, value, ("tree", "outside"))
     if not isinstance(value["tree"], str):
         raise InvalidRequest(f"In {place}: tree is no path.", 'Write the name of a CSV file, such as "areas.csv".')
     return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
+
+
+def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
+    """Return the column `name` of a public table, whose keys are the values of the table's column `on`."""
+    place = f"attribute {name}"
+    only_keys(place, value, ("look_up", "on", "outside"))
+    path, on = value["look_up"], value.get("on")
+    if not isinstance(path, str) or not isinstance(on, str):
+        raise InvalidRequest(
+            f"In {place}: look_up or on is no text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
+        )
+    columns = named(place, lambda: look_up(folder / path, on, value.get("outside", "drop")))
+    if name not in columns:
+        raise UnknownName.among(f"column of {path}", name, columns)
+    return columns[name]
 
 
 def _attribute(name: str, value: object) -> Attribute:
@@ -140,7 +158,7 @@ def _attribute(name: str, value: object) -> Attribute:
     if isinstance(value, list):
         return named(place, lambda: categories(value))
     only_keys(
-        place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree")
+        place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree", "look_up")
     )
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")

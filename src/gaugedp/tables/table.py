@@ -69,16 +69,16 @@ class Table(Rows):
                 'Give gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
             )
         unit, described = domain.protected(unit), domain.rows or domain
-        attributes = {described.source(name): attribute for name, attribute in described.attributes.items()}
-        facts: dict[str, Attribute | BoundedColumn] = {**attributes, **described.columns}
-        needed = list(dict.fromkeys([*facts, *([unit.column] if unit.column else [])]))
+        attributes = [(described.source(name), attribute) for name, attribute in described.attributes.items()]
+        facts: list[tuple[str, Attribute | BoundedColumn]] = [*attributes, *described.columns.items()]
+        needed = list(dict.fromkeys([*(name for name, _ in facts), *([unit.column] if unit.column else [])]))
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         try:
             engine = open_source(source, needed)
         except UnknownName as refusal:
             raise _named_by(unit, refusal) from None
-        for fact_name, fact in facts.items():
+        for fact_name, fact in facts:
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
             _refuse_unless(
