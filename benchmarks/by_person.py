@@ -2,8 +2,8 @@
 
 Writes rows of ten-times-fewer people to Parquet: a region of 20, a day, an amount; some people have thousands of rows.
 By persons it asks for the histogram of visits by the last region and for the sum of what each spent, and compares with
-SQL that a person would write for DuckDB: a GROUP BY in a GROUP BY, with arg_max for the last. Both say the same of every
-cell. Each is run in turn and the fastest run stands in the table, in docs/benchmarks/by_person.md.
+SQL that a person would write for DuckDB: a GROUP BY in a GROUP BY, with arg_max for the last. Both say the same of each
+cell. Each is run in turn; the fastest run stands in the table, in docs/benchmarks/by_person.md.
 
     python benchmarks/by_person.py [ROWS] [RUNS]
 
@@ -27,9 +27,7 @@ from gaugedp.tables.aggregate import Aggregate
 
 MOST, DAYS, REGIONS = 40, 100_000, 20
 RESULT = Path(__file__).parents[1] / "docs" / "benchmarks" / "by_person.md"
-ROWS = gd.Domain.of(
-    region=gd.integers(0, REGIONS - 1), day=gd.integers(0, DAYS - 1), amount=gd.bounded(0, 500, 0.25)
-)
+ROWS = gd.Domain.of(region=gd.integers(0, REGIONS - 1), day=gd.integers(0, DAYS - 1), amount=gd.bounded(0, 500, 0.25))
 MADE = {
     "visits": gd.PerPerson.count(gd.integers(1, MOST, outside="other")),
     "last": gd.PerPerson.last("region", order="day"),
@@ -45,10 +43,10 @@ BY_HAND = f"""
 """
 INTRODUCTION = """# One row of all rows of a person
 
-The histogram of visits by the last region, and the sum of what each person spent: 820 counts and a sum, of all rows of every person,
-with no row left out. Some people have thousands of rows. Beside it, the same in DuckDB's SQL as a person would write it, and the same
-table with at most one row of each person, drawn at random: the way without `[person]`. The fastest of {runs} runs, taken in turn;
-every count and the sum agree between the first two.
+The histogram of visits by the last region, and the sum of what each person spent: 820 counts and a sum, made of all
+rows of every person. Some people have thousands of rows. Beside it stand the same in DuckDB's SQL as a person would
+write it, and two questions about one row of each person, drawn at random: the way without `[person]`. The fastest of
+{runs} runs, taken in turn, while the machine did other work; every count and the sum agree between the first two.
 """
 
 
@@ -118,7 +116,8 @@ def page(best: dict[str, float], n_rows: int, runs: int) -> str:
     return "\n".join(
         [
             INTRODUCTION.format(runs=runs),
-            f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet. Python {platform.python_version()}, {packages}; 2 cores.",
+            f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet; 2 cores.",
+            f"Python {platform.python_version()}, {packages}.",
             f"Written by `python benchmarks/by_person.py {n_rows:.0e} {runs}`.".replace("e+0", "e"),
             "",
             "| look | seconds | ratio to by hand |",

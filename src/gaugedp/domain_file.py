@@ -158,7 +158,9 @@ def _attribute(name: str, value: object) -> Attribute:
     if isinstance(value, list):
         return named(place, lambda: categories(value))
     only_keys(
-        place, value, ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree", "look_up")
+        place,
+        value,
+        ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree", "look_up"),
     )
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")
@@ -193,7 +195,7 @@ def _column(name: str, value: object) -> BoundedColumn:
 
 
 def _per_person(name: str, value: object) -> PerPerson:
-    """Return a value of a person: one of KINDS with what it is of, `is` and `order`, and then the values it may have."""
+    """Return a value of a person: one of KINDS and what it is of, `is`, `order`, and the values it may have."""
     place = f"[person] {name}"
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
     if len(kinds) != 1:

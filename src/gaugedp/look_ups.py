@@ -12,9 +12,7 @@ from gaugedp.trees import Level
 _ONE_LINE = "Give a line for each key, with a text in each column."
 
 
-def look_up(
-    table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop"
-) -> dict[str, Level]:
+def look_up(table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop") -> dict[str, Level]:
     """Return an attribute for each other column of a public table, told by the private table's column `on`.
 
     `table` is the path of a CSV file, or columns of texts of one length; its column `on` lists the values of the
@@ -26,7 +24,9 @@ def look_up(
     """
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
-        raise InvalidRequest(f"The public table has the columns {', '.join(columns) or '(none)'}.", f"Name {on} and more.")
+        raise InvalidRequest(
+            f"The public table has the columns {', '.join(columns) or '(none)'}.", f"Name {on} and more."
+        )
     if len({len(texts) for texts in columns.values()}) > 1:
         raise InvalidRequest("The columns of the public table have unlike lengths.", _ONE_LINE)
     if "" in (texts := [text for column in columns.values() for text in column]) or None in texts:
@@ -50,7 +50,9 @@ def _read(path: Path) -> dict[str, list[str]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [line for line in csv.reader(file) if line]
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise InvalidRequest(f"The public table {path.name!r} cannot be read.", "Give the path of a CSV file.") from None
+        raise InvalidRequest(
+            f"The public table {path.name!r} cannot be read.", "Give the path of a CSV file."
+        ) from None
     header, *rows = lines or [[]]
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
         raise InvalidRequest(f"The lines of {path.name!r} do not fit its header.", _ONE_LINE)

@@ -135,9 +135,8 @@ class PerPerson:
     def rule(self, name: str, person: str | None, columns: Mapping[str, BoundedColumn]) -> str:
         """Return how the value called `name` is made, in a sentence."""
         rows, cells = f"a {person}'s rows", " or ".join(self.cells)
-        bounds = ""
-        if self.of in columns:
-            fact = columns[self.of]
+        bounds, fact = "", columns.get(self.of or "")
+        if fact is not None:
             bounds = f", each clipped to [{float(fact.low):g}, {float(fact.high):g}] in steps of {float(fact.step):g}"
         texts = {
             "count": f"the number of {rows}" + f" whose {self.of} is {cells}" * bool(cells),

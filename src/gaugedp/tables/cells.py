@@ -58,8 +58,10 @@ class ColumnExpression:
 
 def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
     """Return the reading of an attribute; its code is 0 … n_inside − 1."""
-    if column.kind is Kind.READ:
-        return _as_read(column, alias)
+    return _as_read(column, alias) if column.kind is Kind.READ else _attribute(attribute, column, alias)
+
+
+def _attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
     match attribute:
         case Categories():
             return _categories(*finest_of(attribute), column, alias)

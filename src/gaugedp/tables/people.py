@@ -146,4 +146,6 @@ def _n_codes(rows: Domain, name: str) -> int:
 def _sum(number: Sql) -> Sql:
     """Return the sum over a person's rows, 0 of none, in 64 bits: a sum of such numbers may be larger."""
     total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
-    return exp.cast(exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT")
+    return exp.cast(
+        exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT"
+    )
