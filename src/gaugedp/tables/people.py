@@ -102,7 +102,7 @@ class PeopleEngine(Engine):
         """Return what is made of the codes of a person's rows."""
         rows = self._domain.rows or self._domain
         bounded = rows.columns.get(each.of or "")
-        code = exp.column(codes[each.of]) if each.of is not None else exp.null()
+        code: Sql = exp.column(codes[each.of]) if each.of is not None else exp.null()
         if each.cells:
             labels = rows.attribute(each.of or "").labels
             code = exp.Case().when(code.isin(*(labels.index(cell) for cell in each.cells)), exp.convert(1))
