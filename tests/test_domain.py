@@ -462,3 +462,33 @@ def test_categories_that_no_engine_can_hold_are_refused_before_anything_is_paid(
     with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
         gd.categories(["a", "\ud800"])
     assert gd.categories(["a", "\U0001f600"]).values[1] == "\U0001f600"
+
+
+def test_only_a_person_with_one_row_is_made_one() -> None:
+    rows, made = gd.Domain.of(kind=["a", "b"]), {"n": gd.PerPerson.count(gd.integers(0, 3))}
+    for unit in (gd.PrivacyUnit(), gd.PrivacyUnit("pid", max_rows=2)):
+        with pytest.raises(InvalidRequest, match="Name the column that says whose a row is"):
+            rows.by_person(unit, made)
+    people = rows.by_person(gd.PrivacyUnit("pid", "replace"), made)
+    assert str(people.unit) == "the rows of one pid (all made one row), replaced by others"
+    assert people.unit.rules[0] == "All rows of each pid are made one row: each pid counts once."
+    assert gd.PrivacyUnit.of(people.unit.to_dict()) == people.unit
+    assert people.protected(gd.PrivacyUnit("pid")).as_one
+    assert not rows.protected(people.unit).as_one
+    with pytest.raises(InvalidRequest, match="It is not said what is made"):
+        people.by_person(people.unit, made)
+    with pytest.raises(InvalidRequest, match="It is not said what is made"):
+        rows.by_person(gd.PrivacyUnit("pid"), {})
+    with pytest.raises(UnknownName, match="kind is of rows, and the question is about persons"):
+        people.attribute("kind")
+
+
+@pytest.mark.parametrize("person", ["pid", "id"])
+def test_persons_are_those_of_the_unit(person: str) -> None:
+    table = pa.table({"pid": [1, 1, 2], "id": [1, 2, 2], "kind": ["a", "b", "a"]})
+    rows = gd.Table.scan(table, domain=gd.Domain.of(kind=["a", "b"]), unit=gd.PrivacyUnit("pid"))
+    if person == "pid":
+        assert gd.by_person(rows, person, kind=gd.PerPerson.max("kind")).unit.as_one
+        return
+    with pytest.raises(InvalidRequest, match=r"Scan it with unit=gd.PrivacyUnit\('id'\)"):
+        gd.by_person(rows, person, kind=gd.PerPerson.max("kind"))

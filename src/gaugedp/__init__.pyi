@@ -40,7 +40,9 @@ from gaugedp.guarantees import RenyiDP as RenyiDP
 from gaugedp.key_release import KeyRelease as KeyRelease
 from gaugedp.key_release import release_keys as release_keys
 from gaugedp.ledger import Ledger as Ledger
+from gaugedp.look_ups import look_up as look_up
 from gaugedp.mechanisms import *  # noqa: F403 - the export line of a mechanism is there
+from gaugedp.per_person import PerPerson as PerPerson
 from gaugedp.planning import Plan as Plan
 from gaugedp.planning import plan as plan
 from gaugedp.publication.publication import Publication as Publication
@@ -66,6 +68,7 @@ from gaugedp.streams.stream import Stream as Stream
 from gaugedp.synthesis.rows import SyntheticRows as SyntheticRows
 from gaugedp.synthesis.rows import draw_rows as draw_rows
 from gaugedp.synthesis.rows import synthesize as synthesize
+from gaugedp.tables.by_person import by_person as by_person
 from gaugedp.tables.custodian import check as check
 from gaugedp.tables.table import Table as Table
 from gaugedp.trees import tree as tree

@@ -29,6 +29,11 @@ class Attribute(ABC):
     has_cells: ClassVar[bool] = True
 
     @property
+    def tree(self) -> str:
+        """The column of the tree that it is a level of; empty where it is of none."""
+        return ""
+
+    @property
     def borders(self) -> tuple[float, ...]:
         """The ends of the n_inside cells on a line, one more than cells; empty where cells have no widths."""
         return ()

@@ -19,9 +19,12 @@ from gaugedp.domain_file import (
     read_attributes,
     read_captions,
     read_columns,
+    read_own,
+    read_per_person,
     read_toml,
 )
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.per_person import PerPerson
 from gaugedp.trees import Tree, check_trees, starts_in
 
 
@@ -31,12 +34,13 @@ class PrivacyUnit:
 
     `neighbours` = "add_remove": one unit's rows are added or removed. "replace": one unit's rows are changed to
     other rows, the number of units being public. The unit is a row (`column` = None), or all rows that share a
-    value of `column`, of which at most `max_rows` are used by a question.
+    value of `column`, of which at most `max_rows` are used by a question; or all, `as_one` row that was made of them.
     """
 
     column: str | None = None
     neighbours: str = "add_remove"
     max_rows: int = 1
+    as_one: bool = field(default=False, compare=False)  # said by `Domain.by_person`: the same people are protected
 
     def __post_init__(self) -> None:
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
@@ -62,8 +66,8 @@ class PrivacyUnit:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
-        """Return the unit described by a mapping with the keys column, neighbours and max_rows."""
-        only_keys("[unit]", facts, ("column", "neighbours", "max_rows"))
+        """Return the unit described by a mapping with the keys column, neighbours and max_rows, or by `to_dict`."""
+        only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * ("as_one" in facts)))
         return cls(**facts)
 
     @property
@@ -74,16 +78,20 @@ class PrivacyUnit:
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
         how = "drawn at random; answers and intervals are about the rows that count, not about all rows."
         return [
-            f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {how}",
+            f"All rows of each {self.column} are made one row: each {self.column} counts once."
+            if self.as_one
+            else f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {how}",
             f"Rows whose {self.column} is missing are left out of every question.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON can hold them."""
-        return {"column": self.column, "neighbours": self.neighbours, "max_rows": self.max_rows}
+        facts = {"column": self.column, "neighbours": self.neighbours, "max_rows": self.max_rows}
+        return {**facts, "as_one": True} if self.as_one else facts
 
     def __str__(self) -> str:
-        who = "one row" if self.column is None else f"the rows of one {self.column} (at most {self.max_rows})"
+        rows = "all made one row" if self.as_one else f"at most {self.max_rows}"
+        who = "one row" if self.column is None else f"the rows of one {self.column} ({rows})"
         return f"{who}, {'added or removed' if self.neighbours == 'add_remove' else 'replaced by others'}"
 
 
@@ -93,6 +101,7 @@ class Domain:
 
     `unit` is who the domain file says is protected, None where it does not say. `file` is that file's name.
     `captions` are what people read in place of names and codes; two domains that differ in them alone are equal.
+    Where a row is a person, made of `rows` that are described there, `made` says how.
     """
 
     attributes: Mapping[str, Attribute]
@@ -101,6 +110,8 @@ class Domain:
     unit: PrivacyUnit | None = field(default=None, compare=False)
     file: str | None = field(default=None, compare=False, repr=False)
     captions: Captions = field(default=Captions(), compare=False, repr=False)
+    rows: "Domain | None" = None
+    made: Mapping[str, PerPerson] = field(default_factory=dict)
 
     _repr_html_ = drawn_by("domain")
 
@@ -128,12 +139,12 @@ class Domain:
     def load(cls, path: str | Path) -> "Domain":
         """Return the domain that a TOML file describes (see the docs page on domain files)."""
         facts = read_toml(path)
-        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", *TEXTS))
+        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", "person", *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
         attributes = read_attributes(facts, Path(path).parent)
-        return cls(
+        domain = cls(
             attributes,
             read_columns(facts),
             name,
@@ -141,6 +152,54 @@ class Domain:
             Path(path).name,
             read_captions(facts, attributes),
         )
+        if "person" not in facts:
+            return domain
+        people = domain.by_person(domain.protected(), read_per_person(facts))
+        own = read_own(facts, people.attributes)
+        return people.with_captions(people.captions.with_columns({**people.captions.columns, **own}))
+
+    def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
+        """Return the domain of a table with one row a person, which says what is `made` of all rows of that person.
+
+        The unit is the person, as one row. Refused: a unit that is no person, or of several rows; what does not fit.
+        """
+        if unit.column is None or unit.max_rows != 1:
+            raise InvalidRequest(
+                "Rows of a person are made one row, and the unit is not a person with one row.",
+                "Name the column that says whose a row is, under [unit] or in gd.PrivacyUnit, and leave max_rows out.",
+            )
+        if self.rows is not None or not made or not all(isinstance(each, PerPerson) for each in made.values()):
+            raise InvalidRequest(
+                "It is not said what is made of the rows of a person.",
+                "Say it of rows, under [person] or with such as visits=gd.PerPerson.count(gd.integers(0, 50)).",
+            )
+        facts = {name: self._made(name, each) for name, each in made.items()}
+        own = {name: self.captions.columns.get(each.of or "") for name, each in made.items() if each.is_like_its_source}
+        return replace(
+            self,
+            attributes={name: fact for name, fact in facts.items() if isinstance(fact, Attribute)},
+            columns={name: fact for name, fact in facts.items() if isinstance(fact, BoundedColumn)},
+            unit=replace(unit, as_one=True),
+            captions=self.captions.with_columns({name: caption for name, caption in own.items() if caption}),
+            rows=self,
+            made=dict(made),
+        )
+
+    def _made(self, name: str, each: PerPerson) -> Attribute | BoundedColumn:
+        return named(f"[person] {name}", lambda: each.described(self.attributes, self.columns))
+
+    def origins(self, names: Sequence[str]) -> list[str]:
+        """Return of what rows the named values of a person are made, in sentences; none where a row is as it was."""
+        columns = self.rows.columns if self.rows else {}
+        person = self.unit.column if self.unit else None
+        return [self.made[name].rule(name, person, columns) for name in dict.fromkeys(names) if name in self.made]
+
+    def recipe(self, names: Sequence[str]) -> list[str]:
+        """Return everything that decides what the named values of a person are; nothing where a row is as it was."""
+        rows = self.rows or self
+        each = [self.made[name] for name in names if name in self.made]
+        sources = [(name, rows.attributes.get(name), rows.columns.get(name)) for one in each for name in one.sources]
+        return [repr((each, sources))] if each else []
 
     def with_attribute(self, name: str, attribute: Attribute) -> "Domain":
         """Return the same domain with another description of an attribute that it has."""
@@ -154,16 +213,18 @@ class Domain:
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
         """Return `unit`, or that of the domain file, or a row that is added or removed where there is neither.
 
-        Refused: a `unit` of other people than the domain file's.
+        Refused: a `unit` of other people than the domain file's, or of several rows where a person is one.
         """
         if unit is None or self.unit is None:
-            return unit or self.unit or PrivacyUnit()
+            return replace(unit or self.unit or PrivacyUnit(), as_one=self.rows is not None)
         if unit.column != self.unit.column:
             raise InvalidRequest(
                 f"The domain file protects {self.unit}; the call protects {unit}.",
                 "Leave unit= out, or change [unit] in the file.",
             )
-        return unit
+        if self.rows is not None and unit.max_rows != 1:
+            raise InvalidRequest(f"Each {unit.column} is one row, and max_rows is {unit.max_rows}.", "Leave it out.")
+        return replace(unit, as_one=self.rows is not None)
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute called `name`; refused: one whose categories nobody knows yet."""
@@ -185,6 +246,7 @@ class Domain:
                 "[attributes] too.",
             )
         if name not in self.attributes:
+            self._refuse_of_rows(name)
             raise self._unknown("attribute", name, self.attributes)
         return self.attributes[name]
 
@@ -197,8 +259,18 @@ class Domain:
                 "under [columns] too.",
             )
         if name not in self.columns:
+            self._refuse_of_rows(name)
             raise self._unknown("bounded column", name, self.columns)
         return self.columns[name]
+
+    def _refuse_of_rows(self, name: str) -> None:
+        """Refuse a name that the rows have, where a question is about persons."""
+        if self.rows is not None and (name in self.rows.attributes or name in self.rows.columns):
+            raise UnknownName(
+                f"{name} is of rows, and the question is about persons.",
+                "Say under [person] what of it counts, such as "
+                f'{{ max = "{name}" }}, and ask for that; choose from: {", ".join(self.made)}.',
+            )
 
     @staticmethod
     def _unknown(kind: str, name: str, names: Mapping[str, object]) -> UnknownName:
@@ -213,16 +285,20 @@ class Domain:
         """Return the table's column that an attribute is read from: that of its own name, or of its tree."""
         return self.described(name).column or name
 
+    def tree(self, name: str) -> str:
+        """Return the column of the tree that an attribute is a level of; its own name where there is no tree."""
+        return self.described(name).tree or name
+
     def levels(self, name: str) -> list[str]:
         """Return the levels of an attribute's tree, the coarsest first, up to itself; itself where there is no tree."""
-        alike = [other for other in self.attributes if self.source(other) == self.source(name)]
+        alike = [other for other in self.attributes if self.tree(other) == self.tree(name)]
         ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
         return ordered[: ordered.index(name) + 1]
 
     def finest(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names without levels of a tree that another of them tells."""
-        last = {self.source(name): name for name in sorted(names, key=lambda name: self.described(name).n_cells)}
-        return tuple(name for name in names if last[self.source(name)] == name)
+        last = {self.tree(name): name for name in sorted(names, key=lambda name: self.described(name).n_cells)}
+        return tuple(name for name in names if last[self.tree(name)] == name)
 
     def starts(self, name: str, finer: str) -> tuple[int, ...]:
         """Return the first cell of each cell of an attribute, among those of a finer level of its tree, or its own."""

@@ -12,6 +12,8 @@ from gaugedp.attributes import OTHER, Attribute, BoundedColumn, bins, bounded, c
 from gaugedp.calendars import dates
 from gaugedp.captions import OWN, TEXTS, Caption, Captions
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.look_ups import look_up
+from gaugedp.per_person import KINDS, PerPerson
 from gaugedp.trees import Tree, read_tree
 
 T = TypeVar("T")
@@ -47,6 +49,21 @@ def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
 def read_columns(facts: Mapping[str, Any]) -> dict[str, BoundedColumn]:
     """Return the bounded columns of a domain file."""
     return {name: _column(name, _plain(value)) for name, value in _section(facts, "columns").items()}
+
+
+def read_per_person(facts: Mapping[str, Any]) -> dict[str, PerPerson]:
+    """Return what a domain file makes of all rows of a person."""
+    return {name: _per_person(name, _plain(value)) for name, value in _section(facts, "person").items()}
+
+
+def read_own(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> dict[str, Caption]:
+    """Return what people read in place of the names in [person], and of the cells of those that are `attributes`."""
+    own = {name: _own(value) for name, value in _section(facts, "person").items()}
+    return {
+        name: Caption.of(f"[person] {name}", words, attributes[name].labels if name in attributes else None)
+        for name, words in own.items()
+        if words
+    }
 
 
 def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Captions:
@@ -166,6 +183,8 @@ def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribut
     place = f"attribute {name}"
     if isinstance(value, Mapping) and "keys" in value:
         return {name: named(place, lambda: _unknown(place, value))}
+    if isinstance(value, Mapping) and "look_up" in value:
+        return {name: _looked_up(name, value, folder)}
     if not isinstance(value, Mapping) or "tree" not in value:
         return {name: _attribute(name, value)}
     only_keys(place, value, ("tree", "outside"))
@@ -181,6 +200,21 @@ def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
     return unknown_keys(value["most"])
 
 
+def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
+    """Return the column `name` of a public table, whose keys are the values of the table's column `on`."""
+    place = f"attribute {name}"
+    only_keys(place, value, ("look_up", "on", "outside"))
+    path, on = value["look_up"], value.get("on")
+    if not isinstance(path, str) or not isinstance(on, str):
+        raise InvalidRequest(
+            f"In {place}: look_up or on is no text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
+        )
+    columns = named(place, lambda: look_up(folder / path, on, value.get("outside", "drop")))
+    if name not in columns:
+        raise UnknownName.among(f"column of {path}", name, columns)
+    return columns[name]
+
+
 def _attribute(name: str, value: object) -> Attribute:
     place = f"attribute {name}"
     if isinstance(value, list):
@@ -188,7 +222,10 @@ def _attribute(name: str, value: object) -> Attribute:
     only_keys(
         place,
         value,
-        ("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside", "tree", "keys"),
+        (
+            *("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside"),
+            *("tree", "keys", "look_up"),
+        ),
     )
     facts = dict(value)  # type: ignore[call-overload]
     outside = facts.pop("outside", "drop")
@@ -220,6 +257,31 @@ def _column(name: str, value: object) -> BoundedColumn:
         )
     _check_no_dates(f"column {name}", facts)
     return named(f"column {name}", lambda: bounded(**facts))
+
+
+def _per_person(name: str, value: object) -> PerPerson:
+    """Return a value of a person: one of KINDS and what it is of, `is`, `order`, and the values it may have."""
+    place = f"[person] {name}"
+    kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
+    if len(kinds) != 1:
+        raise InvalidRequest(
+            f"{place} is {value!r}.", f"Say one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
+        )
+    facts = dict(value)  # type: ignore[call-overload]
+    of, cells, order = facts.pop(kinds[0]), facts.pop("is", []), facts.pop("order", None)
+    cells = [cells] if isinstance(cells, str) else cells
+    of = None if kinds == ["count"] and of is True else of
+    texts = [text for text in (of, order) if text is not None] + (cells if isinstance(cells, list) else [None])
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidRequest(f"{place} is {value!r}.", "Write names and cells as text; a count of all rows is true.")
+    values = _values(name, facts) if facts else None
+    return named(place, lambda: PerPerson(kinds[0], of, tuple(cells), order, values))
+
+
+def _values(name: str, facts: Mapping[str, Any]) -> Attribute | BoundedColumn:
+    """Return the values that a person may have: to be summed where there are bounds alone, else to be counted."""
+    is_summed = "low" in facts and not {"width", "edges", "outside"} & set(facts)
+    return _column(name, facts) if is_summed else _attribute(name, facts)
 
 
 def named(place: str, make: Callable[[], T]) -> T:

@@ -1,7 +1,7 @@
 """Nested attributes: regions, their districts, and tracts of these, all told by one column of the table."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,18 @@ class Level(Categories):
     """A level of a tree of areas. The values of the table's `column` are the `finest` areas, in the tree's order.
 
     Those in area `code` of this level stand together, from `starts[code]` on. So a row that has a finest area has one
-    area of every level, and a row without one has none.
+    area of every level, and a row without one has none. What a look-up tells is `alone`: in no tree with others.
     """
 
     column: str = ""
     finest: tuple[str, ...] = ()
     starts: tuple[int, ...] = ()
+    alone: bool = field(default=False, repr=False)
+
+    @property
+    def tree(self) -> str:
+        """See Attribute."""
+        return "" if self.alone else self.column
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def starts_in(coarse: Attribute, fine: Attribute) -> tuple[int, ...]:
 
 def nesting(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
     """Return what JSON holds of the levels of trees: the table's column, and how many finest areas each cell has."""
-    levels = {name: level for name, level in attributes.items() if isinstance(level, Level)}
+    levels = {name: level for name, level in attributes.items() if isinstance(level, Level) and level.tree}
     return {
         name: {"column": level.column, "sizes": fold(np.diff([*level.starts, len(level.finest)]))}
         for name, level in levels.items()
@@ -119,7 +125,7 @@ def check_trees(attributes: Mapping[str, Attribute]) -> None:
     """Refuse attributes that are read from one column and are not levels of one tree."""
     by_column: dict[str, list[Attribute]] = {}
     for name, attribute in attributes.items():
-        by_column.setdefault(attribute.column or name, []).append(attribute)
+        by_column.setdefault(attribute.tree or name, []).append(attribute)
     for column, levels in by_column.items():
         for coarse, fine in pairwise(sorted(levels, key=lambda level: level.n_cells)):
             if not _is_above(coarse, fine):

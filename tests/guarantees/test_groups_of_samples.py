@@ -24,7 +24,9 @@ def true_delta(rate: float, std: float, split: Split, epsilon: float) -> mpf:
 
     def loss(x: mpf) -> mpf:
         top = mpmath.fsum(p * mpmath.exp(k * (2 * x - k) / (2 * s * s)) for k, p in enumerate(above))
-        return mpmath.log(top / mpmath.fsum(p * mpmath.exp(-k * (2 * x + k) / (2 * s * s)) for k, p in enumerate(below)))
+        return mpmath.log(
+            top / mpmath.fsum(p * mpmath.exp(-k * (2 * x + k) / (2 * s * s)) for k, p in enumerate(below))
+        )
 
     low, high = -40 * s - added, 40 * s + removed
     if loss(high) <= epsilon:

@@ -80,3 +80,14 @@ def test_a_tree_is_checked_once_in_the_column_that_tells_it() -> None:
     assert [(finding.column, finding.problem, finding.rows) for finding in custody.findings] == [
         ("TRACT", "fits no cell", 2)
     ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_are_made_one_are_looked_at_as_rows_and_as_persons(engine: str) -> None:
+    table = gd.Table.scan(ENGINES[engine](pa.table(ROWS), 1), domain=DOMAIN, unit=UNIT)
+    visits = gd.PerPerson.count(gd.integers(1, 2))
+    found = gd.check(gd.by_person(table, "pid", visits=visits, sex=gd.PerPerson.max("SEX")))
+    rows = {key: number for key, number in WANTED.items() if key[0] != "pid"}
+    assert {(finding.column, finding.problem): finding.rows for finding in found.findings} == {
+        **rows, ("pid", "no person"): 1, ("visits", "fits no cell"): 1, ("sex", "no value"): 2
+    }  # fmt: skip

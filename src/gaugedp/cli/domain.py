@@ -23,6 +23,9 @@ neighbours = "add_remove"  # one row is one person, who is in the table or not
 # column = "…"             # where a person has several rows: the column that says whose a row is,
 # max_rows = 1             # and how many rows of a person count. With 1, counts are of persons; with more, of rows
 
+# [person]  # or leave max_rows out and make one row of all rows of each person: questions are then about these names
+# visits = {{ count = true, from = 1, to = 50 }}  # also sum, max, min, any (with is) and last (with order)
+
 # Every column stands below twice: keep it where you count by it, where you add it up or average it, or in both.
 [attributes]  # what is counted by: all categories; bins low, high, width; or whole numbers from, to
 # A row whose value is missing, or fits no cell, is left out of the whole question.

@@ -198,7 +198,8 @@ def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
 
 def load(path: str) -> tuple[Domain, PrivacyUnit]:
     """Return the domain and the unit of a domain file."""
-    return Domain.load(path), PrivacyUnit.load(path)
+    domain = Domain.load(path)
+    return domain, domain.protected()
 
 
 def show_table(rows: Sequence[dict[str, Any]], title: str, numbers: Sequence[str] = ()) -> None:

@@ -184,7 +184,11 @@ class TableFit:
                 "unit": self.unit.to_dict(),
                 "protects": str(self.unit),
                 "asked": self.requested.to_dict(),
-                "rules": [*self.unit.rules, RULES],
+                "rules": [
+                    *self.unit.rules,
+                    *self.design.domain.origins([*self.design.features, self.design.target]),
+                    RULES,
+                ],
                 "estimator": type(estimator).__name__,
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),
                 "radius": self.radius,

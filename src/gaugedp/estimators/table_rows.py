@@ -94,7 +94,7 @@ class TableDesign:
         """Return a hash of the design: names, cells, bounds, steps and rules."""
         names = [*self.features, self.target]
         facts = [(name, self.domain.attributes.get(name), self.domain.columns.get(name)) for name in names]
-        return hashlib.sha256(repr((facts, self.by_class)).encode()).hexdigest()
+        return hashlib.sha256(repr((facts, self.by_class, *self.domain.recipe(names))).encode()).hexdigest()
 
     def read(self, table: Table, row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the table once; return features (n, d) and target (n,), classes as their numbers."""

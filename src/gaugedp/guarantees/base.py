@@ -11,8 +11,8 @@ from gaugedp._numbers import exact
 from gaugedp._validate import between, finite, one_of, whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.part import Accounting, Part
-from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
 from gaugedp.accountant.rounding import down, up
+from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
 from gaugedp.errors import InvalidRequest
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ class LedgerHeader:
 
     def bind(self, table: str | None, unit: PrivacyUnit | None) -> "LedgerHeader":
         """Return the header with what is not yet bound taken from `table` and `unit`."""
-        return replace(self, table=self.table or table, unit=self.unit or unit)
+        people = None if unit is None else replace(unit, as_one=False)  # the same ones, however their rows are read
+        return replace(self, table=self.table or table, unit=self.unit or people)
 
     def check(self, name: str, table: str | None, unit: PrivacyUnit | None) -> None:
         """Refuse another table or another unit than the bound ones, naming both; `name` is the ledger's."""

@@ -86,7 +86,8 @@ class Query(ABC):
     def rules(self) -> list[str]:
         """What happens to values outside the domain, in sentences: for the attributes, and one for each column."""
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
-        return [*cell_rules(self.domain, self.attributes), *about_columns]
+        origins = self.domain.origins([*self.attributes, *self.columns])
+        return [*origins, *cell_rules(self.domain, self.attributes), *about_columns]
 
     def left_out_rows(self, person: str | None) -> list[str]:
         """Return which rows are left out, in a line; `person` is the column that tells whose a row is."""

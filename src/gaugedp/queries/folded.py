@@ -78,7 +78,7 @@ def folded(piece: Piece, domain: Domain, finest: Sequence[str]) -> Piece:
     """Return the piece as one over the `finest` levels of its attributes' trees; itself where it is over these."""
     if set(piece.attributes) <= set(finest):
         return piece
-    by_column = {domain.source(name): name for name in finest}
-    names = tuple(by_column[domain.source(name)] for name in piece.attributes)
+    by_tree = {domain.tree(name): name for name in finest}
+    names = tuple(by_tree[domain.tree(name)] for name in piece.attributes)
     starts = tuple(domain.starts(*pair) for pair in zip(piece.attributes, names, strict=True))
     return replace(piece, attributes=names, cells=Folded(piece.cells, domain.shape(names), starts))

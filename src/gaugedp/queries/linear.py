@@ -227,6 +227,7 @@ class Workload(Query):
         """Return a hash of everything that decides the answer: the text, the domain's facts and any matrix."""
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.attributes)]
         facts += [f"{name}={self.domain.column(name)!r}" for name in self.columns]
+        facts += self.domain.recipe([*self.attributes, *self.columns])
         state = hashlib.sha256("\n".join(facts).encode())
         for piece in self.pieces:
             if isinstance(piece.cells, MatrixMap):

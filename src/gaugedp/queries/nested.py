@@ -18,7 +18,7 @@ def nested(domain: Domain, pieces: Sequence[Piece]) -> Nesting | None:
     """
     if not all(isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces):
         return None
-    named = [{domain.source(name): name for name in piece.attributes} for piece in pieces]
+    named = [{domain.tree(name): name for name in piece.attributes} for piece in pieces]
     unlike = {column for names in named for column in names if len({other.get(column, _ALL) for other in named}) > 1}
     if len(unlike) != 1:
         return None

@@ -17,7 +17,7 @@ def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whol
 
     `place` says what such rows are left out of.
     """
-    facts = {domain.source(name): domain.attribute(name) for name in attributes}
+    facts = {domain.tree(name): domain.attribute(name) for name in attributes}
     outside = [_OUTSIDE_RULES[fact.outside].format(name=name, place=place) for name, fact in facts.items()]
     return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
 
@@ -37,7 +37,7 @@ def column_rule(name: str, facts: BoundedColumn) -> str:
 
 def left_out(domain: Domain, attributes: Sequence[str], columns: Sequence[str], person: str | None) -> list[str]:
     """Return which rows are left out, in a line; none where every row counts."""
-    dropping_cells = [domain.source(name) for name in attributes if domain.attribute(name).outside == "drop"]
+    dropping_cells = [domain.tree(name) for name in attributes if domain.attribute(name).outside == "drop"]
     cells = list(dict.fromkeys(dropping_cells))
     dropping = [name for name in columns if domain.column(name).missing is None]
     rows = [

@@ -79,7 +79,8 @@ class Stacked(Query):
         """Those of the parts: each reads the rows by itself, and leaves out what it has no cell for."""
         about_cells = [cell_rules(self.domain, part.attributes, part.text) for part in self.parts]
         about_columns = [column_rule(name, self.domain.column(name)) for name in self.columns]
-        return list(dict.fromkeys([*chain.from_iterable(about_cells), *about_columns]))
+        origins = self.domain.origins([*self.attributes, *self.columns])
+        return list(dict.fromkeys([*origins, *chain.from_iterable(about_cells), *about_columns]))
 
     def left_out_rows(self, person: str | None) -> list[str]:
         """Return a line for each part that leaves rows out."""

@@ -108,7 +108,8 @@ def neighbours(unit: Mapping[str, Any]) -> str:
         return f"The protected unit is one row. {words}"
     max_rows = unit.get("max_rows", 1)
     rows = "one of its rows" if max_rows == 1 else f"{max_rows} of its rows"
-    return f"The protected unit is all rows with the same {unit['column']}; at most {rows} are used. {words}"
+    used = "they are made one row" if unit.get("as_one") else f"at most {rows} are used"
+    return f"The protected unit is all rows with the same {unit['column']}; {used}. {words}"
 
 
 def guarantee_in(text: str) -> Guarantee | None:

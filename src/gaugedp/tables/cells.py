@@ -58,6 +58,10 @@ class ColumnExpression:
 
 def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
     """Return the reading of an attribute; its code is 0 … n_inside − 1."""
+    return _as_read(column, alias) if column.kind is Kind.READ else _attribute(attribute, column, alias)
+
+
+def _attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
     match attribute:
         case Categories():
             return _categories(*finest_of(attribute), column, alias)
@@ -102,6 +106,14 @@ def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
     return exp.and_(there, exp.not_(value.isin(*literals))) if codes else there
 
 
+def in_units(steps: Sql, step: Fraction) -> Sql:
+    """Return the number that so many whole steps make: itself where a step is 1, else a 64-bit float."""
+    if step == 1:
+        return steps
+    value = exp.cast(steps, "DOUBLE")
+    return _divided(value if step.numerator == 1 else value * _float(step.numerator), step.denominator)
+
+
 def missing_steps(bounded: BoundedColumn) -> int | None:
     """The steps above the lower bound that stand for a missing number; None where it has none."""
     return None if bounded.missing is None else int(bounded.missing / bounded.step) - bounded.low_steps
@@ -112,7 +124,7 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     inside = exp.not_(value.is_(exp.null()))
     match column.kind:
-        case Kind.INTEGER:
+        case Kind.INTEGER | Kind.READ:
             return ColumnExpression({alias: _source(column)}, inside, value)
         case Kind.REAL | Kind.SHORT_REAL:
             is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
@@ -120,6 +132,12 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     # as bytes: two people are the same only where every letter is, whatever the engine's rule for text
     text = exp.Encode(this=text_of(column), charset=exp.Literal.string("utf-8"))
     return ColumnExpression({alias: text}, inside, value)
+
+
+def _as_read(column: Column, alias: str) -> ColumnExpression:
+    """Return the reading of a column that holds cells, NULL for none."""
+    value = exp.column(alias)
+    return ColumnExpression({alias: _source(column)}, exp.not_(value.is_(exp.null())), value, is_null_outside=True)
 
 
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:

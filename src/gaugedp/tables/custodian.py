@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from gaugedp.attributes import Attribute, BoundedColumn
-from gaugedp.domain import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.bounding import over
 from gaugedp.tables.cells import ColumnExpression, number_of, read_attribute, read_person, text_of
@@ -69,14 +69,18 @@ def check(table: Table) -> Custody:
     """
     if not isinstance(table, Table):
         raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
-    engine, domain = table._engine, table.domain
+    engine = table._engine.below
     n_rows = _counts(engine, over(_rows({}), exp.convert(1).as_("one")), {"all": exp.true()})["all"]
-    found: list[Finding] = []
+    of_rows = _of_domain(engine, table.domain.rows or table.domain)
+    made = _of_domain(table._engine, table.domain) if table.domain.rows else ()
+    return Custody(n_rows, (*of_rows, *_of_people(engine, table.unit), *made))
+
+
+def _of_domain(engine: Engine, domain: Domain) -> Iterator[Finding]:
     for name in domain.finest([name for name, attribute in domain.attributes.items() if attribute.has_cells]):
-        found += _of_attribute(engine, domain.source(name), domain.attribute(name))
+        yield from _of_attribute(engine, domain.source(name), domain.attribute(name))
     for name, bounded in domain.columns.items():
-        found += _of_column(engine, name, bounded)
-    return Custody(n_rows, (*found, *_of_people(engine, table.unit)))
+        yield from _of_column(engine, name, bounded)
 
 
 def _of_attribute(engine: Engine, name: str, attribute: Attribute) -> Iterator[Finding]:
@@ -118,7 +122,7 @@ def _of_people(engine: Engine, unit: PrivacyUnit) -> Iterator[Finding]:
     extra = exp.column("of_one") - unit.max_rows
     too_many = exp.Case().when(extra > 0, extra.copy()).else_(exp.convert(0))
     counted = over(people, exp.func("COALESCE", exp.Sum(this=too_many), exp.convert(0)).as_("n0"))
-    beyond = {f"beyond {unit.max_rows} of a person": _number(engine, counted)}
+    beyond = {} if unit.as_one else {f"beyond {unit.max_rows} of a person": _number(engine, counted)}
     yield from (Finding(unit.column, problem, rows) for problem, rows in (nobody | beyond).items() if rows)
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class Kind(Enum):
     TEXT = "text"
     LABEL = "labels"  # dates, times and booleans: compared by their text, never used as numbers
     INSTANT = "points in time with a time zone"  # read as dates, by a text that ends in their offset
+    READ = "what was read already"  # a cell or a person, NULL for none
     UNUSABLE = "values"
 
 
@@ -64,7 +65,7 @@ class Engine(ABC):
     rules: tuple[str, ...]
     columns: Mapping[str, Column]
     sql_products: int
-    in_process: ClassVar[bool] = False
+    in_process: bool = False
 
     @abstractmethod
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
@@ -93,6 +94,11 @@ class Engine(ABC):
         empty, or 0. Raises as `run`.
         """
         return self._finished(lambda: self._added(statement, of))
+
+    @property
+    def below(self) -> "Engine":
+        """The engine over the rows that these rows are made of: itself where they are as they were."""
+        return self
 
     def limited(self, memory_bytes: int) -> "Engine":  # noqa: ARG002
         """Return the engine such that it takes at most about so much memory; itself where its settings are not ours."""

@@ -14,10 +14,10 @@ _FEW_CELLS = 2**20  # up to so many, cells of the finest levels are counted, and
 
 def finer(total: Aggregate, totals: Sequence[Aggregate], domain: Domain) -> Aggregate:
     """Return the total that `total` can be added up from: the finest that is asked too, or has few cells; or itself."""
-    columns = [domain.source(name) for name in total.attributes]
+    columns = [domain.tree(name) for name in total.attributes]
     if total.each or columns == list(total.attributes) or len(set(columns)) < len(columns):
         return total
-    finest = {domain.source(name): name for name in domain.finest(tuple(domain.attributes))}
+    finest = {domain.tree(name): name for name in domain.finest(tuple(domain.attributes))}
     lowest = replace(total, attributes=tuple(finest[column] for column in columns))
     few = [lowest] if domain.n_cells(lowest.attributes) <= _FEW_CELLS else []
     options = [other for other in [total, *totals, *few] if _tells(other, total, domain)]

@@ -121,6 +121,8 @@ class Aggregation:
             return rows
         kind = self.types[self.unit.column].kind
         rows = rows if self.bucket is None else in_bucket(rows, kind, self.bucket, row_key)
+        if self.domain.rows is not None:  # there is one row a person
+            return rows
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self, drops_late: bool) -> Sql:

@@ -51,6 +51,8 @@ class Table(Rows):
     ) -> "Table":
         """Return the table over `source`, having looked at the names and types of its columns only.
 
+        Where the domain has [person], the rows are made one row a person (`gaugedp.by_person`).
+
         `source` is the path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
         LazyFrame, a pyarrow Table, a DuckDB relation or a Spark frame, whose rows stay where they are. Each attribute,
         bounded column and person column must be in it. `unit` is that of the domain file where it is left out, and a
@@ -66,26 +68,33 @@ class Table(Rows):
                 f"The domain is of type {type(domain).__name__}.",
                 'Give gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
             )
-        unit = domain.protected(unit)
-        attributes = {domain.source(name): attribute for name, attribute in domain.attributes.items()}
-        facts: dict[str, Attribute | BoundedColumn] = {**attributes, **domain.columns}
-        needed = list(dict.fromkeys([*facts, *([unit.column] if unit.column else [])]))
+        unit, described = domain.protected(unit), domain.rows or domain
+        attributes = [(described.source(name), attribute) for name, attribute in described.attributes.items()]
+        facts: list[tuple[str, Attribute | BoundedColumn]] = [*attributes, *described.columns.items()]
+        needed = list(dict.fromkeys([*(name for name, _ in facts), *([unit.column] if unit.column else [])]))
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         try:
             engine = open_source(source, needed)
         except UnknownName as refusal:
             raise _named_by(unit, refusal) from None
-        for fact_name, fact in facts.items():
+        for fact_name, fact in facts:
             check_type(engine.columns[fact_name], fact)
         if unit.column is not None:
             _refuse_unless(
                 engine.columns[unit.column], set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}, "used to tell people apart"
             )
         buckets = Buckets.of(source)
-        return cls(
-            domain.name if name is None else name, domain, unit, buckets.limited(engine), buckets, library(source)
-        )
+        name = domain.name if name is None else name
+        table = cls(name, described, unit, buckets.limited(engine), buckets, library(source))
+        return table if domain.rows is None else table.of_people(domain)
+
+    def of_people(self, domain: Domain) -> "Table":
+        """Return the table with one row a person, as `domain`, made of this table's own, says; see `by_person`."""
+        from gaugedp.tables.people import PeopleEngine
+
+        unit = domain.protected(self.unit)
+        return replace(self, domain=domain, unit=unit, _engine=PeopleEngine.of(self._engine, domain, unit.column or ""))
 
     def in_buckets(
         self,

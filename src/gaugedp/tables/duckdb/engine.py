@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class _InProcess(Engine, ABC):
 
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
-    in_process: ClassVar[bool] = True
+    in_process: bool = True
 
     def _finished(self, work: Callable[[], T]) -> T:
         return _or_refuse(work, unfinished())

@@ -1,0 +1,151 @@
+"""One row a person, made of the rows of an engine within each statement: nothing is kept, and nothing is read before.
+
+A row says of a person what `Domain.made` names. It depends on the rows of that person alone, and neither on their order
+nor on where they are: counts, sums, largest and smallest of whole numbers. The last value by an order is the largest of
+order · (number of values) + value. A sum is cut at ±2^62, far beyond all bounds.
+
+Theorem (docs/theory/persons.md). Tables that differ in the rows of one person have tables of persons that differ in one
+row: it is added or removed, or another one stands in its place, as the person is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from sqlglot import exp
+
+from gaugedp.domain import Domain
+from gaugedp.per_person import PerPerson
+from gaugedp.tables.bounding import PERSON, over, within
+from gaugedp.tables.cells import ColumnExpression, in_units, missing_steps, read_attribute, read_person, read_steps
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, T, bottom_up
+from gaugedp.tables.statement import source
+
+LARGEST = 2**62
+
+
+@dataclass(frozen=True)
+class PeopleEngine(Engine):
+    """The persons of the rows on another engine; `domain` says what is made of them, `person` whose a row is."""
+
+    description: str
+    rules: tuple[str, ...]
+    columns: Mapping[str, Column]
+    sql_products: int
+    _below: Engine = field(repr=False)
+    _domain: Domain = field(repr=False)
+    _person: str
+    in_process: bool = False
+
+    @classmethod
+    def of(cls, engine: Engine, domain: Domain, person: str) -> "PeopleEngine":
+        """Return the persons of `engine`, whose columns hold what `domain.rows` describes."""
+        made = {name: Column(name, _kind(domain, each), "") for name, each in domain.made.items()}
+        columns = {**made, person: _of_persons(engine.columns[person])}
+        words = f"{engine.description}, one row a {person}"
+        return cls(words, engine.rules, columns, engine.sql_products, engine, domain, person, engine.in_process)
+
+    @property
+    def below(self) -> Engine:
+        """See Engine."""
+        return self._below
+
+    def limited(self, memory_bytes: int) -> "PeopleEngine":
+        """See Engine."""
+        return replace(self, _below=self._below.limited(memory_bytes))
+
+    def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
+        return self._below._run(self._of_rows(statement))
+
+    def _added(self, statement: Sql, of: Of) -> np.ndarray:
+        return self._below._added(self._of_rows(statement), of)
+
+    def _finished(self, work: Callable[[], T]) -> T:
+        return self._below._finished(work)
+
+    def _of_rows(self, statement: Sql) -> Sql:
+        """Return a statement over persons as one over rows, which makes of them what the statement uses."""
+        used = {column.name for column in statement.find_all(exp.Column) if column.this.args.get("quoted")}
+        made = [name for name in self._domain.made if name in used]
+        places = {name: exp.column(f"made{i}") for i, name in enumerate(made)} | {self._person: exp.column(PERSON)}
+
+        def replaced(node: Sql) -> Sql:
+            if isinstance(node, exp.Column) and node.this.args.get("quoted"):
+                return places[node.name].copy()
+            return self._persons(made) if isinstance(node, exp.Table) and node.name == SOURCE else node
+
+        return bottom_up(statement.copy(), replaced)
+
+    def _persons(self, names: Sequence[str]) -> Sql:
+        """Return a row for each person: `person`, and as `made<i>` what is made of the rows."""
+        made = [self._domain.made[name] for name in names]
+        sources = list(dict.fromkeys(name for each in made for name in each.sources))
+        person = read_person(self._below.columns[self._person], PERSON)
+        pairs = [self._code(name, f"x{i}") for i, name in enumerate(sources)]
+        codes = [code.as_(f"code{i}") for i, (_, code) in enumerate(pairs)]
+        rows = over(source([*(reading for reading, _ in pairs), person]), *codes, PERSON, name="source_columns")
+        columns = {name: f"code{i}" for i, name in enumerate(sources)}
+        values = [self._value(each, columns).as_(f"made{i}") for i, each in enumerate(made)]
+        grouped = over(rows.where(person.inside, copy=False), PERSON, *values).group_by(PERSON, copy=False)
+        return within(grouped, "persons")
+
+    def _code(self, name: str, alias: str) -> tuple[ColumnExpression, Sql]:
+        """Return the reading of a column, and its steps or its cell, NULL for none, in 64 bits."""
+        rows, types = self._domain.rows or self._domain, self._below.columns
+        if name in rows.columns:
+            reading, missing = read_steps(rows.columns[name], types[name], alias), missing_steps(rows.columns[name])
+        else:
+            reading, missing = read_attribute(rows.attributes[name], types[rows.source(name)], alias), None
+        return reading, exp.cast(reading.otherwise(missing), "BIGINT")
+
+    def _value(self, each: PerPerson, codes: Mapping[str, str]) -> Sql:
+        """Return what is made of the codes of a person's rows."""
+        rows = self._domain.rows or self._domain
+        bounded = rows.columns.get(each.of or "")
+        code: Sql = exp.column(codes[each.of]) if each.of is not None else exp.null()
+        if each.cells:
+            labels = rows.attribute(each.of or "").labels
+            code = exp.Case().when(code.isin(*(labels.index(cell) for cell in each.cells)), exp.convert(1))
+        match each.kind:
+            case "count":
+                return exp.Count(this=code if each.cells else exp.Star())
+            case "any":
+                return exp.func("COALESCE", exp.Max(this=code), exp.convert(0))
+            case "last":
+                n_values = _n_codes(rows, each.of or "")
+                both = exp.column(codes[each.order or ""]) * exp.convert(n_values) + code
+                value: Sql = exp.paren(exp.Max(this=both)) % n_values
+            case "sum":
+                value = _sum(code + (bounded.low_steps if bounded else 0))
+            case kind:
+                value = exp.Max(this=code) if kind == "max" else exp.Min(this=code)
+        if bounded is None:
+            return value
+        return in_units(value if each.kind == "sum" else value + bounded.low_steps, bounded.step)
+
+
+def _kind(domain: Domain, each: PerPerson) -> Kind:
+    rows = domain.rows or domain
+    if each.kind == "count" or (each.of in rows.columns and rows.column(each.of or "").step == 1):
+        return Kind.INTEGER
+    return Kind.REAL if each.of in rows.columns else Kind.READ
+
+
+def _of_persons(column: Column) -> Column:
+    """Return the column of persons as a statement over them reads it: numbers as they are, all else as bytes."""
+    kind = {Kind.INTEGER: Kind.INTEGER, Kind.REAL: Kind.REAL, Kind.SHORT_REAL: Kind.REAL}.get(column.kind, Kind.READ)
+    return replace(column, kind=kind)
+
+
+def _n_codes(rows: Domain, name: str) -> int:
+    if name in rows.columns:
+        return rows.columns[name].high_steps - rows.columns[name].low_steps + 1
+    return rows.attribute(name).n_cells
+
+
+def _sum(number: Sql) -> Sql:
+    """Return the sum over a person's rows, 0 of none, in 64 bits: a sum of such numbers may be larger."""
+    total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
+    return exp.cast(
+        exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT"
+    )
