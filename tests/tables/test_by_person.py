@@ -204,6 +204,17 @@ def test_every_source_makes_the_same_persons(kind, tmp_path):
         assert [answer.tolist() for answer in table.totals(totals, KEY)] == wanted(days, totals, table.domain)
 
 
+@pytest.mark.parametrize("kind", IDS)
+def test_persons_in_buckets_are_the_same_persons(kind):
+    table = scanned(as_table(rows_of(IDS[kind])))
+    parts, totals = table.in_buckets(3), GROUPS[1]
+    assert [n.tolist() for n in parts.totals(totals, KEY)] == [n.tolist() for n in table.totals(totals, KEY)]
+    names = (["ever"], ["spent", "severe"])
+    assert [part.tolist() for part in parts.rows(*names, KEY)] == [part.tolist() for part in table.rows(*names, KEY)]
+    sums = (each.moments(["spent", "severe"], KEY) for each in (parts, table))
+    assert len({(each.n_rows, *each.first, *each.second.ravel()) for each in sums}) == 1
+
+
 def test_other_persons_make_another_question():
     """A ledger gives a stored answer for the same question alone: what persons are made of belongs to it."""
     texts = set()
