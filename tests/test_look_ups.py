@@ -89,6 +89,7 @@ def test_the_domain_file_names_the_table(tmp_path) -> None:
         ({"PLACE": ["7"]}, "Name PLACE and more"),
         ({"KIND": ["town"], "COAST": ["no"]}, "Name PLACE and more"),
         ("nowhere.csv", "cannot be read"),
+        (["7"], "of type list"),
     ],
 )
 def test_what_does_not_fit_is_refused(table: object, words: str) -> None:

@@ -67,8 +67,8 @@ class PrivacyUnit:
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
         """Return the unit described by a mapping with the keys column, neighbours and max_rows, or by `to_dict`."""
-        is_one = isinstance(facts, Mapping) and "as_one" in facts
-        only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * is_one))
+        is_made = isinstance(facts, Mapping) and "as_one" in facts
+        only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * is_made))
         return cls(**facts)
 
     @property

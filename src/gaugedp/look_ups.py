@@ -22,6 +22,10 @@ def look_up(table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: s
 
     Raises InvalidRequest for a key that is listed twice, for no other column, and for columns of unlike length.
     """
+    if not isinstance(table, str | Path | Mapping):
+        raise InvalidRequest(
+            f"The public table is of type {type(table).__name__}.", "Give the path of a CSV file, or columns by name."
+        )
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(

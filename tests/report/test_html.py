@@ -19,6 +19,7 @@ from gaugedp.errors import MissingExtra
 from gaugedp.report import check_installed, render
 from gaugedp.report.account import _percents as percents
 from gaugedp.report.figures import answers as answers_shown
+from gaugedp.report.words import neighbours
 from gaugedp.tables.aggregate import Rows
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
@@ -198,6 +199,8 @@ def test_units_in_words() -> None:
     shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
     assert "all rows with the same pid; at most 3 of its rows are used" in shown
     assert "what a given pid says" in shown
+    people = gd.Domain.of(a=["1"]).by_person(gd.PrivacyUnit("pid"), {"a": gd.PerPerson.max("a")}).unit
+    assert "all rows with the same pid; they are made one row." in neighbours(people.to_dict())
 
 
 def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:

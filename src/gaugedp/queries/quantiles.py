@@ -182,7 +182,8 @@ class Quantiles(Query):
     def digest(self) -> str:
         """Return a hash of the text and the facts of the domain that decide the answer."""
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.by)]
-        facts += [f"{self.column}={self.domain.column(self.column)!r}", *self.domain.recipe([*self.by, self.column])]
+        facts.append(f"{self.column}={self.domain.column(self.column)!r}")
+        facts += self.domain.recipe([*self.by, self.column])
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
     def __repr__(self) -> str:

@@ -124,7 +124,7 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     inside = exp.not_(value.is_(exp.null()))
     match column.kind:
-        case Kind.INTEGER | Kind.READ:
+        case Kind.INTEGER:
             return ColumnExpression({alias: _source(column)}, inside, value)
         case Kind.REAL | Kind.SHORT_REAL:
             is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))

@@ -24,7 +24,7 @@ class Kind(Enum):
     TEXT = "text"
     LABEL = "labels"  # dates, times and booleans: compared by their text, never used as numbers
     INSTANT = "points in time with a time zone"  # read as dates, by a text that ends in their offset
-    READ = "what was read already"  # a cell or a person, NULL for none
+    READ = "cells"  # of an attribute, NULL for none
     UNUSABLE = "values"
 
 
@@ -94,6 +94,10 @@ class Engine(ABC):
         empty, or 0. Raises as `run`.
         """
         return self._finished(lambda: self._added(statement, of))
+
+    def of_bucket(self, bucket: tuple[int, int] | None, row_key: bytes) -> "Engine":  # noqa: ARG002
+        """Return the engine for statements about the people of a bucket, where rows are made of theirs; else itself."""
+        return self
 
     @property
     def below(self) -> "Engine":

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from gaugedp.domain import Domain
 from gaugedp.per_person import PerPerson
-from gaugedp.tables.bounding import PERSON, over, within
+from gaugedp.tables.bounding import PERSON, in_bucket, over, within
 from gaugedp.tables.cells import ColumnExpression, in_units, missing_steps, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, T, bottom_up
 from gaugedp.tables.statement import source
@@ -36,19 +36,23 @@ class PeopleEngine(Engine):
     _domain: Domain = field(repr=False)
     _person: str
     in_process: bool = False
+    _bucket: tuple[tuple[int, int], bytes] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, engine: Engine, domain: Domain, person: str) -> "PeopleEngine":
         """Return the persons of `engine`, whose columns hold what `domain.rows` describes."""
         made = {name: Column(name, _kind(domain, each), "") for name, each in domain.made.items()}
-        columns = {**made, person: _of_persons(engine.columns[person])}
         words = f"{engine.description}, one row a {person}"
-        return cls(words, engine.rules, columns, engine.sql_products, engine, domain, person, engine.in_process)
+        return cls(words, engine.rules, made, engine.sql_products, engine, domain, person, engine.in_process)
 
     @property
     def below(self) -> Engine:
         """See Engine."""
         return self._below
+
+    def of_bucket(self, bucket: tuple[int, int] | None, row_key: bytes) -> "PeopleEngine":
+        """See Engine."""
+        return self if bucket is None else replace(self, _bucket=(bucket, row_key))
 
     def limited(self, memory_bytes: int) -> "PeopleEngine":
         """See Engine."""
@@ -67,7 +71,7 @@ class PeopleEngine(Engine):
         """Return a statement over persons as one over rows, which makes of them what the statement uses."""
         used = {column.name for column in statement.find_all(exp.Column) if column.this.args.get("quoted")}
         made = [name for name in self._domain.made if name in used]
-        places = {name: exp.column(f"made{i}") for i, name in enumerate(made)} | {self._person: exp.column(PERSON)}
+        places = {name: exp.column(f"made{i}") for i, name in enumerate(made)}
 
         def replaced(node: Sql) -> Sql:
             if isinstance(node, exp.Column) and node.this.args.get("quoted"):
@@ -77,7 +81,7 @@ class PeopleEngine(Engine):
         return bottom_up(statement.copy(), replaced)
 
     def _persons(self, names: Sequence[str]) -> Sql:
-        """Return a row for each person: `person`, and as `made<i>` what is made of the rows."""
+        """Return a row for each person of the bucket: `person`, and as `made<i>` what is made of the rows."""
         made = [self._domain.made[name] for name in names]
         sources = list(dict.fromkeys(name for each in made for name in each.sources))
         person = read_person(self._below.columns[self._person], PERSON)
@@ -86,8 +90,11 @@ class PeopleEngine(Engine):
         rows = over(source([*(reading for reading, _ in pairs), person]), *codes, PERSON, name="source_columns")
         columns = {name: f"code{i}" for i, name in enumerate(sources)}
         values = [self._value(each, columns).as_(f"made{i}") for i, each in enumerate(made)]
-        grouped = over(rows.where(person.inside, copy=False), PERSON, *values).group_by(PERSON, copy=False)
-        return within(grouped, "persons")
+        rows = rows.where(person.inside, copy=False)
+        if self._bucket is not None:
+            (bucket, row_key), kind = self._bucket, self._below.columns[self._person].kind
+            rows = in_bucket(rows, kind, bucket, row_key)
+        return within(over(rows, PERSON, *values).group_by(PERSON, copy=False), "persons")
 
     def _code(self, name: str, alias: str) -> tuple[ColumnExpression, Sql]:
         """Return the reading of a column, and its steps or its cell, NULL for none, in 64 bits."""
@@ -129,12 +136,6 @@ def _kind(domain: Domain, each: PerPerson) -> Kind:
     if each.kind == "count" or (each.of in rows.columns and rows.column(each.of or "").step == 1):
         return Kind.INTEGER
     return Kind.REAL if each.of in rows.columns else Kind.READ
-
-
-def _of_persons(column: Column) -> Column:
-    """Return the column of persons as a statement over them reads it: numbers as they are, all else as bytes."""
-    kind = {Kind.INTEGER: Kind.INTEGER, Kind.REAL: Kind.REAL, Kind.SHORT_REAL: Kind.REAL}.get(column.kind, Kind.READ)
-    return replace(column, kind=kind)
 
 
 def _n_codes(rows: Domain, name: str) -> int:

@@ -32,7 +32,7 @@ _READ: dict[type[Sql], set[str]] = {  # what is understood, and which of its par
 _INSTEAD = {
     "where": ("WHERE", "Ask for all groups, and take those that you need."),
     "having": ("HAVING", "Ask for all groups, and take those that you need."),
-    "joins": ("JOIN", "Join public columns to the file first, and describe them in the domain file."),
+    "joins": ("JOIN", "Describe what a public table says by look_up in the domain file, or join it to the file first."),
     "distinct": ("DISTINCT", "COUNT(*) counts people where the domain file's [unit] gives each one row."),
     "order": ("ORDER BY", "Answers come in the order of the domain file."),
     "limit": ("LIMIT", "All groups are answered."),

@@ -47,6 +47,11 @@ class Aggregation:
         return list(dict.fromkeys(total.column for total in self.totals if total.column is not None))
 
     @property
+    def person(self) -> str | None:
+        """The column that tells whose a row is; None where a row is a unit: as it was, or made of all of a person."""
+        return None if self.domain.rows is not None else self.unit.column
+
+    @property
     def places(self) -> dict[str, int]:
         """What rows are grouped by, with the number of its cells: attribute i as `a<i>`; the values of column j, and a
         last cell for none, as `h<j>`.
@@ -108,7 +113,7 @@ class Aggregation:
         That takes up to half less time than leaving them out row by row. Not where some rows of a person are kept, of
         those in question; nor where a grouping lacks a place, and such a row could not be told in it.
         """
-        return self.unit.column is None and (len(self.groupings) == 1 or self._is_joint)
+        return self.person is None and (len(self.groupings) == 1 or self._is_joint)
 
     @property
     def _is_joint(self) -> bool:
@@ -117,12 +122,10 @@ class Aggregation:
     def _kept(self, row_key: bytes, drops_late: bool = False) -> Sql:
         """The rows in question, at most max_rows of a person; and others, where they are dropped later."""
         rows = self._rows(drops_late)
-        if self.unit.column is None:
+        if self.person is None:
             return rows
-        kind = self.types[self.unit.column].kind
+        kind = self.types[self.person].kind
         rows = rows if self.bucket is None else in_bucket(rows, kind, self.bucket, row_key)
-        if self.domain.rows is not None:  # there is one row a person
-            return rows
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self, drops_late: bool) -> Sql:
@@ -139,8 +142,8 @@ class Aggregation:
             reading, missing = self._column(name, f"y{j}")
             readings.append(reading)
             columns.append(reading.otherwise(missing).as_(f"s{j}"))
-        if self.unit.column is not None:
-            readings.append(read_person(self.types[self.unit.column], PERSON))
+        if self.person is not None:
+            readings.append(read_person(self.types[self.person], PERSON))
             columns.append(exp.column(PERSON))
             conditions.append(readings[-1].inside)
         rows = over(source(readings), *columns or [exp.convert(1).as_("one")], name="source_columns")

@@ -146,10 +146,10 @@ class Table(Rows):
 
     def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
         """Return the totals of a part, by the engine; where there are many tables of counts, from its rows."""
-        tallies = part.tallies
-        if tallies is None or not self._engine.in_process:
-            return part.arrays(self._engine.run(part.statement(row_key)))
-        return tallies.cut(self._engine.add_up(part.listed(row_key), tallies))
+        tallies, engine = part.tallies, self._engine.of_bucket(part.bucket, row_key)
+        if tallies is None or not engine.in_process:
+            return part.arrays(engine.run(part.statement(row_key)))
+        return tallies.cut(engine.add_up(part.listed(row_key), tallies))
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Look at the rows, once, and return (cells, steps) of those that are kept, int64, one line a row.
@@ -162,7 +162,8 @@ class Table(Rows):
         many there are does: it depends on the data.
         """
         aggregation = self._listing(attributes, columns)
-        lines = joined([self._engine.run(part.listing(row_key)) for part in self._buckets.parts(aggregation)])
+        parts = self._buckets.parts(aggregation)
+        lines = joined([self._engine.of_bucket(part.bucket, row_key).run(part.listing(row_key)) for part in parts])
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
@@ -176,7 +177,8 @@ class Table(Rows):
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
         nothing = np.empty(0, dtype=np.int64)
         none = on_batch({name: nothing for name in on_batch.names})
-        parts = [self._engine.add_up(part.listed(row_key), on_batch) for part in self._buckets.parts(aggregation)]
+        buckets = ((self._engine.of_bucket(part.bucket, row_key), part) for part in self._buckets.parts(aggregation))
+        parts = [engine.add_up(part.listed(row_key), on_batch) for engine, part in buckets]
         return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
