@@ -132,7 +132,7 @@ def test_the_page_says_what_is_guaranteed_and_shown(tmp_path) -> None:
     for said in ("Keys of CITY", "23 keys are shown", "This release protects nobody", "Bern", "one row"):
         assert said in page
     assert all(line in page for line in found.remarks())
-    with pytest.raises(InvalidRequest, match="ends in .html"):
+    with pytest.raises(InvalidRequest, match=r"ends in \.html"):
         found.save_html(tmp_path / "keys.csv")
 
 
