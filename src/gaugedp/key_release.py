@@ -22,7 +22,7 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.unknown_keys import KeySelection
-from gaugedp.tables.keys import LONGEST, count_keys
+from gaugedp.tables.keys import LONGEST, check_source, count_keys
 from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-keys-1"
@@ -162,6 +162,7 @@ def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelectio
     Between neighbouring tables a person changes at most `max_rows` keys, and twice as many where they are replaced.
     """
     unknown(table.domain, attribute)
+    check_source(table)
     return KeySelection.calibrate(table.unit.most_changes, guarantee)
 
 
