@@ -11,6 +11,7 @@ import numpy as np
 
 from gaugedp._files import check_ending
 from gaugedp._names import written
+from gaugedp._notebook import drawn_by
 from gaugedp._progress import Progress, silent
 from gaugedp.attributes import OTHER, UnknownKeys, categories
 from gaugedp.domain import Domain
@@ -21,7 +22,7 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.ledger.base import Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.unknown_keys import KeySelection
-from gaugedp.tables.keys import LONGEST, count_keys
+from gaugedp.tables.keys import LONGEST, check_source, count_keys
 from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-keys-1"
@@ -47,6 +48,8 @@ class KeyRelease:
     exactness: str
     facts: Mapping[str, Any]
 
+    _repr_html_ = drawn_by("key_release")
+
     def added_to(self, domain: Domain) -> Domain:
         """Return the domain in which the keys are the attribute's categories, and everything else is "other".
 
@@ -61,6 +64,13 @@ class KeyRelease:
         self._check_some()
         check_ending(path, ".toml")
         Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
+
+    def save_html(self, path: str | Path) -> None:
+        """Write the report: one page that needs no network."""
+        from gaugedp.report.keys_page import keys_page
+
+        check_ending(path, ".html")
+        Path(path).write_text(keys_page(self), encoding="utf-8")
 
     def remarks(self) -> list[str]:
         """Return what a person should know beside the keys, in sentences."""
@@ -152,6 +162,7 @@ def selection(table: Table, attribute: str, guarantee: Guarantee) -> KeySelectio
     Between neighbouring tables a person changes at most `max_rows` keys, and twice as many where they are replaced.
     """
     unknown(table.domain, attribute)
+    check_source(table)
     return KeySelection.calibrate(table.unit.most_changes, guarantee)
 
 

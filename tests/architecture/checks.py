@@ -32,6 +32,7 @@ LAZY = {
     ("answer", "report"),
     ("bounds", "report"),
     ("comparison", "report"),
+    ("key_release", "report"),
     ("ledger", "report"),
     ("publication", "report"),
 }  # inside a function only: save_html, save_svg

@@ -96,10 +96,12 @@ def test_a_seeded_release_says_so() -> None:
 
 
 def test_nothing_says_a_hidden_key(tmp_path) -> None:
-    """Not the release, its words, the ledger's file, the page of the year, nor what a failure says."""
+    """Not the release, its words, its page, nor the ledger's file."""
     account = gd.Ledger.open(tmp_path / "people.ledger", gd.ApproxDP(3.0, 1e-5))
     found = release("cities", ledger=account)
     shown = [found.to_json(), repr(found), *found.remarks(), repr(table()), repr(account.entries()), repr(account)]
+    found.save_html(tmp_path / "keys.html")
+    shown += [found._repr_html_(), table().domain._repr_html_(), account._repr_html_()]
     assert all(RARE not in text for text in shown)
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"Bern" in stored
@@ -121,6 +123,22 @@ def test_a_failing_look_says_nothing_of_keys_and_stays_paid(monkeypatch) -> None
     assert RARE not in str(refusal.value)
     assert refusal.value.__cause__ is None
     assert account.spent == ASKED
+
+
+def test_the_page_says_what_is_guaranteed_and_shown(tmp_path) -> None:
+    found = release()
+    found.save_html(tmp_path / "keys.html")
+    page = (tmp_path / "keys.html").read_text("utf-8")
+    for said in ("Keys of CITY", "23 keys are shown", "This release protects nobody", "Bern", "one row"):
+        assert said in page
+    assert all(line in page for line in found.remarks())
+    with pytest.raises(InvalidRequest, match=r"ends in \.html"):
+        found.save_html(tmp_path / "keys.csv")
+
+
+def test_a_notebook_says_that_keys_are_not_known_yet() -> None:
+    assert "keys that are not known yet" in DOMAIN._repr_html_()
+    assert "Bern" in release()._repr_html_()
 
 
 def test_at_most_the_largest_keys_are_shown() -> None:

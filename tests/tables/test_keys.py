@@ -107,6 +107,25 @@ def test_a_table_without_rows_has_no_keys() -> None:
     assert counted(scanned(pa.table({"city": pa.array([], pa.string())}), "city")) == {}
 
 
+def test_texts_that_are_none_are_no_keys_and_no_failure(monkeypatch) -> None:
+    """As an engine gives them that does not check: bytes."""
+    from gaugedp.tables.duckdb.engine import DuckDBEngine
+
+    texts = [b"\xff", b"Bern", bytearray("Zürich".encode())]
+    given = {"key_text": np.array(texts, dtype=object), "n": np.array([5, 6, 7])}
+    monkeypatch.setattr(DuckDBEngine, "_run", lambda *_: given)
+    assert counted(scanned(pa.table({"city": ["a"]}), "city")) == {"Bern": 6, "Zürich": 7}
+
+
+def test_a_database_that_does_not_know_its_texts_is_refused(monkeypatch) -> None:
+    from gaugedp.key_release import selection
+    from gaugedp.tables.duckdb.engine import DuckDBEngine
+
+    monkeypatch.setattr(DuckDBEngine, "gives_texts", False)
+    with pytest.raises(UnreadableTable, match="SQL_ASCII"):
+        selection(scanned(pa.table({"city": ["a"]}), "city"), "city", gd.ApproxDP(1.0, 1e-6))
+
+
 def test_columns_that_are_no_categories_are_refused() -> None:
     with pytest.raises(UnreadableTable, match="cannot be compared with categories"):
         scanned(pa.table({"city": [[1], [2]]}), "city")

@@ -39,6 +39,7 @@ _SHOWN = 60
 @signature_options
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored keys, free.")
 @click.option("--out", metavar="FILE", help="Write the domain file in which the keys are public (.toml).")
+@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--json", "as_json", is_flag=True, help="Print the keys as JSON.")
 def keys(
     table: str,
@@ -52,6 +53,7 @@ def keys(
     purpose: str | None,
     key: str | None,
     out: str | None,
+    report: str | None,
     as_json: bool,
 ) -> None:
     """Show the keys of TABLE that many people have, such as cities, and pay for it; then questions can be about them.
@@ -63,7 +65,7 @@ def keys(
     total = budget(budget_text)
     stage.key = checked_key(key)
     read = {"table": table, "domain file": domain_path, "ledger": ledger_path}
-    check_files(read, {"out": out}, {"out": ".toml"})
+    check_files(read, {"out": out, "report": report}, {"out": ".toml", "report": ".html"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.show("plan")
     chosen = selection(source, attribute, guarantee)  # refuses before a ledger is made
@@ -75,7 +77,7 @@ def keys(
     found = release_keys(source, attribute, guarantee, ledger=account, key=stage.key, on_stage=stage.follow)
     stored = account if stage.was_stored else None
     stage.show("write")
-    _write(found, domain_path, out, as_json, stored)
+    _write(found, (domain_path, out, report), as_json, stored)
 
 
 def show(found: KeyRelease, stored: Ledger | None = None) -> None:
@@ -93,14 +95,16 @@ def show(found: KeyRelease, stored: Ledger | None = None) -> None:
     show_account(found.facts["account"], stored)
 
 
-def _write(found: KeyRelease, domain_path: str, out: str | None, as_json: bool, stored: Ledger | None) -> None:
+def _write(found: KeyRelease, files: tuple[str, str | None, str | None], as_json: bool, stored: Ledger | None) -> None:
+    domain_path, out, report = files
+
     def printed() -> None:
         click.echo(found.to_json()) if as_json else show(found, stored)
 
     def domain_file(path: Path) -> None:
         path.write_bytes(with_keys(domain_path, found.attribute, found.keys).encode())
 
-    hand_over("list of keys", [(domain_file, out if found.keys else None)], printed)
+    hand_over("list of keys", [(domain_file, out if found.keys else None), (found.save_html, report)], printed)
     if out is not None:
         written = f"Wrote {out}: questions about {found.attribute} can be asked with it."
         click.echo(written if found.keys else f"Nothing was written to {out}.", err=True)

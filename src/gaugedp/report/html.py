@@ -41,7 +41,7 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
     facts = release.facts
     body = [
         _head(release),
-        _warnings(facts),
+        warnings(facts),
         tag(
             "main",
             _three_facts(release),
@@ -80,19 +80,20 @@ def _question(facts: Mapping[str, Any]) -> str:
     return f"{text[:_LONG].rpartition(';')[0] or text[:_LONG]}; … ({len(terms)} terms)"
 
 
-def _warnings(facts: Mapping[str, Any]) -> Html:
-    warnings = []
+def warnings(facts: Mapping[str, Any]) -> Html:
+    """Return what makes a release protect nobody, or its account forget, in boxes."""
+    said = []
     if facts.get("research_seed") is not None:
-        warnings.append(
+        said.append(
             tag("strong", "This release protects nobody.")
             + escape(f" It was made with a research seed ({facts['research_seed']}): its noise can be computed again.")
         )
     if facts.get("account", {}).get("durable") is False:
-        warnings.append(
+        said.append(
             tag("strong", "In-memory ledger: for tests and tries.")
             + escape(" What was spent is forgotten when the program ends, and nothing refuses the next release.")
         )
-    return join(tag("p", Html(text), class_="warning", role="note") for text in warnings)
+    return join(tag("p", Html(text), class_="warning", role="note") for text in said)
 
 
 def _three_facts(release: "Release") -> Html:
@@ -114,7 +115,7 @@ def _three_facts(release: "Release") -> Html:
                 tag("p", sharper, class_="small") if request != guarantee else "",
                 tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
             ),
-            _spent(facts),
+            spent(facts),
             fact("How exact", release.exactness, tag("p", words.exactness(release.exactness))),
             class_="facts",
         ),
@@ -127,7 +128,8 @@ def _symbol(guarantee: Guarantee, request: Guarantee) -> str:
     return formula if formula != rounded_up(guarantee) else f"{words.symbol(request)} (in detail: {formula})"
 
 
-def _spent(facts: Mapping[str, Any]) -> Html:
+def spent(facts: Mapping[str, Any]) -> Html:
+    """Return the box of what a release cost, and what is left."""
     if "account" not in facts:
         return fact("Spent", "unknown", tag("p", "The release holds no account."))
     balance = facts["account"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gaugedp.estimators.base import PrivateEstimator
     from gaugedp.estimators.fit_release import FitRelease
     from gaugedp.estimators.intervals import Summary
+    from gaugedp.key_release import KeyRelease
     from gaugedp.ledger import Ledger
     from gaugedp.planning import Plan
     from gaugedp.streams.answer import StreamAnswer
@@ -234,6 +235,17 @@ def fit_release(shown: "FitRelease") -> str:
     )
 
 
+def key_release(shown: "KeyRelease") -> str:
+    """Draw the keys with the largest noisy counts."""
+    largest = sorted(zip(shown.keys, shown.counts.tolist(), strict=True), key=lambda pair: -pair[1])[:MOST_ROWS]
+    return _drawn(
+        f"Keys of {shown.attribute}",
+        [*_seeded(shown.facts), f"Guaranteed: {symbol(shown.guarantee)}, {shown.exactness}."],
+        _table("Keys", ("key", "noisy count"), [[key, plain(count)] for key, count in largest], len(shown.keys)),
+        *shown.remarks(),
+    )
+
+
 def _drawn(title: str, lines: Sequence[str], *parts: str) -> str:
     """Return the box: its title, its lines, and tables or more lines below."""
     paragraphs = (tag("p", line) for line in lines)
@@ -261,6 +273,8 @@ def _first(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _cells(attribute: Attribute) -> str:
     """Return the first cells and the last."""
+    if not attribute.has_cells:
+        return "keys that are not known yet"
     n_cells = attribute.n_cells
     first = [attribute.label(code) for code in range(min(n_cells, _FIRST_CELLS))]
     between = ["…"] * (n_cells > _FIRST_CELLS + 1)

@@ -66,6 +66,7 @@ class Engine(ABC):
     columns: Mapping[str, Column]
     sql_products: int
     in_process: bool = False
+    gives_texts: bool = True  # whether texts can come back, whatever bytes they are
 
     @abstractmethod
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
@@ -80,7 +81,7 @@ class Engine(ABC):
         """Return what `work` gives, or raise UnreadableTable in place of the engine's own errors."""
 
     def run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL, or texts as objects.
+        """Run one statement that reads the table `SOURCE` and gives int64 columns without NULL, or texts as bytes.
 
         Raises UnreadableTable, with nothing of the engine's own message, when the engine fails.
         """

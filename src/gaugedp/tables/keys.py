@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from gaugedp.attributes import OTHER
 from gaugedp.domain import PrivacyUnit
+from gaugedp.errors import UnreadableTable
 from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number
 from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of
 from gaugedp.tables.engine import Column, Kind, Sql
@@ -40,7 +41,11 @@ class KeyCounting:
     def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""
         rows = self._rows() if self.unit.column is None else self._bounded(row_key)
-        return over(rows, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
+        counted = over(rows, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
+        key: Sql = exp.column(_NAME)
+        if _is_text(self.types[self.column]):  # as bytes: an engine may hold text that is none
+            key = exp.Encode(this=key, charset=exp.Literal.string("utf-8"))
+        return over(counted, key.as_(_NAME), "n")
 
     def _rows(self) -> Sql:
         """The key of every row that has one, beside its person, if any."""
@@ -77,9 +82,18 @@ def count_keys(table: Table, name: str, row_key: bytes) -> tuple[list[str], np.n
     counts: Counter[str] = Counter()
     for part in table._buckets.parts(counting):
         result = table._engine.run(part.statement(row_key))
-        counts.update(dict(zip(map(str, result[_NAME]), result["n"].tolist(), strict=True)))
-    keys = sorted(key for key in counts if is_key(key))
+        counts.update(dict(zip(map(_text, result[_NAME].tolist()), result["n"].tolist(), strict=True)))
+    keys = sorted(filter(is_key, counts))
     return keys, np.array([counts[key] for key in keys], dtype=np.int64)
+
+
+def check_source(table: Table) -> None:
+    """Refuse a source of which one text that is none would make a look fail."""
+    if not table._engine.gives_texts:
+        raise UnreadableTable(
+            "The database does not say how its texts are encoded (SQL_ASCII).",
+            "Use one that keeps them as UTF8, or a file, to release keys.",
+        )
 
 
 def is_key(text: str) -> bool:
@@ -91,7 +105,7 @@ def _read_key(column: Column) -> ColumnExpression:
     """Return the reading of a key: `inside` says that there is one."""
     value = exp.column(_READ)
     there = exp.not_(value.is_(exp.null()))
-    if column.kind in {Kind.TEXT, Kind.LABEL}:
+    if _is_text(column):
         short = exp.Length(this=value.copy()) <= LONGEST
         return ColumnExpression({_READ: text_of(column)}, exp.and_(there, short), value)
     if column.kind is Kind.INTEGER:
@@ -101,6 +115,20 @@ def _read_key(column: Column) -> ColumnExpression:
     return ColumnExpression(
         {_READ: number_of(column)}, is_whole, exp.TryCast(this=value, to=exp.DataType.build("BIGINT"))
     )
+
+
+def _is_text(column: Column) -> bool:
+    return column.kind in {Kind.TEXT, Kind.LABEL}
+
+
+def _text(value: object) -> str:
+    """Return a key as text: nothing for bytes that are no UTF-8."""
+    if not isinstance(value, bytes | bytearray):
+        return str(value)
+    try:
+        return bytes(value).decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _hash(kind: Kind, row_key: bytes) -> Sql:

@@ -58,6 +58,7 @@ class PostgresEngine(Engine):
     description: str = "a PostgreSQL table"
     rules: tuple[str, ...] = ()
     sql_products: int = SQL_PRODUCTS
+    gives_texts: bool = True
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         with self._answer(statement, "") as cursor:
@@ -105,7 +106,8 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     if int(version) < OLDEST * 10_000:
         raise UnreadableTable(f"The server is older than PostgreSQL {OLDEST}.", "Use a newer server, or a file.")
     check_names(list(types), needed)
-    return PostgresEngine({column: _column(column, *types[column]) for column in needed}, table, connected)
+    columns = {column: _column(column, *types[column]) for column in needed}
+    return PostgresEngine(columns, table, connected, gives_texts=encoding != "SQL_ASCII")
 
 
 def _of_address(url: str) -> tuple[Callable[[], Any], str]:

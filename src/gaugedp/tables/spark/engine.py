@@ -137,9 +137,9 @@ def _shortest(name: str) -> str:
 
 
 def _columns(batch: Any) -> dict[str, np.ndarray]:
-    """The columns of an arrow table or batch: int64, and texts as objects."""
+    """The columns of an arrow table or batch: int64, and bytes as objects."""
     arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
-    types = (object if kind == "string" else np.int64 for kind in batch.schema.types)
+    types = (object if kind == "binary" else np.int64 for kind in batch.schema.types)
     columns = zip(batch.schema.names, arrays, types, strict=True)
     return {name: array.astype(kind, copy=False) for name, array, kind in columns}
 

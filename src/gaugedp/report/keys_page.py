@@ -1,0 +1,60 @@
+"""The page of a release of unknown keys: which are shown, how likely a key was, and what it cost."""
+
+from typing import TYPE_CHECKING
+
+from gaugedp.report import words
+from gaugedp.report.figures import plain
+from gaugedp.report.html import spent, warnings
+from gaugedp.report.markup import Html, fact, listing, table, tag
+from gaugedp.report.page import document
+
+if TYPE_CHECKING:
+    from gaugedp.key_release import KeyRelease
+
+_MOST_ROWS = 500
+
+
+def keys_page(found: "KeyRelease") -> str:
+    """Return the page; the same release gives the same bytes. All that it holds is public."""
+    facts = found.facts
+    head = tag(
+        "header",
+        tag("p", "Table ", tag("b", facts["table"]), class_="kicker"),
+        tag("h1", f"Keys of {found.attribute}"),
+        tag("p", f"{plain(len(found.keys))} keys are shown; rare ones are hidden to protect privacy.", class_="lead"),
+    )
+    body = [head, warnings(facts), tag("main", _in_short(found), _shown(found), _protected(found))]
+    return document(
+        f"Keys of {found.attribute} – {facts['table']}", body, "Made from a release; no row was read for it."
+    )
+
+
+def _in_short(found: "KeyRelease") -> Html:
+    unit, guarantee = found.facts["unit"], found.guarantee
+    guaranteed = tag("p", words.guaranteed(guarantee, unit)), tag("p", words.best_guess(guarantee, unit))
+    facts = (
+        fact("Guaranteed", words.symbol(guarantee), *guaranteed),
+        spent(found.facts),
+        fact("How exact", found.exactness, tag("p", words.exactness(found.exactness))),
+    )
+    return tag("section", tag("h2", "In short"), tag("div", *facts, class_="facts"))
+
+
+def _shown(found: "KeyRelease") -> Html:
+    pairs = zip(found.keys, found.counts.tolist(), strict=True)
+    largest = sorted(pairs, key=lambda pair: -pair[1])[:_MOST_ROWS]
+    caption = "Keys" if len(largest) == len(found.keys) else f"The {_MOST_ROWS} keys with the largest noisy counts"
+    rows = [(key, plain(count)) for key, count in largest]
+    listed = table(caption, (found.attribute, "noisy count"), rows) if rows else Html("")
+    return tag("section", tag("h2", "Keys"), *(tag("p", line) for line in found.remarks()), listed)
+
+
+def _protected(found: "KeyRelease") -> Html:
+    facts = found.facts
+    return tag(
+        "section",
+        tag("h2", "Who is protected, and how"),
+        tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
+        tag("p", f"{facts['mechanism']['name']}: {facts['mechanism']['noise']}."),
+        listing(facts["rules"]),
+    )
