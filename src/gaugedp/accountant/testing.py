@@ -62,4 +62,6 @@ def _least(function: Callable[[float], float]) -> float:
     at = values.index(best)
     bounds = places[max(at - 1, 0)], places[min(at + 1, _FIRST)]
     options = {"maxiter": _TURNS, "xatol": 1e-9 * bounds[1]}
-    return min(best, float(scipy.optimize.minimize_scalar(function, bounds=bounds, method="bounded", options=options).fun))
+    return min(
+        best, float(scipy.optimize.minimize_scalar(function, bounds=bounds, method="bounded", options=options).fun)
+    )

@@ -202,9 +202,7 @@ def _turned_mixture(x: Array, turns: Array | float, rate: float, std: float, siz
     return np.log(np.sum([np.exp(log - largest) for log in logs], axis=0)) + largest
 
 
-def _nodes(
-    order: float, height: float, rate: float, std: float, removed: int, added: int
-) -> tuple[Array, Array]:
+def _nodes(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
     """Return nodes and log weights of the trapezoid rule for N(0, σ²), fit for z = `order` + i·`height`."""
     turns, bends = _turns(std)
     turned = height * (removed + added) * turns + order * added * bends
@@ -226,9 +224,7 @@ def _digits(rate: float) -> float:
     return _DIGITS - 2 * math.log(rate)
 
 
-def _tilted(
-    order: float, height: float, rate: float, std: float, removed: int, added: int
-) -> tuple[Array, Array]:
+def _tilted(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
     """Return the losses at the nodes and the weights tilted by e^{order·loss}, summing to 1."""
     x, log_weights = _nodes(order, height, rate, std, removed, added)
     above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
