@@ -108,7 +108,7 @@ def mixed_wholly(x: np.ndarray, size: int, rate: float, std: float, sign: int) -
 
 
 def test_three_people_in_782_steps() -> None:
-    """782 steps, q = 0.0064, σ = 1, δ = 1e−6: a peer's mixture of Gaussians says 3.937; along the chain it is 4.4775."""
+    """782 steps, q = 0.0064, σ = 1, δ = 1e−6: a peer's mixture says 3.937; along the chain it is 4.4775."""
     whole = (782 * g.SubsampledGaussian(0.0064, 1)).group(3)
     assert whole == 782 * g.SubsampledGaussian(0.0064, 1).group(3)
     assert whole.epsilon(1e-6) == pytest.approx(3.93695901, rel=1e-8)

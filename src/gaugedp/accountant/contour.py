@@ -155,7 +155,7 @@ def on_the_line(total: Total, order: float, epsilon: float, log_delta: float, n_
 
     @cache
     def excess(n_nodes: int, until: float = math.inf) -> float:
-        return _excess(total, order, epsilon, log_delta, probes, n_nodes * step, until)
+        return _excess(total, order, probes.log_moment - order * epsilon - log_delta, n_nodes * step, until)
 
     n_nodes = _first(lambda n: excess(n) <= 0, n_largest)
     if excess(n_nodes) <= 0:
@@ -176,15 +176,12 @@ def is_enough(total: Total, order: float, epsilon: float, log_delta: float, n_no
     """Whether `n_nodes` are enough for a line that is cut off, near (ε, δ)."""
     probes = Probes(total, order)
     height = n_nodes * probes.best_step(order, epsilon, log_delta)
-    return _excess(total, order, epsilon, log_delta, probes, height) <= 0
+    return _excess(total, order, probes.log_moment - order * epsilon - log_delta, height) <= 0
 
 
-def _excess(
-    total: Total, order: float, epsilon: float, log_delta: float, probes: Probes, height: float, until: float = math.inf
-) -> float:
-    """Return by how much, as a logarithm, the part from `height` on is too large to be cut off."""
-    size = probes.log_moment - order * epsilon + total.log_tail(order, height, until)
-    return size - math.log(math.pi * height) - log_delta + _PRECISION
+def _excess(total: Total, order: float, log_size: float, height: float, until: float = math.inf) -> float:
+    """Return by how much the part from `height` on is too large to be cut off; M·e^−cε is e^`log_size` of δ."""
+    return log_size + total.log_tail(order, height, until) - math.log(math.pi * height) + _PRECISION
 
 
 def _first(enough: Callable[[int], bool], n_largest: int) -> int:

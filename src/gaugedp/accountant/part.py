@@ -36,8 +36,8 @@ class Part(ABC):
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the pair of laws that dominates the mechanism; None where only the Rényi curve is known.
 
-        P is the law with `removed` of the `n_units` that Q is without, Q that with the others. Symmetric neighbours have
-        one pair for all.
+        P is the law with `removed` of the `n_units`, which Q is without, and Q that with the others. Symmetric
+        neighbours have one pair for all.
         """
         return None
 

@@ -11,7 +11,7 @@ from gaugedp._numbers import exact
 from gaugedp._validate import between, finite, one_of, whole
 from gaugedp.accountant.bound import Bound
 from gaugedp.accountant.part import Accounting, Part
-from gaugedp.accountant.rounding import down, up
+from gaugedp.accountant.rounding import up
 from gaugedp.accountant.rules import METHODS, Method, least_delta, least_epsilon
 from gaugedp.errors import InvalidRequest
 
@@ -140,7 +140,7 @@ class Guarantee(Part):
 def _of_complements(bound: Bound, epsilon: float) -> Bound:
     """Return δ at ε < 0 from that at −ε: P(S) − e^ε·Q(S) is 1 − e^ε, and e^ε times Q − e^−ε·P of the complement."""
     high, low = (math.exp(epsilon) * delta - math.expm1(epsilon) for delta in (float(bound), bound.low))
-    return Bound(min(1.0, up(high)), bound.method, down(low))
+    return Bound(min(1.0, up(high)), bound.method, low * (1 - 2.0**-45))
 
 
 KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts itself in

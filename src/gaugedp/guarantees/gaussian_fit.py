@@ -15,8 +15,8 @@ _CELLS, _ROUNDS = 40, 30  # places of the profile, and halvings of μ
 def gaussian_mu_of(guarantee: Guarantee) -> float | None:
     """Return a μ for which the guarantee implies μ-GDP, nearly the least; None where none is known.
 
-    Where losses are bounded, the profile at some ε is joined by lines, which are above it, and compared with tangents of
-    the Gaussian profile, which are below that; else μ is what the guarantee costs in GDP.
+    Where losses are bounded, the profile at some ε is joined by lines, which are above it, and compared with tangents
+    of the Gaussian profile, which are below that; else μ is what the guarantee costs in GDP.
     """
     cost = guarantee.cost("gaussian")
     plain = math.inf if cost is None else _root_up(cost[0])

@@ -56,7 +56,7 @@ class SubsampledGaussian(Guarantee):
         if self.size > 1 and (self.size > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
-                f"Take .group(size) of the guarantee to one unit above {_MOST_UNITS} units or below the noise {_FAINT}.",
+                f"Above {_MOST_UNITS} units, or below the noise {_FAINT}, take .group(size) of what one unit has.",
             )
         object.__setattr__(self, "rate", float(self.rate))
         object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
