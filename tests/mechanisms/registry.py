@@ -179,7 +179,6 @@ def _of_strategies() -> list[Case]:
             matrix_zoo.BODIES[name],
             np.linspace(1, 3, matrix_zoo.BODIES[name].ambient_dim),
             lambda body, guarantee=guarantee: gd.Matrix.calibrate(body, guarantee),
-            "exact" if isinstance(guarantee, gd.PureDP) and name != "random" else "idealized",
             own=0.01,
         )
         for name, guarantee in STRATEGIES
@@ -319,7 +318,7 @@ RECIPES = [
     Recipe("Gaussian", _on(gd.Gaussian, LpBall(3, 2, 5.0), WEIGHTS), NORMAL, "exact", "independent"),
     Recipe("Identity", _on(gd.Identity, COUNTING["prefix"][0]), PURE, "exact", "cells"),
     Recipe("Matrix, Laplace", _on(gd.Matrix, COUNTS), PURE, "exact", "strategy"),
-    Recipe("Matrix, Gaussian", _on(gd.Matrix, REAL, WEIGHTS), NORMAL, "idealized", "strategy"),
+    Recipe("Matrix, Gaussian", _on(gd.Matrix, REAL, WEIGHTS), NORMAL, "exact", "strategy"),
     Recipe("KNorm", _on(gd.KNorm, REAL), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("KNorm, walk", _on(gd.KNorm, WIDE), (*APPROX, *PURE), "mixing", "shaped"),
     Recipe("KNorm, ball", _on(gd.KNorm, LpBall(5, 2, 3.0)), (*APPROX, *PURE), "idealized", "shaped"),

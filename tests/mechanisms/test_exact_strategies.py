@@ -7,8 +7,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp._validate import decimal
-from gaugedp.mechanisms.strategies import p_identity
-from gaugedp.samplers.combined_laplace import CombinedLaplace
+from gaugedp.mechanisms.strategies import best_strategy, p_identity, proved
+from gaugedp.samplers.combined import Combined
 from tests.mechanisms.matrix_zoo import BODIES
 
 NAMES = ("mixed", "matrix", "two-way", "ranges, replaced", "prefix, person", "count")
@@ -36,7 +36,7 @@ def solved(square: list[list[Fraction]], column: list[Fraction]) -> list[Fractio
     return [row[-1] for row in rows]
 
 
-def reach(strategy: np.ndarray, law: CombinedLaplace) -> Fraction:
+def reach(strategy: np.ndarray, law: Combined) -> Fraction:
     """Return max_j ‖u_j‖₁ with F·H·u_j = F·e_j, u_j = A·(H·A)⁻¹·e_j, and check the equations."""
     left, right, sums = rational(law.left), rational(law.right), rational(strategy)
     square, longest = product(right, sums), Fraction(0)
@@ -56,7 +56,7 @@ def test_every_generator_is_reached_within_the_radius(name: str, monkeypatch: py
     inverse = p_identity._inverse
     monkeypatch.setattr(p_identity, "_inverse", lambda strategy: used.append(strategy) or inverse(strategy))
     found = p_identity.p_identity(body, None)
-    assert isinstance(found.law, CombinedLaplace)
+    assert isinstance(found.law, Combined)
     needed = reach(used[0], found.law) * Fraction(body.coefficient_radius)
     assert needed <= Fraction(found.radius) <= needed * (1 + Fraction(1, 2**30))
     kept = [sign * one for one in found.law.left.T for sign in (1, -1)]
@@ -81,10 +81,50 @@ def test_what_an_inverse_misses_is_paid_for() -> None:
     assert off <= Fraction(missed) < Fraction(1, 10**13)
 
 
-def test_normal_noise_and_real_answers_are_not_called_exact() -> None:
-    assert gd.Matrix.calibrate(BODIES["mixed"], gd.GaussianDP(1.0)).exactness == "idealized"
-    real = gd.Matrix.calibrate(BODIES["random"], gd.PureDP(1.0))
-    assert (real.strategy.law is not None, real.exactness) == (True, "idealized")
+EVERY = [*((name, 2) for name in BODIES if name not in ("flat", "only differences")), ("random", 1), ("one cell", 1)]
+
+
+@pytest.mark.parametrize(("name", "p"), EVERY)
+def test_every_difference_of_answers_is_reached_within_the_radius(name: str, p: int) -> None:
+    """u = Lᵀ(LLᵀ)⁻¹·v is the shortest with L·u = v: its square in rational numbers is within that of the radius."""
+    body = BODIES[name]
+    mechanism = gd.Matrix.calibrate(body, gd.PureDP(1.0) if p == 1 else gd.GaussianDP(1.0))
+    assert mechanism.exactness == "exact"
+    if p == 1 or body.generators.n_generators > 12:
+        return
+    law = mechanism.strategy.law
+    left, right, columns = rational(law.left), rational(law.right), rational(body.columns())
+    units = np.eye(law.left.shape[1])
+    places = [next(i for i, row in enumerate(law.left) if np.array_equal(row, unit)) for unit in units]
+    assert product(left, [columns[place] for place in places]) == columns
+    gram = product(right, [list(column) for column in zip(*right, strict=True)])
+    found = [[columns[place][j] for place in places] for j in range(len(columns[0]))]
+    points = found if not body.differences or body.with_zero else []
+    if body.differences:
+        pairs = [(a, b) for place, a in enumerate(found) for b in found[:place]]
+        points = points + [[x - y for x, y in zip(a, b, strict=True)] for a, b in pairs]
+    squares = [sum(map(Fraction.__mul__, point, solved(gram, point)), Fraction(0)) for point in points]
+    needed, radius = max(squares) * Fraction(body.factor) ** 2, Fraction(mechanism.strategy.radius) ** 2
+    assert needed <= radius <= needed * (1 + Fraction(1, 2**20))
+
+
+def test_what_is_not_proved_is_not_called_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strategies too large to be written out, and those whose proved radius is larger than their own."""
+    body = gd.prefix_sums(gd.Domain.of(x=gd.integers(1, 1500)), "x").sensitivity(gd.PrivacyUnit())
+    assert gd.Matrix.calibrate(body, gd.GaussianDP(1.0)).exactness == "idealized"
+    strategy = best_strategy(BODIES["random"], 2)
+    monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * strategy.radius)
+    assert not proved.proved(BODIES["random"], strategy.inner, 2).law
+
+
+def test_rows_that_depend_on_others_are_whole_multiples_of_them() -> None:
+    """Those of all ranges are: of this matrix, a third of a row is needed, and nothing is called proved."""
+    thirds = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    assert proved._basis(thirds[[0, 1]]) is not None
+    found = proved._basis(np.array([[3.0, 0.0], [0.0, 2.0], [2.0, 1.0]]))
+    assert found is None
+    left, rows = proved._basis(BODIES["ranges"].columns())
+    assert np.array_equal(left @ BODIES["ranges"].columns()[rows], BODIES["ranges"].columns())
 
 
 def test_the_draws_are_those_of_the_law() -> None:
