@@ -7,6 +7,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp._validate import decimal
+from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies import best_strategy, p_identity, proved
 from gaugedp.samplers.combined import Combined
 from tests.mechanisms.matrix_zoo import BODIES
@@ -120,10 +121,10 @@ def test_what_is_not_proved_is_not_called_exact(monkeypatch: pytest.MonkeyPatch)
 def test_rows_that_depend_on_others_are_whole_multiples_of_them() -> None:
     """Those of all ranges are: of this matrix, a third of a row is needed, and nothing is called proved."""
     thirds = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-    assert proved._basis(thirds[[0, 1]]) is not None
-    found = proved._basis(np.array([[3.0, 0.0], [0.0, 2.0], [2.0, 1.0]]))
+    assert whole_basis(thirds[[0, 1]]) is not None
+    found = whole_basis(np.array([[3.0, 0.0], [0.0, 2.0], [2.0, 1.0]]))
     assert found is None
-    left, rows = proved._basis(BODIES["ranges"].columns())
+    left, rows = whole_basis(BODIES["ranges"].columns())
     assert np.array_equal(left @ BODIES["ranges"].columns()[rows], BODIES["ranges"].columns())
 
 

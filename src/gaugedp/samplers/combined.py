@@ -54,7 +54,7 @@ class Combined(Law):
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the sums of the outer products of the ends."""
         ends, n_bits = self.variables.brackets(reals, draw, n_bits)
-        return [_combined(*self._exact_row(place), ends, n_bits) for place in places]
+        return [combined_ends(*self._exact_row(place), ends, n_bits) for place in places]
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
@@ -78,6 +78,33 @@ class Combined(Law):
         return self._exact_rows[place]
 
 
+@dataclass(frozen=True)
+class Alone(Law):
+    """The variables themselves."""
+
+    variables: Variables
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return self.variables.k
+
+    @property
+    def n_reals(self) -> int:
+        """Those of the variables."""
+        return self.variables.n_reals
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the variables and one bound for each draw."""
+        values, error, total = self.variables.floats(reals, n_bits)
+        return values, ((error + 8 * UNIT * total) * (1 + 2.0**-30))[:, None]
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the ends of the variables."""
+        ends, n_bits = self.variables.brackets(reals, draw, n_bits)
+        return [(Fraction(ends[place][0], 1 << n_bits), Fraction(ends[place][1], 1 << n_bits)) for place in places]
+
+
 def whole_numbers(floats: np.ndarray) -> tuple[list[int], int]:
     """Return whole numbers and the exponent e with floats = numbers·2^−e."""
     ratios = [float(value).as_integer_ratio() for value in floats]
@@ -85,7 +112,8 @@ def whole_numbers(floats: np.ndarray) -> tuple[list[int], int]:
     return [above << exponent - below.bit_length() + 1 for above, below in ratios], exponent
 
 
-def _combined(row: list[int], exponent: int, ends: list[Bracket], n_bits: int) -> Ends:
+def combined_ends(row: list[int], exponent: int, ends: list[Bracket], n_bits: int) -> Ends:
+    """Return the ends of Σ factor·2^−exponent·x for brackets of 2^n_bits·x."""
     low = sum(factor * pair[factor < 0] for factor, pair in zip(row, ends, strict=True))
     high = sum(factor * pair[factor >= 0] for factor, pair in zip(row, ends, strict=True))
     return Fraction(low, 1 << exponent + n_bits), Fraction(high, 1 << exponent + n_bits)

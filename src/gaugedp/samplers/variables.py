@@ -53,10 +53,10 @@ class Laplace(Variables):
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
         """By lemma 2; a size is at least 0, and so its absolute value is no farther off."""
-        parts = _first(reals.words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
+        parts = first_bits(reals.words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
         sizes = minus_log(parts * 2.0 ** (1 - n_bits))
         total = sizes.sum(axis=1)
-        error = UNIT * (5 * total + 6 * self.k) + _unknown(parts, self.k)
+        error = UNIT * (5 * total + 6 * self.k) + unknown(parts, self.k)
         return np.copysign(sizes, reals.words.view(np.int64)), error, total + 8 * UNIT * self.k
 
     def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
@@ -90,14 +90,14 @@ class Normal(Variables):
 
     def from_words(self, words: np.ndarray, n_bits: int) -> Floats:
         """Return the same from the words (m, n_reals)."""
-        parts = _first(words[:, : self.n_pairs], n_bits)
+        parts = first_bits(words[:, : self.n_pairs], n_bits)
         lengths = minus_log(parts * 2.0**-n_bits)
         lengths = np.sqrt(np.abs(lengths, out=lengths), out=lengths)
         lengths *= _ROOT_2
-        total, unknown = lengths.sum(axis=1), _unknown(parts, 1)
+        total, off = lengths.sum(axis=1), unknown(parts, 1)
         with np.errstate(divide="ignore"):
             inverse = self.n_pairs / lengths.min(axis=1)
-        error = 2 * _UP * (total * (24 * UNIT + 6.3 * 2.0**-n_bits) + inverse * (8 * UNIT + 2 * unknown))
+        error = 2 * _UP * (total * (24 * UNIT + 6.3 * 2.0**-n_bits) + inverse * (8 * UNIT + 2 * off))
         values = np.empty((2 * self.n_pairs, len(words))).T
         _turned(lengths, words[:, self.n_pairs :], n_bits, values)
         return values[:, : self.k], error, 2 * total
@@ -156,7 +156,8 @@ class Spherical(Variables):
         return [_scaled(point, radius, lengths) for point in points], n_bits
 
 
-def _first(words: np.ndarray, n_bits: int) -> np.ndarray:
+def first_bits(words: np.ndarray, n_bits: int) -> np.ndarray:
+    """Return the first `n_bits` bits of 64-bit words."""
     return words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
 
 
@@ -164,12 +165,12 @@ def _words(reals: Reals, draw: int, places: range, n_bits: int) -> list[int]:
     return [reals.bits(draw, place, n_bits) for place in places]
 
 
-def _unknown(parts: np.ndarray, count: int) -> np.ndarray:
+def unknown(parts: np.ndarray, count: int) -> np.ndarray:
     """Return how far `count` logarithms may be off together by bits that are not known: each by 1/part at most."""
     least = parts.min(axis=1).astype(float)
-    unknown = np.full_like(least, np.inf)
-    np.divide(count, least, out=unknown, where=least > 0)
-    return unknown
+    off = np.full_like(least, np.inf)
+    np.divide(count, least, out=off, where=least > 0)
+    return off
 
 
 def _signed(size: Bracket, is_negative: int) -> Bracket:
@@ -179,7 +180,7 @@ def _signed(size: Bracket, is_negative: int) -> Bracket:
 def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
     """Write lengths times cosine and sine of the angles into the halves of `out`, with their signs."""
     half = lengths.shape[1]
-    parts = _first(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
+    parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
     sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle
     squares = sines * sines
     first, second = out[:, :half], out[:, half:]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.mechanisms.strategies.inverse import Inverse
 from gaugedp.samplers.combined import Combined
@@ -15,8 +16,6 @@ from gaugedp.samplers.variables import Laplace, Normal
 _MOST = 2**10  # generators, answers and variables
 _ENTRIES = 2**21
 _LOOSE = 1 + 1e-7  # of the radius that floats give
-_WHOLE = 2.0**52
-_NOTHING = 1e-12  # of the longest row: what is taken for dependent is checked in whole numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,7 @@ def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
     if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):
         return strategy
     columns = _points(body)
-    basis = _basis(columns)
+    basis = whole_basis(columns)
     if basis is None or (cells := strategy.cells() if p == 1 else np.zeros(0)) is None:
         return strategy
     left, rows = basis
@@ -107,23 +106,6 @@ def _points(body: Polytope) -> np.ndarray:
     columns = body.columns()
     is_apart = body.differences and not body.with_zero and body.generators.whole_numbers
     return columns - columns[:, :1] if is_apart else columns
-
-
-def _basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return whole numbers M (d, r) and r rows of F with F = M·F[rows], checked in whole numbers; None where not."""
-    import scipy.linalg
-
-    triangle, order = scipy.linalg.qr(columns.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    rank = int((sizes > _NOTHING * sizes[0]).sum())
-    if rank == len(columns):
-        return np.eye(rank), np.arange(rank)
-    if not (columns == np.rint(columns)).all():
-        return None
-    rows = order[:rank]
-    left = np.rint(columns @ np.linalg.pinv(columns[rows]))
-    is_exact = (np.abs(left) @ np.abs(columns[rows])).max() < _WHOLE and np.array_equal(left @ columns[rows], columns)
-    return (left, rows) if is_exact else None
 
 
 def _longest(body: Polytope, found: np.ndarray, slack: float, p: int) -> float:
