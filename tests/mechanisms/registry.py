@@ -196,7 +196,13 @@ def _shaped() -> list[Case]:
         ("NIM between", LONG["between"], gd.NIM.calibrate),
     ]
     walks = {"KNorm walk"}
-    floats = {"KNorm between", "KNorm ellipsoid", "KNorm spectral", "KNorm independent", *(f"NIM {name}" for name in ("thin", *LONG))}
+    floats = {
+        "KNorm between",
+        "KNorm ellipsoid",
+        "KNorm spectral",
+        "KNorm independent",
+        *(f"NIM {name}" for name in ("thin", *LONG)),
+    }
     return [
         Case(
             name,

@@ -17,7 +17,7 @@ from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.integer_log import log_bracket
 from gaugedp.samplers.reals import Ends, Law, Reals, rounded, rounded_draws
-from gaugedp.samplers.variables import Laplace, Normal, Spherical
+from gaugedp.samplers.variables import Normal, Spherical
 from tests.samplers.tape import MANY, Tape, tape, truth
 
 COUNTS = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, -2.0]])

@@ -18,12 +18,14 @@ _LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
 class Combined(Law):
     """F·H·x for floats F (d, n) and H (n, k), n + k ≤ 2^20, taken as the rational numbers that they are.
 
-    x are the variables of a `kind` (docs/theory/reals.md, theorem 4). `matrix` is the product in floats.
+    x are the variables of a `kind` (docs/theory/reals.md, theorem 4). Row i is divided by `divisors`[i], whole numbers,
+    where they are given. `matrix` is the product in floats.
     """
 
     left: np.ndarray
     right: np.ndarray
     kind: type[Variables] = Laplace
+    divisors: np.ndarray | None = None
 
     @property
     def d(self) -> int:  # type: ignore[override]
@@ -43,7 +45,7 @@ class Combined(Law):
     @cached_property
     def matrix(self) -> np.ndarray:
         """F·H in floats, shape (d, k)."""
-        return np.asarray(self.left @ self.right)
+        return np.asarray(self._divided(self.left @ self.right))
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the products, with bounds of the rows' sizes times one number for each draw."""
@@ -54,12 +56,20 @@ class Combined(Law):
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the sums of the outer products of the ends."""
         ends, n_bits = self.variables.brackets(reals, draw, n_bits)
-        return [combined_ends(*self._exact_row(place), ends, n_bits) for place in places]
+        found = {place: combined_ends(*self._exact_row(place), ends, n_bits) for place in places}
+        if self.divisors is None:
+            return list(found.values())
+        return [
+            (low / int(self.divisors[place]), high / int(self.divisors[place])) for place, (low, high) in found.items()
+        ]
+
+    def _divided(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self.divisors is None else rows / self.divisors[:, None]
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
         """At least max_k Σ_m |F_im·H_mk| for each row, shape (d,)."""
-        sizes = (np.abs(self.left) @ np.abs(self.right)).max(axis=1)
+        sizes = self._divided(np.abs(self.left) @ np.abs(self.right)).max(axis=1)
         return np.asarray(np.maximum(sizes * (1 + 2.0**-30), _LEAST))
 
     @cached_property

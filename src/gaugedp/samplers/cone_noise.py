@@ -23,7 +23,7 @@ _MOST_NUMBERS = 2**24
 class ConeNoise(Law):
     """M·B·s, M (d, r) whole numbers, B one of `cones` with a probability ∝ |det B|, s independent exponentials.
 
-    That is the law of density ∝ e^{−‖z‖_K} (docs/theory/knorm.md, theorem 6). A first number picks B.
+    That is the law of density ∝ e^{−‖z‖_K} (docs/theory/reals.md, theorem 9). A first number picks B.
     """
 
     left: np.ndarray
@@ -103,7 +103,7 @@ class ConeNoise(Law):
 
 
 def cone_noise(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> ConeNoise | None:
-    """Return noise of the hull of ±points, the columns (d, k), by signed columns (m, r) of its facets; None if unproved."""
+    """Return noise of the hull of ±points, columns (d, k), by signed columns (m, r) of facets; None where unproved."""
     rows = whole_basis(points)
     if rows is None or len(basis) * len(points) * basis.shape[1] > _MOST_NUMBERS:
         return None

@@ -217,7 +217,7 @@ def _pair(word: int, angle: int, n_bits: int) -> tuple[Bracket, Bracket]:
 
 
 def _doubled(x: int, n_bits: int, upper: int) -> tuple[int, int]:
-    """Return cosine and sine of twice the angle, in whole numbers: the sine's upper or lower end, the cosine's other."""
+    """Return cosine and sine of twice the angle: the upper or lower end of the sine, the other one of the cosine."""
     sine, cosine = sine_and_cosine(x, n_bits)
     square, product = sine[upper] ** 2, sine[upper] * cosine[upper]
     whole = 1 << n_bits

@@ -1,4 +1,4 @@
-"""Cones of simplices, checked in whole numbers: their volumes, their hyperplanes, and that they fill the space evenly."""
+"""Cones of simplices, checked in whole numbers: volumes, hyperplanes, and that they fill the space evenly."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Cones:
 def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Cones | None:
     """Return the cones of signed columns (m, r) of `points` (r, k), where Σ 1_cone·e^{−‖z‖_K} ∝ e^{−‖z‖_K} is proved.
 
-    K = conv{±w_j}. Proved (docs/theory/knorm.md, theorem 6): every hyperplane supports K, and on each ridge as many
+    K = conv{±w_j}. Proved (docs/theory/reals.md, theorem 9): every hyperplane supports K, and on each ridge as many
     cones end from the one side as from the other, so that almost all points lie in the same number of cones. None where
     that does not hold, as with a degenerate list, or where it would take long to see.
     """

@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.reals import Law
 
 UP = 1 + 2.0**-40  # covers the rounding of the sums that radii are computed by
@@ -29,6 +31,10 @@ class Strategy(ABC):
     @abstractmethod
     def apply(self, unit: np.ndarray) -> np.ndarray:
         """Return L·unit for rows of `unit` (size, k), shape (size, d)."""
+
+    def proof(self, body: Polytope) -> tuple[float, Combined] | None:  # noqa: ARG002
+        """Return a proved radius and the law of L·x for it, where the strategy has a proof of its own."""
+        return None
 
     def cells(self) -> np.ndarray | None:
         """Return A (k, n) with L·A = F, the generators, and ‖A·e_j‖₁ at most the radius; None where it is not at hand.

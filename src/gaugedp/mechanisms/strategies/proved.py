@@ -78,6 +78,8 @@ def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
     As it is where it has a law that is proved for whole numbers, where it is too large to be written out, where no
     basis of rows gives the others in whole numbers, and where the proved radius is more than 10⁻⁷ above its own.
     """
+    if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _LOOSE:
+        return Proved(strategy, *proof)
     if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):
         return strategy
     columns = _points(body)
