@@ -14,6 +14,7 @@ from gaugedp.mechanisms.strategies import best_strategy, p_identity, proved
 from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.weighted import weighted
 from gaugedp.samplers.combined import Combined
+from gaugedp.samplers.variables import Spherical
 from tests.mechanisms.matrix_zoo import BODIES
 
 NAMES = ("mixed", "matrix", "two-way", "ranges, replaced", "prefix, person", "count")
@@ -207,3 +208,17 @@ def test_a_table_that_is_never_written_out_has_exact_marginals() -> None:
     body = gd.query(domain, "a; c; d; e").sensitivity(gd.PrivacyUnit())
     for guarantee in (gd.PureDP(1.0), gd.GaussianDP(1.0)):
         assert gd.Matrix.calibrate(body, guarantee).exactness == "exact"
+
+
+@pytest.mark.parametrize("name", ["random", "thin", "matrix"])
+def test_an_ellipsoid_has_the_radius_that_is_proved(name: str) -> None:
+    """Its lattice is no finer than the theorem asks, rounding of real answers included; the law is that of the ball."""
+    body = BODIES[name]
+    mechanism = gd.EllipsoidNoise.calibrate(body, gd.PureDP(0.7))
+    strategy = best_strategy(body, 2)
+    assert (mechanism.exactness, mechanism.noise.law.kind) == ("exact", Spherical)
+    cube = 0 if body.generators.whole_numbers else Fraction(strategy.cube) * mechanism.lattice_step
+    needed = (Fraction(strategy.radius) + cube) / (decimal(0.7) * mechanism.lattice_step)
+    assert needed <= Fraction(float(mechanism._lattice[0])) <= needed * (1 + Fraction(1, 2**20))
+    draws = mechanism.sample_noise(4000, gd.research_rng(8))
+    assert draws.var(axis=0) == pytest.approx(mechanism.variances, rel=0.25)
