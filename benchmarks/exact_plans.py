@@ -23,14 +23,15 @@ import numpy as np
 import scipy.stats
 
 import gaugedp as gd
+from gaugedp.bodies import LpBall, Polytope
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.mechanisms.unit_draws import drawn
 from gaugedp.samplers.continuous import rounded as rounded_floats
 from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
 
 PRECISIONS = (8, 16, 53, 120)
-PLAYED = 10**5  # real numbers in a playback of one mechanism
-ATTACKED = 10**6  # releases of each of two answers
+PLAYED = 2 * 10**4  # real numbers in a playback of one mechanism
+ATTACKED, FEW, MANY = 10**6, 10**5, 16  # releases of each of two answers; fewer where there are many answers
 TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
 ALARM = 1e-9  # the chance of a false alarm of one event
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_plans.md"
@@ -74,6 +75,26 @@ def law_of(mechanism: Any) -> tuple[Law, np.ndarray] | None:
         return mechanism.strategy.law, np.array([mechanism.scale])
     noise = getattr(mechanism, "noise", None)
     return None if noise is None or noise.law is None else (noise.law, mechanism._lattice)
+
+
+def kind_of(mechanism: Any) -> str:
+    """Return what makes the draws of one mechanism unlike those of another of its name."""
+    strategy = getattr(mechanism, "strategy", None)
+    if strategy is None:
+        return type(mechanism.noise).__name__
+    return f"{type(getattr(strategy, 'inner', strategy)).__name__}, {mechanism._is_normal}"
+
+
+def bodies() -> dict[str, Any]:
+    """Return mechanisms that these plans do not weigh."""
+    long = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
+    pure = gd.PureDP(1.0)
+    return {
+        "a ball": gd.KNorm.calibrate(LpBall(3, 2, 2.0), pure),
+        "an octahedron": gd.KNorm.calibrate(LpBall(3, 1, 2.0), pure),
+        "real answers": gd.KNorm.calibrate(long, pure),
+        "a long body": gd.EllipsoidNoise.calibrate(long, pure),
+    }
 
 
 def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
@@ -144,8 +165,8 @@ def lowest_bits(values: np.ndarray) -> np.ndarray:
 def attacked(mechanism: Any) -> tuple[float, float]:
     """Return what the low-order bits of releases of two neighbours' answers tell, and what they may."""
     step, guarantee = float(mechanism.lattice_step), mechanism.guarantee
-    move = np.rint(mechanism.body.columns()[:4, 0] * mechanism.body.factor / step)
-    size, batch = ATTACKED, 50_000
+    move = np.rint(mechanism.body.argmax(np.eye(mechanism.body.ambient_dim)[:1])[0, :4] / step)
+    size, batch = (ATTACKED if mechanism.body.ambient_dim <= MANY else FEW), 50_000
     samples = [
         np.concatenate([
             (mechanism.draw(min(batch, size - start), RNG)[:, :4] + shift) * step for start in range(0, size, batch)
@@ -158,7 +179,7 @@ def attacked(mechanism: Any) -> tuple[float, float]:
 def limit(guarantee: Any) -> float:
     """Return ε, or μ of normal noise."""
     if isinstance(guarantee, gd.PureDP):
-        return float(guarantee.epsilon)
+        return float(guarantee.epsilon_value)
     return float(guarantee.mu) if isinstance(guarantee, gd.GaussianDP) else math.sqrt(2 * guarantee.rho)
 
 
@@ -179,10 +200,11 @@ def main() -> int:
         broken += [f"{name} of {text} is not exact" for name in inexact]
         for m in mechanisms:
             if law_of(m) is not None:
-                cases.setdefault((m.name, text, UNITS[unit], type(m.guarantee).__name__), m)
+                cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
         print(plans[-1], flush=True)
     lines = []
-    for (name, text, unit, _), mechanism in cases.items():
+    cases |= {(m.name, text): (text, m) for text, m in bodies().items()}
+    for (name, _), (text, mechanism) in cases.items():
         law, lattice = law_of(mechanism)  # type: ignore[misc]
         size, same, at_8, at_64 = playback(law, lattice)
         seen, most = attacked(mechanism)
@@ -192,7 +214,7 @@ def main() -> int:
         cells = (
             f"{law.d} | {law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}"
         )
-        lines.append(f"| {name} | `{text}`, {unit} | {cells} | {seen:.2f} of {most:.3g} |")
+        lines.append(f"| {name} | {text} | {cells} | {seen:.2f} of {most:.3g} |")
         print(lines[-1], flush=True)
     seen, most = control()
     broken += [] if seen > most else ["the control is not caught"]
@@ -223,6 +245,7 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
         "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
         f"Slower: exact draws beside the same noise in floats, the least of {ROUNDS} turns. Told: the largest",
         f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
+        f"({FEW:,} of more than {MANY} answers)",
         f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
         "",
         "| mechanism | question | answers | numbers | played | same | again, 8 | again, 64 | slower | told |",
