@@ -34,7 +34,7 @@ def test_they_find_what_is_there(kind, neighbours: str) -> None:
     assert model.guarantee_.epsilon(delta) <= 1 + 1e-9
     pure = kind(**{**FINE, "epsilon": 4.0, "delta": 0.0}, neighbours=neighbours).fit(ROWS, TARGET)
     assert pure.score(ROWS, TARGET) > 0.8
-    assert pure.release_.exactness == "idealized"
+    assert pure.release_.exactness == "exact"
     assert pure.guarantee_.epsilon(0) <= 4 + 1e-9
 
 

@@ -30,7 +30,7 @@ def test_clusters_are_found(asked: dict, neighbours: str) -> None:
     gaps = np.linalg.norm((CENTRES[:, None] - model.cluster_centers_) / [50, 0.5], axis=2)
     assert gaps.min(axis=1).max() < 0.15
     assert model.guarantee_.epsilon(asked["delta"]) <= asked["epsilon"] * (1 + 1e-9)
-    assert model.release_.exactness == ("exact" if asked["delta"] else "idealized")
+    assert model.release_.exactness == "exact"
     assert not {"labels_", "inertia_"} & set(vars(model))
 
 

@@ -89,7 +89,7 @@ def test_the_parts_spend_what_is_asked(solver: str, asked) -> None:
     method = LeastSquares.calibrate((1000, 5), asked, 2.0, "replace", solver)
     if isinstance(asked, gd.PureDP):
         assert 0.999 < float(method.guarantee.epsilon(0, "basic")) <= 1
-        assert method.exactness == "idealized"
+        assert method.exactness == "exact"
     else:
         assert 0.999 < method.guarantee.epsilon(1e-6) <= 1
         assert method.exactness == "exact"

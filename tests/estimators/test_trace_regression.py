@@ -80,7 +80,7 @@ def test_pure_privacy_without_noise() -> None:
         model = clone(MODEL).set_params(epsilon=1e7, delta=0.0, solver=solver).fit(rows, target)
         assert model.coef_ == pytest.approx(np.outer(u, u), abs=0.05)
         assert model.guarantee_ == gd.PureDP(1e7)
-        assert model.release_.exactness == "idealized"
+        assert model.release_.exactness == "exact"
 
 
 def test_auto_chooses_by_public_numbers() -> None:

@@ -179,7 +179,6 @@ def _of_strategies() -> list[Case]:
             matrix_zoo.BODIES[name],
             np.linspace(1, 3, matrix_zoo.BODIES[name].ambient_dim),
             lambda body, guarantee=guarantee: gd.Matrix.calibrate(body, guarantee),
-            "exact" if isinstance(guarantee, gd.PureDP) and name != "random" else "idealized",
             own=0.01,
         )
         for name, guarantee in STRATEGIES
@@ -196,14 +195,21 @@ def _shaped() -> list[Case]:
         ("NIM box", LONG["box"], gd.NIM.calibrate),
         ("NIM between", LONG["between"], gd.NIM.calibrate),
     ]
-    walks, exact = {"KNorm walk"}, {"KNorm cube", "Cube real"}
+    walks = {"KNorm walk"}
+    floats = {
+        "KNorm between",
+        "KNorm ellipsoid",
+        "KNorm spectral",
+        "KNorm independent",
+        *(f"NIM {name}" for name in ("thin", *LONG)),
+    }
     return [
         Case(
             name,
             body,
             None,
             lambda body, make=make: make(body, gd.PureDP(1.0)),
-            "mixing" if name in walks else "exact" if name in exact else "idealized",
+            "mixing" if name in walks else "idealized" if name in floats else "exact",
             own=0.03,
             n_draws=4000,
             n_independent=250 if name in walks else 4000,
@@ -319,12 +325,12 @@ RECIPES = [
     Recipe("Gaussian", _on(gd.Gaussian, LpBall(3, 2, 5.0), WEIGHTS), NORMAL, "exact", "independent"),
     Recipe("Identity", _on(gd.Identity, COUNTING["prefix"][0]), PURE, "exact", "cells"),
     Recipe("Matrix, Laplace", _on(gd.Matrix, COUNTS), PURE, "exact", "strategy"),
-    Recipe("Matrix, Gaussian", _on(gd.Matrix, REAL, WEIGHTS), NORMAL, "idealized", "strategy"),
-    Recipe("KNorm", _on(gd.KNorm, REAL), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("Matrix, Gaussian", _on(gd.Matrix, REAL, WEIGHTS), NORMAL, "exact", "strategy"),
+    Recipe("KNorm", _on(gd.KNorm, REAL), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("KNorm, walk", _on(gd.KNorm, WIDE), (*APPROX, *PURE), "mixing", "shaped"),
-    Recipe("KNorm, ball", _on(gd.KNorm, LpBall(5, 2, 3.0)), (*APPROX, *PURE), "idealized", "shaped"),
+    Recipe("KNorm, ball", _on(gd.KNorm, LpBall(5, 2, 3.0)), (*APPROX, *PURE), "exact", "shaped"),
     Recipe("Cube", _on(gd.Cube, REAL, WEIGHTS), (*PURE, *APPROX), "exact", "shaped"),
-    Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "idealized", "shaped"),
+    Recipe("EllipsoidNoise", _on(gd.EllipsoidNoise, THIN), (*PURE, *APPROX), "exact", "shaped"),
     Recipe("NIM", _on(gd.NIM, THIN, 2), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("NIM, ellipsoid", _on(gd.NIM, LONG["ellipsoid"], 2), (*PURE, *APPROX), "idealized", "shaped"),
     Recipe("Exponential", _on(gd.Exponential, SCORES), (*RANGES, gd.ZCDP(0.3), *APPROX), "exact", "choice", **CHOICE),

@@ -258,8 +258,8 @@ def test_a_strategy_is_searched_once() -> None:
 def test_it_says_what_it_is() -> None:
     assert "optimal factorisation (gap" in repr(drawn("prefix", NORMAL)[0])
     assert "exact" in repr(drawn("mixed", PURE)[0])
-    assert "idealized" in repr(drawn("prefix", NORMAL)[0])
-    assert "idealized" in repr(drawn("random", PURE)[0])
+    assert "exact" in repr(drawn("prefix", NORMAL)[0])
+    assert "exact" in repr(drawn("random", PURE)[0])
     assert "rounded Laplace on" in drawn("mixed", PURE)[0].describe()
 
 

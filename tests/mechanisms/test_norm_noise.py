@@ -58,7 +58,10 @@ def test_the_error_of_the_ellipsoid(name: str) -> None:
     mechanism = EllipsoidNoise.calibrate(body, ONE)
     assert mechanism.error() == pytest.approx(ELLIPSOID[name], rel=0.015)
     assert mechanism.shape.gauge(KNORM[name][0].T).max() <= mechanism.scale_factor
-    assert mechanism.exactness == "idealized"
+    assert mechanism.exactness == "exact"
+
+
+IN_FLOATS = ("between", "ellipsoid", "spectral", "independent")
 
 
 @pytest.fixture(params=SHAPED, scope="module")
@@ -72,7 +75,9 @@ def test_the_guarantee_and_the_kind_of_it(mechanism: NormNoise) -> None:
         assert mechanism.guarantee == gd.ApproxDP(1.0, 1e-9)
         assert mechanism.steps > 1000
     else:
-        assert mechanism.exactness == ("exact" if mechanism.body == SHAPED["cube"] else "idealized")
+        assert mechanism.exactness == (
+            "idealized" if any(mechanism.body == SHAPED[name] for name in IN_FLOATS) else "exact"
+        )
         assert mechanism.guarantee == ONE
         assert mechanism.steps == 0
 

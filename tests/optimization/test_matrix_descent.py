@@ -117,10 +117,9 @@ def test_all_steps_together_keep_the_guarantee(kind, guarantee) -> None:
         each = method.noise.guarantee
         if isinstance(guarantee, gd.GaussianDP):
             assert 0.7 * (1 - 1e-9) < math.sqrt(method.n_steps) * each.mu <= 0.7
-            assert method.exactness == "exact"
         else:
             assert 0.7 * (1 - 1e-9) < method.n_steps * each.epsilon(0) <= 0.7
-            assert method.exactness == "idealized"
+        assert method.exactness == "exact"
 
 
 @pytest.mark.statistical

@@ -104,7 +104,7 @@ def test_the_releases_keep_together_what_is_asked() -> None:
     for asked, delta in ((gd.GaussianDP(0.7), 1e-6), (gd.PureDP(0.7), 0.0)):
         method = MatrixGrams.calibrate(asked, GramScale(NuclearBall(SHAPE), (-1.0, 1.0), 1.0))
         assert 0.999 * asked.epsilon(delta) < method.guarantee.epsilon(delta) <= asked.epsilon(delta) * (1 + 1e-9)
-        assert method.exactness == ("exact" if delta else "idealized")
+        assert method.exactness == "exact"
 
 
 def test_where_noise_hides_everything_the_matrix_is_short() -> None:

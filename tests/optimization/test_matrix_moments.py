@@ -106,7 +106,7 @@ def test_both_sums_together_keep_the_guarantee(guarantee, replaced: bool) -> Non
             assert 0.7 * (1 - 1e-9) < method.guarantee.epsilon(0) <= 0.7
             radii = [noise.body.radius(2) for noise in (method.noise, method.noise_of_b)]
             assert radii == pytest.approx([math.sqrt(2), 2.0] if replaced else [1.0, 1.0], rel=1e-6)
-            assert method.exactness == "idealized"
+            assert method.exactness == "exact"
 
 
 @pytest.mark.statistical

@@ -6,8 +6,8 @@ import mpmath
 
 import gaugedp as gd
 from gaugedp.samplers.box_noise import BoxNoise
-from gaugedp.samplers.combined_laplace import CombinedLaplace
 from gaugedp.samplers.reals import WORD, Law, Reals
+from gaugedp.samplers.variables import Laplace, Normal, Spherical
 
 MANY = 512  # bits, at which the truth is computed
 
@@ -32,7 +32,10 @@ def truth(law: Law, reals: Tape, draw: int) -> list[mpmath.mpf]:
     """Return the values of a draw, from the definition of the law."""
     with mpmath.workprec(MANY):
         numbers = [reals.number(draw, place) for place in range(law.n_reals)]
-        return (_box if isinstance(law, BoxNoise) else _laplace)(law, numbers)
+        if isinstance(law, BoxNoise):
+            return _box(law, numbers)
+        variables = _KINDS[law.kind](numbers, law.right.shape[1])
+        return list(mpmath.matrix(law.left.tolist()) * (mpmath.matrix(law.right.tolist()) * mpmath.matrix(variables)))
 
 
 def _box(law: BoxNoise, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
@@ -41,10 +44,30 @@ def _box(law: BoxNoise, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
     return [radius * (2 * number if number < 0.5 else 2 * number - 2) for number in numbers[law.d + 1 :]]
 
 
-def _laplace(law: CombinedLaplace, numbers: list[mpmath.mpf]) -> list[mpmath.mpf]:
-    """F·H·g: −log of what is left of a number without its first bit, which is the sign."""
-    variables = mpmath.matrix([mpmath.log(2 * x - 1) if x >= 0.5 else -mpmath.log(2 * x) for x in numbers])
-    return list(mpmath.matrix(law.left.tolist()) * (mpmath.matrix(law.right.tolist()) * variables))
+def _laplace(numbers: list[mpmath.mpf], k: int) -> list[mpmath.mpf]:
+    """−log of what is left of a number without its first bit, which is the sign."""
+    return [mpmath.log(2 * x - 1) if x >= 0.5 else -mpmath.log(2 * x) for x in numbers[:k]]
+
+
+def _normal(numbers: list[mpmath.mpf], k: int) -> list[mpmath.mpf]:
+    """Box and Muller: two signs and an angle in a quarter of the circle from the second number of a pair."""
+    half, first, second = len(numbers) // 2, [], []
+    for x, turn in zip(numbers[:half], numbers[half:], strict=True):
+        quarter = int(mpmath.floor(4 * turn))
+        length, angle = mpmath.sqrt(-2 * mpmath.log(x)), (4 * turn - quarter) * mpmath.pi / 2
+        first.append((-1) ** (quarter >> 1) * length * mpmath.cos(angle))
+        second.append((-1) ** (quarter & 1) * length * mpmath.sin(angle))
+    return [*first, *second][:k]
+
+
+def _spherical(numbers: list[mpmath.mpf], k: int) -> list[mpmath.mpf]:
+    """R·g/|g|: k numbers for R, the others for g."""
+    radius, points = -mpmath.fsum(map(mpmath.log, numbers[:k])), _normal(numbers[k:], k)
+    length = mpmath.sqrt(mpmath.fsum(x * x for x in points))
+    return [radius * x / length for x in points]
+
+
+_KINDS = {Laplace: _laplace, Normal: _normal, Spherical: _spherical}
 
 
 def tape(law: Law, size: int, key: int) -> Tape:

@@ -2,21 +2,28 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
+from gaugedp.accountant.rounding import above
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.body_limits import TOO_WIDE, has_delta, is_long, size, why_not_long
-from gaugedp.mechanisms.factorisation import factorise
+from gaugedp.mechanisms.factorisation import Factorisation, factorise
 from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.mechanisms.strategies.dense import Dense, words_for
+from gaugedp.mechanisms.strategies.proved import Proved, proved
+from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+from gaugedp.samplers.variables import Spherical
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,9 +47,11 @@ class EllipsoidNoise(NormNoise):
             raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
         factorisation = factorise(body, weights)
         shape = Ellipsoid(factorisation.left)
-        noise = gauge_noise(shape)
+        noise, radius = _proved_noise(body, factorisation, gauge_noise(shape))
         epsilon, satisfied = rate_for(guarantee, noise)
-        step, scale_factor = lattice_of(body, shape, factorisation.radius)
+        step, scale_factor = lattice_of(body, shape, radius)
+        if noise.cube_gauge is not None and not is_integer(body):
+            scale_factor = max(scale_factor, above(Fraction(radius) + step * noise.cube_gauge))
         return cls(body, satisfied, shape, noise, epsilon, scale_factor, step)
 
     @classmethod
@@ -60,6 +69,22 @@ class EllipsoidNoise(NormNoise):
         """Return why it is no candidate, in words."""
         return why_not_long(body, weights) or TOO_WIDE
 
+    @property
+    def _is_scale_proved(self) -> bool:
+        """The radius is; what rounding of real answers adds, where a bound of the cube's gauge is proved."""
+        return is_integer(self.body) or self.noise.cube_gauge is not None
+
     def describe(self) -> str:
         """Return rank and rate."""
         return f"ellipsoidal noise of rank {self.noise.rank}, rate {self.epsilon:.6g}"
+
+
+def _proved_noise(body: Polytope, factorisation: Factorisation, noise: GaugeNoise) -> tuple[GaugeNoise, float]:
+    """Return the noise with its law, and the radius: both as they are where these are not proved."""
+    strategy = proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2)
+    if not isinstance(strategy, Proved):
+        return noise, factorisation.radius
+    exact = copy(noise)
+    exact.law, exact.sides = replace(strategy.law, kind=Spherical), np.ones(1)
+    exact.cube_gauge = None if strategy.cube is None else Fraction(strategy.cube)
+    return exact, strategy.radius

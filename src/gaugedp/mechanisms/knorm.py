@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, uses_delta, why_no_body_noise, why_no_direct_noise
 from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
@@ -68,8 +70,15 @@ class KNorm(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """A ball lies in itself, and the gauge of a step has a closed form."""
-        return isinstance(self.body, LpBall)
+        """A body lies in itself; rounding of real answers adds a cube, whose gauge is proved or has a closed form.
+
+        Answers in a flat body are on the lattice and are not rounded.
+        """
+        if is_integer(self.body) or isinstance(self.body, LpBall) or self.noise.rank < self.body.ambient_dim:
+            return True
+        gauge = self.noise.cube_gauge  # of the generators; differences of real ones are rounded
+        is_known = gauge is not None and isinstance(self.body, Polytope) and not self.body.differences
+        return is_known and Fraction(self.scale_factor) >= 1 + self.step * cast(Fraction, gauge)
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""

@@ -37,7 +37,7 @@ from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
-from gaugedp.samplers.reals import Law, rounded_draws
+from gaugedp.samplers.reals import rounded_draws
 
 _ERROR_NUMBERS = 4 * 10**6  # numbers drawn to estimate an expected error
 _WIDTH_NUMBERS = 10**7  # and the widths of the chosen mechanism
@@ -111,8 +111,8 @@ class Matrix(AdditiveNoise):
 
     @property
     def exactness(self) -> str:  # type: ignore[override]
-        """ "exact" for integer answers and Laplace noise whose strategy is proved to the last bit; else "idealized"."""
-        return "exact" if self._law is not None and is_integer(self.body) else "idealized"
+        """ "exact" where the strategy is proved to the last bit, for real answers its cube too; else "idealized"."""
+        return "exact" if self.strategy.law is not None and self._is_rounding_proved else "idealized"
 
     @property
     def lattice_step(self) -> Fraction:
@@ -121,8 +121,8 @@ class Matrix(AdditiveNoise):
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return draws in lattice steps."""
-        if self._law is not None:
-            return rounded_draws(self._law, size, np.array([self.scale]), rng)
+        if self.strategy.law is not None:
+            return rounded_draws(self.strategy.law, size, np.array([self.scale]), rng)
         counts = batches(self.strategy, size)
         deviations = self._spread(self._deviations)
         parts = [rounded(self._real(count, rng), deviations, rng) for count in counts]
@@ -200,8 +200,8 @@ class Matrix(AdditiveNoise):
         return not isinstance(self.guarantee, PureDP)
 
     @property
-    def _law(self) -> Law | None:
-        return None if self._is_normal else self.strategy.law
+    def _is_rounding_proved(self) -> bool:
+        return is_integer(self.body) or self.strategy.is_cube_proved
 
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
         """Return the noise before it is rounded, in steps."""

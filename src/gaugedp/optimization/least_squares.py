@@ -100,7 +100,7 @@ class LeastSquares:
 
     @property
     def exactness(self) -> str:
-        """ "exact" with Gaussian noise; "idealized" with noise of the ball's shape, which is drawn in floats."""
+        """ "exact" or "idealized", as the noise is."""
         return self.gradient.exactness
 
     def describe(self) -> str:

@@ -37,7 +37,7 @@ class FullBatch:
 
     @property
     def exactness(self) -> str:
-        """ "exact" with Gaussian noise, "idealized" with noise of the ball's shape, which is drawn in floats."""
+        """ "exact" or "idealized", as the noise is."""
         return self.noise.exactness
 
     @abstractmethod

@@ -101,7 +101,7 @@ class MatrixGrams:
 
     @property
     def exactness(self) -> str:
-        """ "exact" with Gaussian noise, "idealized" with noise of the balls' shapes, which is drawn in floats."""
+        """ "exact" or "idealized", as the noise is."""
         return self.of_grams.exactness
 
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:

@@ -118,7 +118,7 @@ class MatrixMoments:
 
     @property
     def exactness(self) -> str:
-        """ "exact" with Gaussian noise, "idealized" with noise of the balls' shapes, which is drawn in floats."""
+        """ "exact" or "idealized", as the noise is."""
         return self.noise.exactness
 
     @property

@@ -78,7 +78,7 @@ class NoisyNewton:
 
     @property
     def exactness(self) -> str:
-        """ "exact" with Gaussian noise; "idealized" with noise of the ball's shape, which is drawn in floats."""
+        """ "exact" or "idealized", as the noise is."""
         return self.stages[0].gradient.exactness
 
     def describe(self) -> str:

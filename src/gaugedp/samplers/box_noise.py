@@ -18,7 +18,8 @@ _LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: a
 _TERMS = 11
 _ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
 _LOG_2 = 0.6931471805599453  # log 2 to half a unit
-_ROOT_HALF = 0.7071067811865476
+_MANTISSA = 52  # the bits of a float below its exponent
+_ROOT_BITS = np.array(0.7071067811865476).view(np.int64)[()]
 
 
 @dataclass(frozen=True)
@@ -122,13 +123,18 @@ def minus_log(x: np.ndarray) -> np.ndarray:
     x = 2^e·m with m from √½ to √2, and −log m = s·Σ 2·s^{2k}/(2k + 1), s = (1 − m)/(1 + m). The proof is that of
     lemma 2 in docs/theory/reals.md.
     """
-    mantissa, exponent = np.frexp(x)
-    is_low = mantissa < _ROOT_HALF
-    mantissa = np.where(is_low, 2 * mantissa, mantissa)
-    share = (1 - mantissa) / (1 + mantissa)
+    bits = x.view(np.int64)
+    exponent = bits - _ROOT_BITS
+    exponent >>= _MANTISSA
+    mantissa = (bits - (exponent << _MANTISSA)).view(float)
+    share = 1 - mantissa
+    mantissa += 1
+    share /= mantissa
     square = share * share
     total = np.full_like(share, _ARTANH[-1])
     for factor in _ARTANH[-2::-1]:
         total *= square
         total += factor
-    return share * total - (exponent - is_low) * _LOG_2
+    total *= share
+    total -= exponent * _LOG_2
+    return total

@@ -60,3 +60,16 @@ def _autocovariances(rows: np.ndarray) -> np.ndarray:
     spectrum = np.fft.rfft(rows, 2 * length, axis=1)
     power = (spectrum * spectrum.conj()).real.mean(axis=0)
     return np.fft.irfft(power, 2 * length)[:length] / length
+
+
+def slowest_time(sums: np.ndarray) -> float:
+    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order.
+
+    u are the first, middle and last eigenvectors of their second moment.
+    """
+    flat = sums.reshape(-1, sums.shape[2])
+    vectors = np.linalg.eigh(flat.T @ flat)[1]
+    ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]
+    watched = np.hstack([ends**2, (flat**2).sum(axis=1, keepdims=True)]).reshape(*sums.shape[:2], 4)
+    times = [float(autocorrelation_time(watched[:, :, place].T)) for place in range(4)]
+    return max((time for time in times if math.isfinite(time)), default=1.0)  # what never changes needs no time

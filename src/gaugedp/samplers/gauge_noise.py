@@ -4,6 +4,7 @@ import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -20,12 +21,16 @@ from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.box_noise import BoxNoise, box_sides
+from gaugedp.samplers.combined import Alone, Combined
+from gaugedp.samplers.cone_noise import ConeNoise, cone_noise
 from gaugedp.samplers.continuous import exponentials, gammas, signs, uniforms
+from gaugedp.samplers.diagnostics import slowest_time
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
 from gaugedp.samplers.reals import Law
 from gaugedp.samplers.second_moments import mean_square, second_moment
+from gaugedp.samplers.variables import Laplace, Spherical
 
 GROUPS = 32
 _MOST_TRIALS = 4 * 10**6  # numbers kept
@@ -36,6 +41,7 @@ _PRECISE = 0.005  # relative standard error of the mean length that trials are d
 _SAFETY = 1.5  # on an autocorrelation time that was measured
 
 _MOST_KNOWN = 32
+_MOST_CORNERED = 5  # dimensions of a box whose corners are listed
 _MOST_WORK = 10**7  # rank² times generators: minutes
 _known: dict[str, "GaugeNoise"] = {}
 
@@ -55,6 +61,7 @@ class GaugeNoise(ABC):
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
     law: Law | None = None  # where draws can be rounded exactly: the noise is the law's, each coordinate times a side
     sides = np.ones(1)  # (1,) or (d,)
+    cube_gauge: Fraction | None = None  # at least Σ‖e_i‖_K over the unit vectors, where it is proved
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -107,6 +114,8 @@ class ByRadius(GaugeNoise):
         self.is_spherical = is_ellipsoid(body)
         if (sides := box_sides(body)) is not None:
             self.law, self.sides = BoxNoise(body.rank), sides
+        elif isinstance(body, LpBall) and body.p == 2:
+            self.law, self.sides = Alone(Spherical(body.d)), np.array([body.size])
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -133,6 +142,9 @@ class BySweeps(ByRadius):
     def __init__(self, body: BoxHull) -> None:
         super().__init__(body)
         self._known_moment = body.second_moment
+        if body.ambient_dim <= _MOST_CORNERED:
+            _, self.law = _listed(_basis(body))
+            self.sides = np.array([body.factor])
 
     @property
     def second_moment(self) -> np.ndarray:
@@ -148,8 +160,11 @@ class BySweeps(ByRadius):
 class ByCoordinates(GaugeNoise):
     """B·s, s independent Laplace variables: the body is conv{±b_j}, b_j the independent columns of B (d, r)."""
 
-    def __init__(self, columns: np.ndarray) -> None:
+    def __init__(self, columns: np.ndarray, unit: np.ndarray | None = None, factor: float = 1.0) -> None:
+        """Return the noise; where B is given as unit·factor too, it is rounded exactly."""
         self.columns, self.rank = columns, columns.shape[1]
+        if unit is not None:
+            self.law, self.sides = Combined(np.eye(len(unit)), unit, Laplace), np.array([factor])
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -173,6 +188,7 @@ class ByAxes(ByCoordinates):
 
     def __init__(self, d: int, size: float) -> None:
         self.size, self.rank = size, d
+        self.law, self.sides = Alone(Laplace(d)), np.array([size])
 
     def _signed(self, weights: np.ndarray, rng: Entropy) -> np.ndarray:
         return weights * signs(weights.size, rng).reshape(weights.shape) * self.size
@@ -191,9 +207,14 @@ class ByAxes(ByCoordinates):
 class ByFacets(GaugeNoise):
     """B·s, B a facet drawn from the list of all, s independent exponentials."""
 
+    law: ConeNoise | None
+
     def __init__(self, prepared_body: Prepared, factor: float) -> None:
-        self.facets, self.rank = ListedFacets(prepared_body.coordinates), prepared_body.rank
+        self.rank, (self.facets, self.law) = prepared_body.rank, _listed(prepared_body)
+        self.sides = np.array([factor])
         self.frame = factor * prepared_body.frame.columns
+        if self.law is not None and self.rank == len(self.frame):
+            self.cube_gauge = self.law.cube_gauge() / Fraction(factor)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -296,7 +317,7 @@ class ByWalk(GaugeNoise):
                 chains.walk(every, rng)
                 visits.append((chains.basis.copy(), chains.signs.copy()))
                 sums.append(chains.facets().sum(axis=2))
-            self._measured = every * max(_slowest(np.stack(sums)), _slowest(np.stack(sums) @ self.frame.T))
+            self._measured = every * max(slowest_time(np.stack(sums)), slowest_time(np.stack(sums) @ self.frame.T))
             lengths = np.linalg.norm(np.stack(sums) @ self.frame.T, axis=2).mean(axis=0)
             spread = float(lengths.std() / lengths.mean()) / math.sqrt(GROUPS)
         if len(visits) * every < 4 * self._measured:
@@ -348,12 +369,23 @@ def _made(body: Body) -> GaugeNoise:
     raise InvalidRequest(f"There is no sampler for {body!r}.", "Give a ball, an ellipsoid or a polytope.")
 
 
+def _basis(body: Polytope) -> Prepared:
+    return prepared(body.symmetric_columns()) if body.differences else body.prepared
+
+
+def _listed(basis: Prepared) -> tuple[ListedFacets, ConeNoise | None]:
+    """Return the facets of the hull, and its noise where these are proved."""
+    facets = ListedFacets(basis.coordinates)
+    return facets, cone_noise(basis.columns, facets.basis, facets.signs)
+
+
 def _of_polytope(body: Polytope) -> GaugeNoise:
-    basis = prepared(body.symmetric_columns()) if body.differences else body.prepared
+    basis = _basis(body)
     count = basis.coordinates.shape[1]
     if basis.rank in (1, count):
         longest = float(np.abs(basis.coordinates).max())  # the basis of a line is the longest generator to 1e−6
-        return ByCoordinates(body.factor * longest * basis.frame.columns)
+        columns = basis.columns if basis.rank == count else None
+        return ByCoordinates(body.factor * longest * basis.frame.columns, columns, body.factor)
     if count <= MOST_HULL_POINTS.get(basis.rank, 0):
         with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot tell apart are walked
             return ByFacets(basis, body.factor)
@@ -379,18 +411,3 @@ def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
 def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return B·s for each facet B (m, r, r) and its weights s (m, r); shape (m, r)."""
     return (facets @ weights[:, :, None])[:, :, 0]
-
-
-def _slowest(sums: np.ndarray) -> float:
-    """Return the largest autocorrelation time of |c|² and (c·u)², c the sums (n, groups, r) in order.
-
-    u are the first, middle and last eigenvectors of their second moment.
-    """
-    from gaugedp.samplers.diagnostics import autocorrelation_time
-
-    flat = sums.reshape(-1, sums.shape[2])
-    vectors = np.linalg.eigh(flat.T @ flat)[1]
-    ends = flat @ vectors[:, [0, len(vectors) // 2, -1]]
-    watched = np.hstack([ends**2, (flat**2).sum(axis=1, keepdims=True)]).reshape(*sums.shape[:2], 4)
-    times = [float(autocorrelation_time(watched[:, :, place].T)) for place in range(4)]
-    return max((time for time in times if math.isfinite(time)), default=1.0)  # what never changes needs no time

@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.reals import Law
 
 UP = 1 + 2.0**-40  # covers the rounding of the sums that radii are computed by
@@ -18,7 +20,8 @@ class Strategy(ABC):
 
     radius: float
     least: float = 0.0
-    law: Law | None = None  # of L·g for Laplace g, where it is proved that L and the radius are as stated
+    law: Law | None = None  # of L·g, where it is proved that L and the radius are as stated
+    is_cube_proved: bool = False  # whether `cube_radius` is proved, too
 
     @property
     @abstractmethod
@@ -28,6 +31,17 @@ class Strategy(ABC):
     @abstractmethod
     def apply(self, unit: np.ndarray) -> np.ndarray:
         """Return L·unit for rows of `unit` (size, k), shape (size, d)."""
+
+    def proof(self, body: Polytope) -> tuple[float, Combined] | None:  # noqa: ARG002
+        """Return a proved radius and the law of L·x for it, where the strategy has a proof of its own."""
+        return None
+
+    def cells(self) -> np.ndarray | None:
+        """Return A (k, n) with L·A = F, the generators, and ‖A·e_j‖₁ at most the radius; None where it is not at hand.
+
+        Of use for Laplace noise: of normal noise, L alone says what is shortest.
+        """
+        return None
 
     @property
     @abstractmethod

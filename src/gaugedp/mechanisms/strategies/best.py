@@ -20,6 +20,7 @@ from gaugedp.mechanisms.strategies.kronecker import kronecker
 from gaugedp.mechanisms.strategies.nested import nested
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
 from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
+from gaugedp.mechanisms.strategies.proved import proved
 from gaugedp.mechanisms.strategies.ranges import Ranges, optimal_ranges
 from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.segment import segment_and_box
@@ -42,7 +43,7 @@ def best_strategy(body: Polytope, p: int, weights: np.ndarray | None = None) -> 
     for recent_key, strategy in list(_recent):
         if recent_key == request:
             return strategy
-    best = min(_searched(body, p, weights), key=lambda strategy: _length(strategy, weights))
+    best = proved(body, min(_searched(body, p, weights), key=lambda strategy: _length(strategy, weights)), p)
     _recent.append((request, best))
     return best
 

@@ -23,6 +23,7 @@ class Dense(PrefixStrategy):
     least: float = 0.0
     cube: float | None = None
     law: Law | None = None
+    is_cube_proved: bool = False
 
     @property
     def n_noise(self) -> int:

@@ -37,6 +37,10 @@ class Each(Strategy):
         """Return the noise as it is."""
         return unit
 
+    def cells(self) -> np.ndarray:
+        """Return the identity."""
+        return np.eye(self.n_cells)
+
     @property
     def squares(self) -> np.ndarray:
         """Ones."""
@@ -68,6 +72,11 @@ class Kronecker(Strategy):
             moved = factor.apply(rows.reshape(-1, factor.n_noise)).reshape(*rows.shape[:-1], -1)
             table = np.moveaxis(moved, -1, axis)
         return table.reshape(len(unit), -1)
+
+    def cells(self) -> np.ndarray | None:
+        """Return the product of the factors'."""
+        tables = [table for factor in self.factors if (table := factor.cells()) is not None]
+        return reduce(np.kron, tables) if len(tables) == len(self.factors) else None
 
     @cached_property
     def squares(self) -> np.ndarray:

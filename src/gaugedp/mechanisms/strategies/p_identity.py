@@ -8,7 +8,8 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP
 from gaugedp.mechanisms.strategies.dense import Dense
-from gaugedp.samplers.combined_laplace import CombinedLaplace
+from gaugedp.mechanisms.strategies.inverse import Inverse
+from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.reals import UNIT
 
@@ -41,8 +42,9 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
         strategy = inverse = np.eye(n)
         missed = 0.0
     radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * (1 + 2 * missed) * UP
-    words, law = f"{n} merged cells and {len(strategy) - n} sums", CombinedLaplace(columns, inverse)
-    return Dense(law.matrix, radius, words, cube=_cube(columns, strategy), law=law)
+    words, law = f"{n} merged cells and {len(strategy) - n} sums", Combined(columns, inverse)
+    cube = proved_cube(law)
+    return Dense(law.matrix, radius, words, cube=cube, law=law, is_cube_proved=cube is not None)
 
 
 def _inverse(strategy: np.ndarray) -> tuple[np.ndarray, float]:
@@ -89,9 +91,10 @@ def _cost(gram: np.ndarray, sums: np.ndarray) -> tuple[float, np.ndarray]:
     return float((tall * inverse).sum()), slope.ravel()
 
 
-def _cube(columns: np.ndarray, strategy: np.ndarray) -> float | None:
-    """Return Σ_i ‖A·F⁺·e_i‖₁, None where F does not fill the space."""
-    d = len(columns)
-    if np.linalg.matrix_rank(columns) < d:
+def proved_cube(law: Combined) -> float | None:
+    """Return at least max ‖u‖₁ over F·H·u in the cube; None where no inverse shows it."""
+    if np.linalg.matrix_rank(law.left) < law.d:
         return None
-    return float(np.abs(strategy @ np.linalg.pinv(columns)).sum())
+    sizes = (law.left.shape[1] + 2) * np.abs(law.left) @ np.abs(law.right)
+    inverse = Inverse.of(law.matrix, 1, sizes)
+    return None if inverse is None else inverse.cube

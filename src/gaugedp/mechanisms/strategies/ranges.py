@@ -35,6 +35,10 @@ class Ranges(Strategy):
         first, last = np.triu_indices(self.n_cells)
         return prefix[:, last + 1] - prefix[:, first]
 
+    def cells(self) -> np.ndarray | None:
+        """Return those of the prefix sums."""
+        return self.inner.cells()
+
     @cached_property
     def squares(self) -> np.ndarray:
         """C_jj − 2·C_ij + C_ii at the two ends, C the covariance of the prefix sums."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.contrasts import contrasts, is_small, normal_square
 from gaugedp.mechanisms.strategies.marginals import Interactions, MarginalNoise
+from gaugedp.samplers.combined import Combined
+from gaugedp.samplers.variables import Normal
 
 _MOST_PATTERNS = 2**12
 _ROUNDS = 1000
@@ -32,13 +36,32 @@ class Residual(MarginalNoise):
 
     def interaction_tables(self, unit: np.ndarray) -> list[np.ndarray]:
         """Return √(noise_T·N/N_T) times the residual of independent variables on the cells of T."""
-        joint, start, tables = math.prod(self.interactions.structure.shape), 0, []
-        for axes, noise in zip(self.interactions.sets, self.noise, strict=True):
+        start, tables = 0, []
+        for axes, factor in zip(self.interactions.sets, self._factors, strict=True):
             cells = self.interactions.cells(axes)
             block = unit[:, start : start + cells].reshape(len(unit), *self.interactions.sizes(axes))
-            tables.append(math.sqrt(noise * (joint / cells)) * self.interactions.residual(block, len(axes)))
+            tables.append(factor * self.interactions.residual(block, len(axes)))
             start += cells
         return tables
+
+    @cached_property
+    def _factors(self) -> list[float]:
+        """√(noise_T·N/N_T)."""
+        joint = math.prod(self.interactions.structure.shape)
+        pairs = zip(self.interactions.sets, self.noise, strict=True)
+        return [math.sqrt(noise * (joint / self.interactions.cells(axes))) for axes, noise in pairs]
+
+    def proof(self, body: Polytope) -> tuple[float, Combined] | None:
+        """Return the radius by rational numbers (docs/theory/reals.md, theorem 7)."""
+        interactions = self.interactions
+        if not is_small(interactions, self.n_noise):
+            return None
+        square = normal_square(body, interactions, self._factors)
+        if square is None:
+            return None
+        left, divisors = contrasts(interactions)
+        right = np.repeat(self._factors, [interactions.cells(axes) for axes in interactions.sets])
+        return body.factor * math.sqrt(square) * UP, Combined(left, np.diag(right), Normal, divisors)
 
     def describe(self) -> str:
         """Return how many interactions there are."""

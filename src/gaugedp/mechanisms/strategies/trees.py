@@ -46,6 +46,14 @@ class Tree(PrefixStrategy):
             means += apart.reshape(size, -1) / (self._sizes[level] * self._eigenvalues[level])
         return np.cumsum(means[:, : self.n_cells], axis=1)
 
+    def cells(self) -> np.ndarray:
+        """Return the block counts times their weights."""
+        place, n = np.arange(self.n_cells), self.n_cells
+        return np.vstack([
+            weight * (np.arange(count)[:, None] == place // size)
+            for weight, count, size in zip(self.weights, self._counts, self._sizes, strict=True)
+        ]).reshape(-1, n)  # fmt: skip
+
     @cached_property
     def squares(self) -> np.ndarray:
         """Σ_l λ_l⁻¹·‖P_l f‖² for each prefix f."""

@@ -2,14 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from gaugedp.bodies.generators import Structure
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.contrasts import contrasts, is_small, spread
 from gaugedp.mechanisms.strategies.marginals import Interactions, MarginalNoise
 from gaugedp.mechanisms.strategies.weights import best_weights
+from gaugedp.samplers.combined import Combined
+from gaugedp.samplers.variables import Laplace
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,24 @@ class Weighted(MarginalNoise):
     def describe(self) -> str:
         """Return how many marginals it asks."""
         return f"{len(self.weights)} weighted marginals"
+
+    def proof(self, body: Polytope) -> tuple[float, Combined] | None:
+        """Return the radius, with what rounding of the weights misses (docs/theory/reals.md, theorem 7)."""
+        interactions = self.interactions
+        if not is_small(interactions, self.n_noise):
+            return None
+        factors = self.noise[:, None] * self._scales()
+        missed, total = Fraction(0), sum(map(Fraction, self.weights.tolist()))
+        for axes, row in zip(interactions.sets, factors, strict=True):
+            pairs = zip(interactions.sets, row, self.weights, strict=True)
+            inside = [Fraction(float(x)) * Fraction(float(c)) for wider, x, c in pairs if set(axes) <= set(wider)]
+            off = abs(sum(inside, Fraction(-1)))
+            if off >= 1:
+                return None
+            missed += 2 ** len(axes) * off / (1 - off)
+        left, divisors = contrasts(interactions)
+        law = Combined(left, spread(interactions, factors), Laplace, divisors)
+        return body.coefficient_radius * float(total * (1 + missed)) * UP, law
 
     def _scales(self) -> np.ndarray:
         return self.weights * _repeats(self.interactions)

@@ -1,0 +1,265 @@
+"""How exact are the mechanisms that plans weigh, and does anything of it show?
+
+Twenty plans, and for each additive mechanism in them: whether its draws are exact; whether first precisions of 8, 16,
+53 and 120 bits give the same integers; how often a draw is decided again; what an exact draw costs beside the same
+noise in floats; and what low-order bits of 10^6 releases tell of two neighbours' answers, with numpy's normal noise as
+control. Fails where a number differs, a release tells more than its guarantee, or the control is not caught. Writes
+docs/benchmarks/exact_plans.md.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py
+"""
+
+import hashlib
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.stats
+
+import gaugedp as gd
+from gaugedp.bodies import LpBall, Polytope
+from gaugedp.entropy import research_rng, system_rng
+from gaugedp.mechanisms.unit_draws import drawn
+from gaugedp.samplers.continuous import rounded as rounded_floats
+from gaugedp.samplers.reals import Law, Reals, rounded, rounded_draws
+
+PRECISIONS = (8, 16, 53, 120)
+PLAYED = 2 * 10**4  # real numbers in a playback of one mechanism
+ATTACKED, FEW, MANY = 10**6, 10**5, 16  # releases of each of two answers; fewer where there are many answers
+TIMED, ROUNDS = 10**5, 7  # real numbers in a call, and calls
+ALARM = 1e-9  # the chance of a false alarm of one event
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "exact_plans.md"
+DOMAIN = gd.Domain.of(
+    a=gd.integers(1, 4), b=["x", "y"], c=gd.integers(1, 3, "other"), age=gd.integers(0, 99), h=gd.integers(0, 23),
+    v=gd.bounded(-3, 10), w=gd.bounded(0, 50, 0.5),
+)  # fmt: skip
+ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
+PERSON = gd.PrivacyUnit("pid", max_rows=3)
+PURE, NORMAL, BOTH = {"epsilon": 0.5}, {"rho": 0.1}, {"epsilon": 0.5, "delta": 1e-6}
+PLANS = [
+    ("a", ROW, NORMAL), ("a", REPLACED, PURE), ("a", REPLACED, NORMAL), ("a", PERSON, BOTH),
+    ("a; b; a*b", ROW, PURE), ("a; b; a*b", ROW, NORMAL), ("a; b; a*b", PERSON, NORMAL),
+    ("a*b; b*c; a*c", ROW, NORMAL), ("a*b; b*c; a*c", REPLACED, NORMAL),
+    ("prefix(h)", ROW, PURE), ("prefix(h)", ROW, NORMAL), ("prefix(age)", REPLACED, NORMAL),
+    ("ranges(a)", REPLACED, PURE), ("prefix(h)*b", ROW, NORMAL),
+    ("a; b; c; age; h", ROW, PURE), ("a; b; c; age; h", REPLACED, NORMAL),
+    ("b; sum(v) by b; sum(w)", ROW, PURE), ("b; sum(v) by b; sum(w)", ROW, NORMAL),
+    ("sum(v); sum(w); count", ROW, PURE), ("sum(v); sum(w); count", REPLACED, NORMAL),
+]  # fmt: skip
+UNITS = {ROW: "row", REPLACED: "row, replaced", PERSON: "person, 3 rows"}
+RNG = system_rng()
+
+
+class Played(Reals):
+    """Numbers whose further words are named by draw, place and order: the same however they are asked for."""
+
+    def _more(self, draw: int, place: int, block: int) -> int:
+        return int.from_bytes(hashlib.blake2b(f"{draw},{place},{block}".encode(), digest_size=8).digest(), "little")
+
+
+def additive(plan: Any) -> Iterator[Any]:
+    """Yield the additive mechanisms that a plan weighs, with the one that it takes."""
+    mechanisms = {id(m): m for c in plan.candidates for m in c.mechanism.parts}
+    yield from (m for m in mechanisms.values() if hasattr(m, "sample_noise"))
+
+
+def law_of(mechanism: Any) -> tuple[Law, np.ndarray] | None:
+    """Return the law of the mechanism's noise and its lattice, where it is a function of real numbers."""
+    if mechanism.name == "Matrix" and mechanism.strategy.law is not None:
+        return mechanism.strategy.law, np.array([mechanism.scale])
+    noise = getattr(mechanism, "noise", None)
+    return None if noise is None or noise.law is None else (noise.law, mechanism._lattice)
+
+
+def kind_of(mechanism: Any) -> str:
+    """Return what makes the draws of one mechanism unlike those of another of its name."""
+    strategy = getattr(mechanism, "strategy", None)
+    if strategy is None:
+        return type(mechanism.noise).__name__
+    return f"{type(getattr(strategy, 'inner', strategy)).__name__}, {mechanism._is_normal}"
+
+
+def bodies() -> dict[str, Any]:
+    """Return mechanisms that these plans do not weigh."""
+    long = Polytope.symmetric_hull(np.diag([1.0, 30.0, 900.0]) @ np.random.default_rng(3).normal(size=(3, 5)))
+    pure = gd.PureDP(1.0)
+    return {
+        "a ball": gd.KNorm.calibrate(LpBall(3, 2, 2.0), pure),
+        "an octahedron": gd.KNorm.calibrate(LpBall(3, 1, 2.0), pure),
+        "real answers": gd.KNorm.calibrate(long, pure),
+        "a long body": gd.EllipsoidNoise.calibrate(long, pure),
+    }
+
+
+def floats_of(mechanism: Any) -> Callable[[int], np.ndarray]:
+    """Return how the same noise is drawn in floats and rounded."""
+    if mechanism.name == "Matrix":
+        deviations = np.sqrt(mechanism.variances) / float(mechanism.lattice_step)
+        normal, strategy = mechanism._is_normal, mechanism.strategy
+        return lambda size: rounded_floats(drawn(strategy, size, normal, RNG) * mechanism.scale, deviations, RNG)
+    scale, deviations = mechanism._scale, mechanism._deviations
+    return lambda size: rounded_floats(mechanism.noise.draw(size, RNG) * scale, deviations, RNG)
+
+
+def playback(law: Law, lattice: np.ndarray) -> tuple[int, bool, float, float]:
+    """Return the draws, whether all precisions agree, and the shares decided again at 8 bits and at 64."""
+    size = max(200, PLAYED // law.n_reals)
+
+    def reals() -> Played:
+        return Played((size, law.n_reals), research_rng(1))
+
+    wanted = rounded(law, reals(), lattice)
+    same = all(np.array_equal(rounded(law, reals(), lattice, bits), wanted) for bits in PRECISIONS)
+    return size, same, again(law, reals(), lattice, 8), again(law, reals(), lattice, 64)
+
+
+def again(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
+    """Return the share of draws that the first bits leave open somewhere."""
+    values, bounds = law.floats(reals, n_bits)
+    scaled = values * lattice
+    return float((np.abs(scaled - np.rint(scaled)) >= 0.5 - bounds * lattice).any(axis=1).mean())
+
+
+def slower(mechanism: Any, law: Law, lattice: np.ndarray) -> float:
+    """Return the least time of exact draws over that of floats; both take turns."""
+    size, floats = max(100, TIMED // law.n_reals), floats_of(mechanism)
+    times: tuple[list[float], list[float]] = [], []
+    for _ in range(ROUNDS):
+        for act, seen in zip((floats, lambda n: rounded_draws(law, n, lattice, RNG)), times, strict=True):
+            start = time.perf_counter()
+            act(size)
+            seen.append(time.perf_counter() - start)
+    return min(times[1]) / min(times[0])
+
+
+def told(first: np.ndarray, second: np.ndarray, guarantee: Any) -> float:
+    """Return a lower bound, true but for ALARM, on ε (or μ) that the low-order bits of two samples (n, d) show."""
+    found = 0.0
+    for place in range(first.shape[1]):
+        one, two = lowest_bits(first[:, place]), lowest_bits(second[:, place])
+        for bit in np.unique(np.concatenate([one, two])):
+            for a, b in ((one, two), (two, one)):
+                low = scipy.stats.beta.ppf(ALARM / 2, max(1, (a <= bit).sum()), len(a) - (a <= bit).sum() + 1)
+                high = scipy.stats.beta.ppf(1 - ALARM / 2, (b <= bit).sum() + 1, max(1, len(b) - (b <= bit).sum()))
+                if isinstance(guarantee, gd.PureDP):
+                    found = max(found, math.log(low / high) if (a <= bit).any() else 0.0)
+                else:
+                    found = max(found, float(scipy.stats.norm.ppf(low) - scipy.stats.norm.ppf(high)))
+    return found
+
+
+def lowest_bits(values: np.ndarray) -> np.ndarray:
+    """Return the exponent of the lowest set bit of floats, and 0 of none."""
+    fraction, exponent = np.frexp(values)
+    mantissa = np.abs((fraction * 2.0**53).astype(np.int64))
+    zeros = np.log2(np.maximum((mantissa & -mantissa).astype(float), 1.0))
+    return np.where(values == 0, 0, exponent - 53 + zeros).astype(np.int64)
+
+
+def attacked(mechanism: Any) -> tuple[float, float]:
+    """Return what the low-order bits of releases of two neighbours' answers tell, and what they may."""
+    step, guarantee = float(mechanism.lattice_step), mechanism.guarantee
+    move = np.rint(mechanism.body.argmax(np.eye(mechanism.body.ambient_dim)[:1])[0, :4] / step)
+    size, batch = (ATTACKED if mechanism.body.ambient_dim <= MANY else FEW), 50_000
+    samples = [
+        np.concatenate([
+            (mechanism.draw(min(batch, size - start), RNG)[:, :4] + shift) * step for start in range(0, size, batch)
+        ])
+        for shift in (0 * move, move)
+    ]  # fmt: skip
+    return told(*samples, guarantee), limit(guarantee)
+
+
+def limit(guarantee: Any) -> float:
+    """Return ε, or μ of normal noise."""
+    if isinstance(guarantee, gd.PureDP):
+        return float(guarantee.epsilon_value)
+    return float(guarantee.mu) if isinstance(guarantee, gd.GaussianDP) else math.sqrt(2 * guarantee.rho)
+
+
+def control() -> tuple[float, float]:
+    """Return the same of numpy's normal noise of μ = 1 on the answers 0 and 1."""
+    draws = np.random.default_rng(1).normal(size=(2, ATTACKED, 1))
+    return told(draws[0], draws[1] + 1.0, gd.GaussianDP(1.0)), 1.0
+
+
+def main() -> int:
+    plans, cases, broken = [], {}, []
+    for text, unit, asked in PLANS:
+        plan = gd.plan(gd.query(DOMAIN, text), unit, **asked)
+        mechanisms = list(additive(plan))
+        inexact = [m.name for m in mechanisms if m.exactness != "exact"]
+        kinds = ", ".join(m.name if m.exactness == "exact" else f"{m.name} ({m.exactness})" for m in mechanisms)
+        plans.append(f"| `{text}` | {UNITS[unit]} | {plan.asked!r} | {plan.mechanism.name} | {kinds} |")
+        broken += [f"{name} of {text} is not exact" for name in inexact]
+        for m in mechanisms:
+            if law_of(m) is not None:
+                cases.setdefault((m.name, kind_of(m)), (f"`{text}`, {UNITS[unit]}", m))
+        print(plans[-1], flush=True)
+    lines = []
+    cases |= {(m.name, text): (text, m) for text, m in bodies().items()}
+    for (name, _), (text, mechanism) in cases.items():
+        law, lattice = law_of(mechanism)  # type: ignore[misc]
+        size, same, at_8, at_64 = playback(law, lattice)
+        seen, most = attacked(mechanism)
+        ratio = slower(mechanism, law, lattice)
+        broken += [] if same else [f"{name} of {text}: the integers depend on the precision"]
+        broken += [] if seen <= most else [f"{name} of {text}: low-order bits tell {seen:.3g}"]
+        cells = (
+            f"{law.d} | {law.n_reals} | {size:,} | {'yes' if same else 'NO'} | {at_8:.2f} | {at_64:.2g} | {ratio:.2f}"
+        )
+        lines.append(f"| {name} | {text} | {cells} | {seen:.2f} of {most:.3g} |")
+        print(lines[-1], flush=True)
+    seen, most = control()
+    broken += [] if seen > most else ["the control is not caught"]
+    write(
+        plans,
+        lines,
+        f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |",
+        broken,
+    )
+    return 1 if broken else 0
+
+
+def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
+    """Write the page."""
+    text = [
+        "# Exact noise in twenty plans",
+        "",
+        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of algebra:",
+        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')}. Every additive mechanism that a plan weighs is exact,",
+        "or the table says what it is:",
+        "",
+        "| question | unit | guarantee | taken | additive mechanisms that were weighed |",
+        "|---|---|---|---|---|",
+        *plans,
+        "",
+        "Below are those whose noise is a function of real numbers. Played: draws made from the same bits with first",
+        f"precisions of {', '.join(map(str, PRECISIONS))} and 64 bits, and whether all integers are the same.",
+        "Again: the share of draws in which integers decide, at 8 and at 64 bits.",
+        f"Slower: exact draws beside the same noise in floats, the least of {ROUNDS} turns. Told: the largest",
+        f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
+        f"({FEW:,} of more than {MANY} answers)",
+        f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
+        "",
+        "| mechanism | question | answers | numbers | played | same | again, 8 | again, 64 | slower | told |",
+        "|---|---|---:|---:|---:|---|---:|---:|---:|---:|",
+        *lines,
+        "",
+        "Required: the same integers, no more told than allowed, and the control caught: "
+        f"{'; '.join(broken) or 'kept'}.",
+        "",
+        "Written by `OPENBLAS_NUM_THREADS=1 python benchmarks/exact_plans.py`.",
+    ]  # fmt: skip
+    PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
+    print(text[-3])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

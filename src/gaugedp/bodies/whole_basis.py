@@ -1,0 +1,27 @@
+"""A basis of the rows of a matrix that gives all others in whole numbers."""
+
+import numpy as np
+
+_WHOLE = 2.0**52
+_NOTHING = 1e-12  # of the longest row: what is taken for dependent is checked in whole numbers
+
+
+def whole_basis(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return whole numbers M (d, r) and r rows of F = `columns` (d, n) with F = M·F[rows]; None where none are met.
+
+    The rows are all of them, and M the identity, where they are independent; else F is of whole numbers, and the
+    equation is checked in whole numbers.
+    """
+    import scipy.linalg
+
+    triangle, order = scipy.linalg.qr(columns.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    rank = int((sizes > _NOTHING * sizes[0]).sum())
+    if rank == len(columns):
+        return np.eye(rank), np.arange(rank)
+    if not (columns == np.rint(columns)).all():
+        return None
+    rows = order[:rank]
+    left = np.rint(columns @ np.linalg.pinv(columns[rows]))
+    is_exact = (np.abs(left) @ np.abs(columns[rows])).max() < _WHOLE and np.array_equal(left @ columns[rows], columns)
+    return (left, rows) if is_exact else None

@@ -1,0 +1,104 @@
+"""Marginals in whole numbers: the noise of interactions as a matrix, and radii in rational numbers."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.mechanisms.strategies.marginals import Axes, Interactions
+
+_MOST_CELLS, _ENTRIES = 2**11, 2**21
+_MOST_KINDS = 64
+
+
+def is_small(interactions: Interactions, n_noise: int) -> bool:
+    """Whether the noise is written out."""
+    n_cells = sum(map(interactions.cells, interactions.sets))
+    d = sum(map(interactions.cells, interactions.blocks))
+    return max(n_cells, d, n_noise) <= _MOST_CELLS and max(d, n_noise) * n_cells <= _ENTRIES
+
+
+def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    """Return Z (d, K), whole, and N_S (d,): row (S, i) of Z/N_S is Σ_T (N_T/N_S)·∏_{a∈T}(1[i_a = t_a] − 1/n_a).
+
+    The columns are the cells t of each T of `sets`.
+    """
+    rows = [
+        np.hstack([_contrast(interactions, block, axes) for axes in interactions.sets]) for block in interactions.blocks
+    ]
+    sizes = [np.full(len(row), interactions.cells(block)) for row, block in zip(rows, interactions.blocks, strict=True)]
+    return np.vstack(rows), np.concatenate(sizes).astype(float)
+
+
+def _contrast(interactions: Interactions, block: Axes, axes: Axes) -> np.ndarray:
+    if not set(axes) <= set(block):
+        return np.zeros((interactions.cells(block), interactions.cells(axes)))
+    ordered = tuple(sorted(block))
+    sizes = interactions.sizes(ordered)
+    parts = [
+        size * np.eye(size) - 1 if axis in axes else np.ones((size, 1))
+        for axis, size in zip(ordered, sizes, strict=True)
+    ]
+    table = _product(parts).reshape(*sizes, -1)
+    return table.transpose(*(ordered.index(axis) for axis in block), -1).reshape(-1, table.shape[-1])
+
+
+def normal_square(body: Polytope, interactions: Interactions, factors: Sequence[float]) -> Fraction | None:
+    """Return max ‖u‖² over the generators without the factor, u_T = the residual of cells over `factors`[T].
+
+    ‖P_T(e_i − e_j)‖² is 2·(∏(1 − 1/n_a) − ∏(1 − 1/n_a, or −1/n_a where i and j differ)), in rational numbers. None
+    where there are too many ways to differ, or a move without noise: differences need none of the total.
+    """
+    is_apart = body.differences and not body.with_zero
+    if any(factor == 0 and (axes or not is_apart) for axes, factor in zip(interactions.sets, factors, strict=True)):
+        return None
+    squares = [1 / Fraction(factor) ** 2 if factor else Fraction(0) for factor in factors]
+    alone = _total(interactions, squares, ())
+    if not body.differences:
+        return alone
+    movable = [axis for axis, size in enumerate(interactions.structure.shape) if size > 1]
+    if 2 ** len(movable) > _MOST_KINDS:
+        return None
+    kinds = [axes for count in range(1, len(movable) + 1) for axes in combinations(movable, count)]
+    apart = [2 * (alone - _total(interactions, squares, kind)) for kind in kinds]
+    return max(apart + ([alone] if body.with_zero or not kinds else []))
+
+
+def _total(interactions: Interactions, squares: list[Fraction], apart: Axes) -> Fraction:
+    """Return Σ_T squares_T·∏_{a∈T}(1[a not apart] − 1/n_a)."""
+    shape = interactions.structure.shape
+    return sum(
+        (
+            square * math.prod((Fraction(int(a not in apart)) - Fraction(1, shape[a]) for a in axes), start=Fraction(1))
+            for axes, square in zip(interactions.sets, squares, strict=True)
+        ),
+        Fraction(0),
+    )
+
+
+def spread(interactions: Interactions, factors: np.ndarray) -> np.ndarray:
+    """Return H (K, k), its entry in (T, t) and (S, s) is factors[T, S] where s lies in t, T ⊆ S; sets by rows."""
+    sets = interactions.sets
+    return np.block([
+        [_inside(interactions, axes, wider) * factors[i, j] for j, wider in enumerate(sets)]
+        for i, axes in enumerate(sets)
+    ])  # fmt: skip
+
+
+def _inside(interactions: Interactions, axes: Axes, wider: Axes) -> np.ndarray:
+    """Return 1[s_T = t] for cells t of T and s of S, zeros where T is not inside S."""
+    if not set(axes) <= set(wider):
+        return np.zeros((interactions.cells(axes), interactions.cells(wider)))
+    sizes = zip(wider, interactions.sizes(wider), strict=True)
+    parts = [np.eye(size) if axis in axes else np.ones((1, size)) for axis, size in sizes]
+    return _product(parts)
+
+
+def _product(parts: list[np.ndarray]) -> np.ndarray:
+    total = np.ones((1, 1))
+    for part in parts:
+        total = np.kron(total, part)
+    return total

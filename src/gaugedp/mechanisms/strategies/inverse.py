@@ -1,0 +1,56 @@
+"""Inverses in floats, with a bound of what they miss."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.samplers.reals import UNIT
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """R (k, r) near an inverse of L (r, k) from the right: each point v is L·R·(I − E)⁻¹·v, E = I − L·R.
+
+    `missed` is at least ‖E‖_F, and ‖R·(I − E)⁻¹·v‖_p at most `steep`·‖v‖₂.
+    """
+
+    left: np.ndarray
+    matrix: np.ndarray
+    p: int
+    missed: float
+    steep: float
+
+    @classmethod
+    def of(cls, left: np.ndarray, p: int, sizes: np.ndarray | None = None) -> "Inverse | None":
+        """Return one that floats give; None where E is not small. L is off by 2^−53·`sizes` at most, where given."""
+        frame, triangle = np.linalg.qr(left.T)
+        try:
+            matrix = np.linalg.solve(triangle, frame.T).T
+        except np.linalg.LinAlgError:
+            return None
+        residual = _residual(np.eye(len(left)), left, matrix)
+        residual += 0.0 if sizes is None else UNIT * sizes @ np.abs(matrix)
+        missed = float(np.linalg.norm(residual)) * UP
+        if not missed <= 1e-3:
+            return None
+        longest = float(np.linalg.norm(matrix)) * (1.0 if p == 2 else math.sqrt(len(matrix)))
+        return cls(left, matrix, p, missed, longest / (1 - missed) * UP)
+
+    def reach(self, points: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return u near some `found` (k, n) and how far in ‖·‖_p the true u with L·u = point are from them at most."""
+        missed = float(np.linalg.norm(_residual(points, self.left, found), axis=0).max())
+        return found, self.steep * missed * UP
+
+    @property
+    def cube(self) -> float:
+        """At least ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
+        lengths = np.linalg.norm(self.matrix, self.p, axis=0)
+        return float(lengths.sum() + len(lengths) * self.steep * self.missed) * UP
+
+
+def _residual(points: np.ndarray, left: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Return at least |points − left·found|, by the product in floats and its error."""
+    sizes = np.abs(left) @ np.abs(found) + np.abs(points)
+    return np.asarray(np.abs(points - left @ found) + (left.shape[1] + 4) * UNIT * sizes)

@@ -1,0 +1,124 @@
+"""Strategies that are written out: noise that is rounded exactly, with a radius that is proved for their floats."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies.whole_basis import whole_basis
+from gaugedp.mechanisms.strategies.base import UP, Strategy
+from gaugedp.mechanisms.strategies.inverse import Inverse
+from gaugedp.samplers.combined import Combined
+from gaugedp.samplers.reals import UNIT
+from gaugedp.samplers.variables import Laplace, Normal
+
+_MOST = 2**10  # generators, answers and variables
+_ENTRIES = 2**21
+_LOOSE = 1 + 1e-7  # of the radius that floats give
+
+
+@dataclass(frozen=True, eq=False)
+class Proved(Strategy):
+    """A strategy with the law of L·x, L = M·H in rational numbers, and a radius that is proved for it.
+
+    `cube` bounds ‖u‖_p over L·u in the cube; None where L does not fill the space.
+    """
+
+    inner: Strategy
+    radius: float
+    law: Combined
+    cube: float | None = None
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        """That of the strategy."""
+        return self.inner.least
+
+    @property
+    def n_noise(self) -> int:
+        """That of the strategy."""
+        return self.inner.n_noise
+
+    @property
+    def is_cube_proved(self) -> bool:  # type: ignore[override]
+        """Where L fills the space."""
+        return self.cube is not None
+
+    def apply(self, unit: np.ndarray) -> np.ndarray:
+        """Return the strategy's products, in floats."""
+        return self.inner.apply(unit)
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Those of the strategy."""
+        return self.inner.squares
+
+    @property
+    def largest(self) -> np.ndarray:
+        """Those of the strategy."""
+        return self.inner.largest
+
+    def spectrum(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return that of the strategy."""
+        return self.inner.spectrum(weights)
+
+    def cube_radius(self) -> float:
+        """Return the proved bound; refused as by the strategy."""
+        return self.inner.cube_radius() if self.cube is None else self.cube
+
+    def describe(self) -> str:
+        """Return the strategy in words."""
+        return self.inner.describe()
+
+
+def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
+    """Return the strategy with its law and a radius that is proved (docs/theory/reals.md, theorem 6).
+
+    As it is where it has a law that is proved for whole numbers, where it is too large to be written out, where no
+    basis of rows gives the others in whole numbers, and where the proved radius is more than 10⁻⁷ above its own.
+    """
+    if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _LOOSE:
+        return Proved(strategy, *proof)
+    if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):
+        return strategy
+    columns = _points(body)
+    basis = whole_basis(columns)
+    if basis is None or (cells := strategy.cells() if p == 1 else np.zeros(0)) is None:
+        return strategy
+    left, rows = basis
+    right = np.ascontiguousarray(strategy.apply(np.eye(strategy.n_noise)).T[rows])
+    if (inverse := Inverse.of(right, p)) is None:
+        return strategy
+    reach = inverse.reach(columns[rows], cells if p == 1 else inverse.matrix @ columns[rows])
+    radius = body.factor * _longest(body, *reach, p) * UP
+    if not radius <= strategy.radius * _LOOSE:
+        return strategy
+    law = Combined(left, right, Normal if p == 2 else Laplace)
+    return Proved(strategy, radius, law, inverse.cube if len(rows) == len(columns) else None)
+
+
+def _is_small(body: Polytope, strategy: Strategy) -> bool:
+    n, d, k = body.generators.n_generators, body.ambient_dim, strategy.n_noise
+    return max(n, d, k) <= _MOST and d * max(n, k) <= _ENTRIES
+
+
+def _points(body: Polytope) -> np.ndarray:
+    """Return the generators, as seen from the first where only differences of whole numbers matter."""
+    columns = body.columns()
+    is_apart = body.differences and not body.with_zero and body.generators.whole_numbers
+    return columns - columns[:, :1] if is_apart else columns
+
+
+def _longest(body: Polytope, found: np.ndarray, slack: float, p: int) -> float:
+    """Return at least ‖u‖_p over the generators of the body without its factor: columns, or differences of two."""
+    lengths = np.linalg.norm(found, p, axis=0)
+    alone = float(lengths.max()) + slack
+    if not body.differences or len(lengths) == 1:
+        return alone * UP
+    if p == 1:
+        return 2 * alone * UP
+    squares = lengths**2
+    apart = np.add.outer(squares, squares) - 2 * found.T @ found
+    error = 8 * (len(found) + 4) * UNIT * float(squares.max())
+    return max(math.sqrt(float(apart.max()) + error) + 2 * slack, alone if body.with_zero else 0.0) * UP

@@ -1,0 +1,129 @@
+"""F·H·x, x random variables, as a function of real numbers with proved bounds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gaugedp.samplers.integer_exp import Bracket
+from gaugedp.samplers.reals import UNIT, Ends, Law, Reals
+from gaugedp.samplers.variables import Laplace, Variables
+
+_LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(Law):
+    """F·H·x for floats F (d, n) and H (n, k), n + k ≤ 2^20, taken as the rational numbers that they are.
+
+    x are the variables of a `kind` (docs/theory/reals.md, theorem 4). Row i is divided by `divisors`[i], whole numbers,
+    where they are given. `matrix` is the product in floats.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    kind: type[Variables] = Laplace
+    divisors: np.ndarray | None = None
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """The rows of F."""
+        return len(self.left)
+
+    @cached_property
+    def variables(self) -> Variables:
+        """As many as H has columns."""
+        return self.kind(self.right.shape[1])
+
+    @property
+    def n_reals(self) -> int:
+        """Those of the variables."""
+        return self.variables.n_reals
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """F·H in floats, shape (d, k)."""
+        return np.asarray(self._divided(self.left @ self.right))
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the products, with bounds of the rows' sizes times one number for each draw."""
+        values, error, total = self.variables.floats(reals, n_bits)
+        error = (error + (sum(self.right.shape) + 8) * UNIT * total) * (1 + 2.0**-30)
+        return values @ self.matrix.T, np.multiply.outer(error, self._row_sizes)
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the sums of the outer products of the ends."""
+        ends, n_bits = self.variables.brackets(reals, draw, n_bits)
+        found = {place: combined_ends(*self._exact_row(place), ends, n_bits) for place in places}
+        if self.divisors is None:
+            return list(found.values())
+        return [
+            (low / int(self.divisors[place]), high / int(self.divisors[place])) for place, (low, high) in found.items()
+        ]
+
+    def _divided(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self.divisors is None else rows / self.divisors[:, None]
+
+    @cached_property
+    def _row_sizes(self) -> np.ndarray:
+        """At least max_k Σ_m |F_im·H_mk| for each row, shape (d,)."""
+        sizes = self._divided(np.abs(self.left) @ np.abs(self.right)).max(axis=1)
+        return np.asarray(np.maximum(sizes * (1 + 2.0**-30), _LEAST))
+
+    @cached_property
+    def _exact_rows(self) -> dict[int, tuple[list[int], int]]:
+        return {}
+
+    def _exact_row(self, place: int) -> tuple[list[int], int]:
+        """Return whole numbers and an exponent: a row of F·H is the numbers times 2^−exponent."""
+        if place not in self._exact_rows:
+            used = np.flatnonzero(self.left[place])
+            factors, shift = whole_numbers(self.left[place, used])
+            rows, exponent = whole_numbers(self.right[used].ravel())
+            columns = [rows[start :: self.right.shape[1]] for start in range(self.right.shape[1])]
+            row = [sum(map(int.__mul__, factors, column)) for column in columns]
+            self._exact_rows[place] = row, shift + exponent
+        return self._exact_rows[place]
+
+
+@dataclass(frozen=True)
+class Alone(Law):
+    """The variables themselves."""
+
+    variables: Variables
+
+    @property
+    def d(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return self.variables.k
+
+    @property
+    def n_reals(self) -> int:
+        """Those of the variables."""
+        return self.variables.n_reals
+
+    def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the variables and one bound for each draw."""
+        values, error, total = self.variables.floats(reals, n_bits)
+        return values, ((error + 8 * UNIT * total) * (1 + 2.0**-30))[:, None]
+
+    def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
+        """Return the ends of the variables."""
+        ends, n_bits = self.variables.brackets(reals, draw, n_bits)
+        return [(Fraction(ends[place][0], 1 << n_bits), Fraction(ends[place][1], 1 << n_bits)) for place in places]
+
+
+def whole_numbers(floats: np.ndarray) -> tuple[list[int], int]:
+    """Return whole numbers and the exponent e with floats = numbers·2^−e."""
+    ratios = [float(value).as_integer_ratio() for value in floats]
+    exponent = max((below for _, below in ratios), default=1).bit_length() - 1
+    return [above << exponent - below.bit_length() + 1 for above, below in ratios], exponent
+
+
+def combined_ends(row: list[int], exponent: int, ends: list[Bracket], n_bits: int) -> Ends:
+    """Return the ends of Σ factor·2^−exponent·x for brackets of 2^n_bits·x."""
+    low = sum(factor * pair[factor < 0] for factor, pair in zip(row, ends, strict=True))
+    high = sum(factor * pair[factor >= 0] for factor, pair in zip(row, ends, strict=True))
+    return Fraction(low, 1 << exponent + n_bits), Fraction(high, 1 << exponent + n_bits)

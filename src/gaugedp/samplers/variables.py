@@ -1,0 +1,234 @@
+"""Laplace and normal variables, and noise around a ball, as functions of real numbers with proved bounds.
+
+docs/theory/reals.md has the proofs.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.samplers.box_noise import minus_log, minus_log_bracket, minus_log_product
+from gaugedp.samplers.integer_exp import Bracket
+from gaugedp.samplers.integer_sine import pi_bracket, sine_and_cosine
+from gaugedp.samplers.reals import UNIT, WORD, Reals
+
+_UP = 1 + 2.0**-40
+_ROOT_2 = 1.4142135623730951  # to half a unit
+_QUARTER = 0.7853981633974483  # π/4 to half a unit
+_SIGN = np.uint64(2**63)
+_SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
+
+Floats = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Variables(ABC):
+    """A random point x of ℝ^k."""
+
+    k: int
+
+    @property
+    @abstractmethod
+    def n_reals(self) -> int:
+        """How many real numbers a point is made of."""
+
+    @abstractmethod
+    def floats(self, reals: Reals, n_bits: int) -> Floats:
+        """Return v (m, k), and for each draw at least Σ|x_j − v_j| and Σ|v_j|, (m,), from `n_bits` ≤ 64 bits."""
+
+    @abstractmethod
+    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
+        """Return brackets of 2^p·x_j, whatever bits follow the first `n_bits`, and p; with more bits where it must."""
+
+
+class Laplace(Variables):
+    """Independent Laplace variables: the first bit of a number is the sign, −log of the rest the size."""
+
+    @property
+    def n_reals(self) -> int:
+        """One for each."""
+        return self.k
+
+    def floats(self, reals: Reals, n_bits: int) -> Floats:
+        """By lemma 2; a size is at least 0, and so its absolute value is no farther off."""
+        parts = first_bits(reals.words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
+        sizes = minus_log(parts * 2.0 ** (1 - n_bits))
+        total = sizes.sum(axis=1)
+        error = UNIT * (5 * total + 6 * self.k) + unknown(parts, self.k)
+        return np.copysign(sizes, reals.words.view(np.int64)), error, total + 8 * UNIT * self.k
+
+    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
+        """Return the ends of the sizes with their signs."""
+        while 0 in (parts := [word & (1 << n_bits - 1) - 1 for word in _words(reals, draw, range(self.k), n_bits)]):
+            n_bits += WORD  # a variable has no bound yet
+        signs = [word >> n_bits - 1 for word in _words(reals, draw, range(self.k), n_bits)]
+        sizes = [minus_log_bracket([part], n_bits - 1) for part in parts]
+        return [_signed(size, sign) for size, sign in zip(sizes, signs, strict=True)], n_bits - 1
+
+
+class Normal(Variables):
+    """Independent standard normal variables: √(−2·log V) times cosine and sine of an angle (Box and Muller 1958).
+
+    The first two bits of a further number are the signs of both, the rest the angle in a quarter of the circle.
+    """
+
+    @property
+    def n_pairs(self) -> int:
+        """Half as many, rounded up."""
+        return (self.k + 1) // 2
+
+    @property
+    def n_reals(self) -> int:
+        """Two for two."""
+        return 2 * self.n_pairs
+
+    def floats(self, reals: Reals, n_bits: int) -> Floats:
+        """By lemmas 2 and 3."""
+        return self.from_words(reals.words, n_bits)
+
+    def from_words(self, words: np.ndarray, n_bits: int) -> Floats:
+        """Return the same from the words (m, n_reals)."""
+        parts = first_bits(words[:, : self.n_pairs], n_bits)
+        lengths = minus_log(parts * 2.0**-n_bits)
+        lengths = np.sqrt(np.abs(lengths, out=lengths), out=lengths)
+        lengths *= _ROOT_2
+        total, off = lengths.sum(axis=1), unknown(parts, 1)
+        with np.errstate(divide="ignore"):
+            inverse = self.n_pairs / lengths.min(axis=1)
+        error = 2 * _UP * (total * (24 * UNIT + 6.3 * 2.0**-n_bits) + inverse * (8 * UNIT + 2 * off))
+        values = np.empty((2 * self.n_pairs, len(words))).T
+        _turned(lengths, words[:, self.n_pairs :], n_bits, values)
+        return values[:, : self.k], error, 2 * total
+
+    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
+        """Return the products of the ends of lengths, sines and cosines."""
+        return self.from_places(reals, draw, 0, n_bits)
+
+    def from_places(self, reals: Reals, draw: int, start: int, n_bits: int) -> tuple[list[Bracket], int]:
+        """Return the same from the numbers that begin at a place."""
+        places = range(start, start + self.n_pairs)
+        while 0 in (words := _words(reals, draw, places, n_bits)):
+            n_bits += WORD
+        angles = _words(reals, draw, range(start + self.n_pairs, start + self.n_reals), n_bits)
+        pairs = [_pair(word, angle, n_bits) for word, angle in zip(words, angles, strict=True)]
+        return ([first for first, _ in pairs] + [second for _, second in pairs])[: self.k], n_bits
+
+
+class Spherical(Variables):
+    """R·g/‖g‖₂, R ~ Gamma(k) and g standard normal: the law of density ∝ e^{−‖x‖₂} on ℝ^k."""
+
+    @property
+    def _normal(self) -> Normal:
+        return Normal(self.k)
+
+    @property
+    def n_reals(self) -> int:
+        """One for each, and those of g."""
+        return self.k + self._normal.n_reals
+
+    def floats(self, reals: Reals, n_bits: int) -> Floats:
+        """By lemmas 1 and 4."""
+        radius, radius_error = minus_log_product(reals.words[:, : self.k], n_bits)
+        points, error, _ = self._normal.from_words(reals.words[:, self.k :], n_bits)
+        lengths, root = np.sqrt(np.einsum("ij,ij->i", points, points)), math.sqrt(self.k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            turned = (1 + root) * error / lengths + root * (self.k + 8) * UNIT
+            values = points * (radius / lengths)[:, None]
+            error = _UP * ((np.abs(radius) + radius_error) * turned + root * radius_error)
+        bad = ~np.isfinite(error)
+        values[bad], error[bad] = 0.0, np.inf
+        return values, error, root * np.abs(radius) * (1 + 2.0**-30)
+
+    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
+        """Return the quotients of the outer ends."""
+        while True:
+            words = _words(reals, draw, range(self.k), n_bits)
+            points, n_bits = self._normal.from_places(reals, draw, self.k, n_bits)
+            squares = [(min(abs(low), abs(high)) ** 2 * (low * high > 0), max(low**2, high**2)) for low, high in points]
+            least = math.isqrt(sum(low for low, _ in squares))
+            if least and 0 not in words:
+                break
+            n_bits += WORD
+        radius = minus_log_bracket(_words(reals, draw, range(self.k), n_bits), n_bits)
+        lengths = least, math.isqrt(sum(high for _, high in squares)) + 1
+        return [_scaled(point, radius, lengths) for point in points], n_bits
+
+
+def first_bits(words: np.ndarray, n_bits: int) -> np.ndarray:
+    """Return the first `n_bits` bits of 64-bit words."""
+    return words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
+
+
+def _words(reals: Reals, draw: int, places: range, n_bits: int) -> list[int]:
+    return [reals.bits(draw, place, n_bits) for place in places]
+
+
+def unknown(parts: np.ndarray, count: int) -> np.ndarray:
+    """Return how far `count` logarithms may be off together by bits that are not known: each by 1/part at most."""
+    least = parts.min(axis=1).astype(float)
+    off = np.full_like(least, np.inf)
+    np.divide(count, least, out=off, where=least > 0)
+    return off
+
+
+def _signed(size: Bracket, is_negative: int) -> Bracket:
+    return (-size[1], -size[0]) if is_negative else size
+
+
+def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
+    """Write lengths times cosine and sine of the angles into the halves of `out`, with their signs."""
+    half = lengths.shape[1]
+    parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
+    sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle
+    squares = sines * sines
+    first, second = out[:, :half], out[:, half:]
+    np.multiply(1 - 2 * squares, lengths, out=first)
+    sines *= np.sqrt(np.subtract(1, squares, out=squares), out=squares)
+    np.multiply(2 * sines, lengths, out=second)
+    first.view(np.uint64)[...] ^= words & _SIGN
+    second.view(np.uint64)[...] ^= words << np.uint64(1) & _SIGN
+
+
+def _sine(x: np.ndarray) -> np.ndarray:
+    """Return sin x to 2 units of 2^−53 for floats x from 0 to π/4, by nine terms (lemma 3)."""
+    square = x * x
+    total = np.full_like(x, _SINE[-1])
+    for factor in _SINE[-2::-1]:
+        total *= square
+        total += factor
+    total *= x
+    return total
+
+
+def _pair(word: int, angle: int, n_bits: int) -> tuple[Bracket, Bracket]:
+    """Bracket 2^n_bits·x for both normal variables that come from two numbers, word ≥ 1."""
+    low, high = minus_log_bracket([word], n_bits)
+    lengths = math.isqrt(low << n_bits + 1), math.isqrt(high << n_bits + 1) + 1
+    part, (pi_low, pi_high) = angle & (1 << n_bits - 2) - 1, pi_bracket(n_bits)
+    (first_high, second_low) = _doubled(part * pi_low >> n_bits, n_bits, 0)
+    (first_low, second_high) = _doubled(-(-(part + 1) * pi_high >> n_bits), n_bits, 1)
+    first, second = (
+        (lengths[a < 0] * a >> n_bits, -(-lengths[b >= 0] * b >> n_bits))
+        for a, b in ((first_low, first_high), (second_low, second_high))
+    )
+    return _signed(first, angle >> n_bits - 1), _signed(second, angle >> n_bits - 2 & 1)
+
+
+def _doubled(x: int, n_bits: int, upper: int) -> tuple[int, int]:
+    """Return cosine and sine of twice the angle: the upper or lower end of the sine, the other one of the cosine."""
+    sine, cosine = sine_and_cosine(x, n_bits)
+    square, product = sine[upper] ** 2, sine[upper] * cosine[upper]
+    whole = 1 << n_bits
+    if upper:
+        return whole - (-(-square >> n_bits - 1)), -(-product >> n_bits - 1)
+    return whole - (square >> n_bits - 1), product >> n_bits - 1
+
+
+def _scaled(point: Bracket, radius: Bracket, lengths: tuple[int, int]) -> Bracket:
+    """Bracket radius·point/length from the brackets of all three."""
+    low, high = point
+    bottom = low * radius[low < 0] // lengths[low >= 0]
+    top = -(-high * radius[high >= 0] // lengths[high < 0])
+    return bottom, top
