@@ -11,6 +11,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.queries.estimates import split, split_answers
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
 from gaugedp.synthesis.counts import CountTable
+from gaugedp.synthesis.junction_tree import Scope
+from gaugedp.trees import summed
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,23 @@ class Variables:
         place, starts = self._within(name)
         return np.searchsorted(starts, cells[:, place], side="right") - 1
 
+    def scope(self, names: Sequence[str]) -> Scope:
+        """Return the variables of attributes, in order."""
+        return tuple(sorted(self._within(name)[0] for name in names))
+
     def table(self, names: Sequence[str], values: np.ndarray, variances: np.ndarray) -> CountTable:
         """Return counts in the cells of attributes, with an axis for each, as counts over the variables in order."""
-        places = [self._within(name) for name in names]
-        order = np.argsort([place for place, _ in places])
-        scope, starts = (tuple(places[axis][part] for axis in order) for part in (0, 1))
-        return CountTable(scope, starts, values.transpose(order), variances.transpose(order))
+        order, starts = self._order(names), [self._within(name)[1] for name in names]
+        in_order = tuple(starts[axis] for axis in order)
+        return CountTable(self.scope(names), in_order, values.transpose(order), variances.transpose(order))
+
+    def counts(self, names: Sequence[str], table: np.ndarray) -> np.ndarray:
+        """Return the counts in the cells of attributes, with an axis for each, from a table over their scope."""
+        order = self._order(names)
+        return summed(table, [self._within(names[axis])[1] for axis in order]).transpose(np.argsort(order))
+
+    def _order(self, names: Sequence[str]) -> list[int]:
+        return sorted(range(len(names)), key=lambda axis: self._within(names[axis])[0])
 
     def _within(self, name: str) -> tuple[int, tuple[int, ...]]:
         """Return the variable of an attribute, and where the attribute's cells begin among those of the variable."""
