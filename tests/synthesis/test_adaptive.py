@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import gaugedp as gd
 from gaugedp._progress import silent
@@ -213,6 +214,19 @@ def test_levels_of_a_tree_are_chosen_among_too() -> None:
     assert [text for text, _ in answer.labels.terms] == ["SEX", "REGION", "AREA", "SEX*REGION"]
     rows = gd.synthesize(answer)
     assert (rows["SEX"] == np.where(rows["REGION"] == "s", "m", "f")).mean() > 0.98
+
+
+def test_counts_have_the_noise_that_is_said() -> None:
+    """Chi-square of all counts of a release at 1e-6; the control says half the deviation."""
+    cells = people(400)
+    parts = measured(cells, 0.001)
+    off = [one.counts - Counted(cells)._counts(one.candidate.names) for one in parts]
+    for scale, fits in ((1.0, True), (0.25, False)):
+        squares = sum(
+            float((part**2 / (scale * one.mechanism.variances)).sum()) for part, one in zip(off, parts, strict=True)
+        )
+        law = stats.chi2(sum(map(len, off)))
+        assert bool(2 * min(law.cdf(squares), law.sf(squares)) > 1e-6) is fits
 
 
 def test_exact_answers_are_not_shown_or_copied() -> None:
