@@ -148,8 +148,9 @@ def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | No
 def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
     """Return the same for tables that are chosen as the release goes."""
     planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
-    prices = {name: number for name, number in guarantee.items() if name != "mu"}
-    return planned.charges, planned.asked, partial(release_adaptively, question, **prices)
+    epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
+    made = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
+    return planned.charges, planned.asked, made
 
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:

@@ -30,6 +30,7 @@ from gaugedp.tables.aggregate import Rows
 from gaugedp.trees import nesting
 
 NAME = "AdaptiveGaussian"
+_WIDTHS = 1000  # bytes of a table's, at all levels, at most
 
 
 def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
@@ -127,8 +128,9 @@ class AdaptivePlan:
         return {**public, "mechanism": NAME, "research_seed": seed}
 
     def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
-        """Return the facts of a release in which all candidates are measured: the longest there can be."""
-        return public_facts(self.everything, table, self.asked, seed)
+        """Return facts as long as those of a release in which all candidates are measured."""
+        widths = " " * (_WIDTHS * len(self.candidates))
+        return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
 
     def answer(self, measured: Sequence[Measured], table: Rows, account: dict[str, Any], seed: int | None) -> Release:
         """Return the release of what was measured."""
