@@ -65,6 +65,7 @@ from gaugedp.releasing import Release as Release
 from gaugedp.releasing import release as release
 from gaugedp.streams.answer import StreamAnswer as StreamAnswer
 from gaugedp.streams.stream import Stream as Stream
+from gaugedp.synthesis.adaptive import release_adaptively as release_adaptively
 from gaugedp.synthesis.rows import SyntheticRows as SyntheticRows
 from gaugedp.synthesis.rows import draw_rows as draw_rows
 from gaugedp.synthesis.rows import synthesize as synthesize

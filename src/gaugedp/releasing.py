@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import MAX_RELEASED_BYTES, Ledger
 from gaugedp.ledger.entries import Stored
 from gaugedp.mechanisms.base import Mechanism, Prepared
+from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.planning import Plan, bonferroni_level, fits, misfit, plan
 from gaugedp.processing import check
 from gaugedp.queries.base import Query
@@ -76,7 +77,7 @@ def release(
     prepared, row_key = _noise(chosen_plan, noise, stream, on_progress), stream.bytes(16)
     seed = stream.seed if prepared.seed is None else prepared.seed
     facts = _facts(chosen_plan, table, seed)
-    _check_fits(facts, query)
+    check_fits(facts, query)
     on_stage("pay")
     reservation = ledger.reserve(
         guarantees,
@@ -103,6 +104,49 @@ def look(
 ) -> np.ndarray:
     """Return the exact integers plus `noise` (d,), which was drawn and paid for before, as that of a stream is."""
     return np.asarray(query.evaluate(table.reporting(on_progress), rng.bytes(16)) + noise)
+
+
+class Guess(NamedTuple):
+    """What is held for the answers at a `place` before the look: sixteenths of a row, as whole numbers.
+
+    `allowance` is what they may be off by for nothing, in sixteenths too, and `weight` a whole number: what counts is
+    weight·(Σ |16·answer − guess| − allowance).
+    """
+
+    place: slice
+    sixteenths: np.ndarray
+    allowance: int
+    weight: int
+
+
+class Held:
+    """The exact answers to a question, looked at once. Nothing comes out of them but what drawn randomness makes."""
+
+    def __init__(
+        self, query: Query, table: Rows, rng: Entropy, on_progress: Callable[[float], object] = silent
+    ) -> None:
+        self._exact = query.evaluate(table.reporting(on_progress), rng.bytes(16)).astype(np.int64)
+
+    def noisy(self, place: slice, noise: Prepared) -> np.ndarray:
+        """Return the answers at a place under noise, which was drawn and paid for before."""
+        return noise(self._exact[place])
+
+    def worst(self, guesses: Sequence[Guess], choice: PreparedChoice) -> int:
+        """Return which of the guesses is far off, by a choice that was drawn and paid for before.
+
+        Scores are whole numbers without rounding, so each moves by at most 16·weight·(ℓ₁ radius of its answers).
+        """
+        return int(choice(np.array([self._off(guess) for guess in guesses], dtype=np.int64)))
+
+    def _off(self, guess: Guess) -> int:
+        distance = np.abs(16 * self._exact[guess.place] - guess.sixteenths).sum()
+        return guess.weight * (int(distance) - guess.allowance)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Exact answers are never copied or pickled.")
+
+    def __repr__(self) -> str:
+        return f"Held({len(self._exact)} answers)"
 
 
 def check_kinds(query: object, table: object, ledger: object) -> None:
@@ -179,7 +223,7 @@ def _check_facts(mechanism: Mechanism) -> None:
             )
 
 
-def _check_fits(facts: dict[str, Any], query: Query) -> None:
+def check_fits(facts: dict[str, Any], query: Query) -> None:
     """Refuse, before anything is paid, an answer that a ledger might not keep: how long it can get is public."""
     n_counts = int(np.count_nonzero(query.are_counts))
     public = json.dumps([facts, query.labels.facts(), [estimate.to_dict() for estimate in query.estimates]])
@@ -191,19 +235,32 @@ def _check_fits(facts: dict[str, Any], query: Query) -> None:
         )
 
 
-def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
-    """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
+def public_facts(query: Query, table: Rows, asked: Guarantee, seed: int | None) -> dict[str, Any]:
+    """Return what a release says of a question and a table, all of it public."""
     return {
         "format": FORMAT,
         "version": version("gaugedp"),
-        "query": chosen_plan.query.text,
-        "digest": chosen_plan.query.digest(),
+        "query": query.text,
+        "digest": query.digest(),
         "table": table.name,
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *table.rules, *chosen_plan.query.rules],
-        "asked": chosen_plan.asked.to_dict(),
+        "rules": [*table.unit.rules, *table.rules, *query.rules],
+        "asked": asked.to_dict(),
+        "steps": fold(*zip(*((str(step), count) for step, count in query.step_runs), strict=True)),
+        "counts": fold(query.are_counts),
+        "terms": [outline.to_dict() for outline in query.outlines],
+        **_for_people(query, table),
+        **_nested(query),
+        "research_seed": seed,
+    }
+
+
+def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
+    """Return all that is public, before anything is paid: nothing here can fail after the data was seen."""
+    return {
+        **public_facts(chosen_plan.query, table, chosen_plan.asked, seed),
         "mechanism": {
             "name": chosen_plan.mechanism.name,
             "exactness": chosen_plan.mechanism.exactness,
@@ -214,13 +271,7 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "reason": chosen_plan.reason,
         "lower_bound": chosen_plan.bound_facts(),
         "candidates": chosen_plan.table(),
-        "steps": fold(*zip(*((str(step), count) for step, count in chosen_plan.query.step_runs), strict=True)),
         **_spread(chosen_plan),
-        "counts": fold(chosen_plan.query.are_counts),
-        "terms": [outline.to_dict() for outline in chosen_plan.query.outlines],
-        **_for_people(chosen_plan.query, table),
-        **_nested(chosen_plan.query),
-        "research_seed": seed,
     }
 
 

@@ -69,3 +69,31 @@ def test_refusals(paid: Desk, words: tuple[str, ...], sentence: str) -> None:
     before = paid.files()
     check_sentence(paid.gaugedp("rows", *words), 2, sentence)
     assert paid.files() == before
+
+
+def test_tables_that_are_chosen_are_paid_once_and_rows_made_of_them(desk: Desk) -> None:
+    price = ("--domain", "domain.toml", "--ledger", "a.ledger", "--epsilon", "4", "--delta", "1e-6", "--key", "k")
+    asked = ("--query", "SEX*AGE", "--adaptive")
+    first = desk.gaugedp("release", "people.csv", *price, *asked, "--budget", "4,1e-6")
+    assert first.code == 0, first.err
+    for said in ("SEX*AGE  SEX=1, AGE=[0,10)", "ApproxDP(4, 1e-06)", "exact"):
+        assert said in first.out
+    again = desk.gaugedp("release", "people.csv", *price, *asked)
+    assert (again.code, "answer" in again.out) == (0, True)
+    assert len([entry for entry in desk.ledger("a.ledger").entries() if entry.guarantee is not None]) == 1
+    assert desk.gaugedp("rows", "a.ledger", "--key", "k", "--out", "r.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--query", "SEX", "--epsilon", "1"), "Give delta beside epsilon"),
+        (("--query", "sum(PAY)", "--rho", "1"), "sum(PAY) is no table of counts"),
+        (("--query", "SEX", "--rho", "1", "--importance", "SEX=2"), "have an importance"),
+    ],
+)
+def test_what_cannot_be_chosen_from_makes_no_ledger(desk: Desk, words: tuple[str, ...], sentence: str) -> None:
+    before = desk.files()
+    options = ("--domain", "domain.toml", "--ledger", "new.ledger", "--budget", "9,1e-6", "--adaptive")
+    check_sentence(desk.gaugedp("release", "people.csv", *options, *words), 2, sentence)
+    assert desk.files() == before

@@ -50,6 +50,19 @@ def test_the_tables_of_cliques_are_those_of_the_joint_law(scopes: list[tuple[int
         np.testing.assert_allclose(table, summed(law, ALL, clique), rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("scopes", SCOPES)
+def test_the_law_of_any_variables_is_that_of_the_joint_law(scopes: list[tuple[int, ...]]) -> None:
+    """Of those that no clique holds too, and where a cell of a clique has probability 0."""
+    tree, random = JunctionTree.of(SIZES, scopes), np.random.default_rng(8)
+    potentials = [random.normal(size=[SIZES[name] for name in clique]) for clique in tree.cliques]
+    potentials[0].ravel()[:2] = -2000
+    tables, log_sum = tree.tables(potentials)
+    law = np.exp(joint(tree, potentials) - log_sum)
+    for size in range(1, 5):
+        for scope in itertools.combinations(ALL, size):
+            np.testing.assert_allclose(tree.law(tables, scope), summed(law, ALL, scope), rtol=1e-9, atol=1e-13)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_every_variable_hangs_together_in_the_tree(seed: int) -> None:
     """Of the cliques that hold a variable, all but one share it with their parents: the running intersection."""

@@ -1,6 +1,7 @@
 """`gaugedp release`: a private answer, paid from a ledger."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -31,15 +32,17 @@ from gaugedp.cli.shared import (
 from gaugedp.cli.stage import stage
 from gaugedp.domain import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import from_dict
-from gaugedp.guarantees.parse_guarantee import chargeable
+from gaugedp.guarantees import Guarantee, from_dict
+from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.planning import Plan, plan
+from gaugedp.planning import plan
 from gaugedp.processing import check, remark
+from gaugedp.queries import query
 from gaugedp.queries.base import Query
 from gaugedp.queries.estimates import split_answers
 from gaugedp.releasing import release as make_release
+from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
 
 _SHOWN = 60
@@ -60,6 +63,7 @@ _KINDS = {"out": ".csv", "report": ".html", "save": ".json"}
 @click.option("--ledger", "ledger_path", required=True, metavar="FILE", help="The durable account of this table.")
 @budget_option
 @signature_options
+@click.option("--adaptive", is_flag=True, help="Release tables that are chosen for synthetic rows: see gaugedp rows.")
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored answer, free.")
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
 @click.option("--folder", metavar="DIR", help="Keep exact sums of finished batches here: --key resumes a killed run.")
@@ -89,6 +93,7 @@ def release(
     save: str | None,
     as_json: bool,
     importance: str | None,
+    adaptive: bool,
     **wanted: str | None,
 ) -> None:
     """Answer a question from TABLE (a .csv, .tsv or .parquet file) and pay for it.
@@ -115,31 +120,37 @@ def release(
         check_sheets()
     stage.key, stage.can_resume = checked_key(key), folder is not None
     stage.show("plan")
-    planned = plan(question, unit, **guarantee)  # refuses before a ledger is made
-    check_chargeable(total, chargeable(planned.mechanism.guarantee, planned.asked))
-    remark_on_delta(planned.asked, total)
+    prepared = _adaptive if adaptive else _planned
+    charges, requested, made = prepared(question, unit, guarantee)  # refuses before a ledger is made
+    check_chargeable(total, charges)
+    remark_on_delta(requested, total)
     account = open_ledger(ledger_path, total, source.name, unit, by=by, purpose=purpose)
-    answer, stored = _released(planned, source, account, steps)
-    stage.show("write")
-    _write(answer, question, files, as_json, stored)
-
-
-def _released(planned: Plan, source: Table, account: Ledger, steps: Sequence[str]) -> tuple[Release, Ledger | None]:
-    """Return the answer, processed, and the account where it was stored there before."""
-    answer = make_release(
-        planned.query,
-        source,
-        ledger=account,
-        planned=planned,
-        key=stage.key,
-        on_stage=stage.follow,
-        on_progress=stage.draw,
-    )
+    answer = made(source, ledger=account, key=stage.key, on_stage=stage.follow, on_progress=stage.draw)
     stored = account if stage.was_stored else None
+    released = query(domain, answer.facts["query"]) if adaptive else question
     if steps:
         stage.show("process")
-        answer = answer.processed(*steps, query=planned.query)
-    return answer, stored
+        answer = answer.processed(*steps, query=released)
+    stage.show("write")
+    _write(answer, released, files, as_json, stored)
+
+
+_Prepared = tuple[Sequence[Guarantee], Guarantee, Callable[..., Release]]
+
+
+def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
+    """Return what may be charged, what is asked for, and the release of a plan."""
+    planned = plan(question, unit, **guarantee)
+    charges = chargeable(planned.mechanism.guarantee, planned.asked)
+    return charges, planned.asked, partial(make_release, question, planned=planned)
+
+
+def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
+    """Return the same for tables that are chosen as the release goes."""
+    planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
+    epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
+    made = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
+    return planned.charges, planned.asked, made
 
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:

@@ -71,6 +71,40 @@ class JunctionTree:
             tables[edge.child] = np.exp(beliefs[edge.child])
         return tables, log_sum
 
+    def law(self, tables: Sequence[np.ndarray], scope: Scope) -> np.ndarray:
+        """Return the table of a scope that no clique need hold, from those of the cliques, by summing out the others.
+
+        The root is the clique that holds most of the scope; those that add nothing to it are left aside.
+        """
+        root = max(range(len(self.cliques)), key=lambda place: len(set(scope) & set(self.cliques[place])))
+        found = self._seen_from(root, (), tables, frozenset(scope))
+        assert found is not None
+        return found[1]
+
+    def _seen_from(
+        self, place: int, before: Scope, tables: Sequence[np.ndarray], wanted: frozenset[int], above: int = -1
+    ) -> tuple[Scope, np.ndarray] | None:
+        """Return P(wanted variables from here on | those shared with `above`), over both; None where there are none."""
+        clique = self.cliques[place]
+        terms, there = [(clique, _given(tables[place], clique, before))], set(clique)
+        for other, separator in self._near[place]:
+            part = None if other == above else self._seen_from(other, separator, tables, wanted, place)
+            if part is not None:
+                terms.append(part)
+                there.update(part[0])
+        kept = tuple(sorted((wanted & there) | set(before)))
+        if above >= 0 and kept == before:
+            return None
+        operands = [operand for names, table in terms for operand in (table, list(names))]
+        return kept, np.asarray(np.einsum(*operands, list(kept), optimize="greedy"))
+
+    @cached_property
+    def _near(self) -> tuple[tuple[tuple[int, Scope], ...], ...]:
+        """The cliques beside each, with what both hold."""
+        pairs = [(edge.child, edge.parent, edge.separator) for edge in self.edges]
+        both = [*pairs, *((parent, child, separator) for child, parent, separator in pairs)]
+        return tuple(tuple(pair[1:] for pair in both if pair[0] == place) for place in range(len(self.cliques)))
+
 
 def spread(table: np.ndarray, scope: Scope, clique: Scope) -> np.ndarray:
     """Return a table so that it adds to one over a larger clique: axes of length 1 stand for other variables."""
@@ -81,6 +115,14 @@ def spread(table: np.ndarray, scope: Scope, clique: Scope) -> np.ndarray:
 def summed(table: np.ndarray, clique: Scope, scope: Scope) -> np.ndarray:
     """Return the sums of a table over the variables that are not in the scope."""
     return np.asarray(table.sum(axis=tuple(axis for axis, name in enumerate(clique) if name not in scope)))
+
+
+def _given(table: np.ndarray, clique: Scope, before: Scope) -> np.ndarray:
+    """Return the law given the variables `before`; 0 where these have probability 0."""
+    if not before:
+        return table
+    sums = spread(summed(table, clique, before), before, clique)
+    return np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
 
 
 def _log_summed(table: np.ndarray, clique: Scope, scope: Scope) -> np.ndarray:

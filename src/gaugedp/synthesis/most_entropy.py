@@ -28,12 +28,21 @@ def fitted(tree: JunctionTree, tables: Sequence[CountTable], n: float) -> list[n
     in proportion to the variance of each count: least squares, of which the law of most entropy is taken. It is a
     product of one factor a cell, exp(multiplier); they maximise the dual, which is smooth and concave, by L-BFGS.
     """
+    return refitted(tree, tables, n, [np.zeros(table.values.shape) for table in tables], _MOST_STEPS)[0]
+
+
+def refitted(
+    tree: JunctionTree, tables: Sequence[CountTable], n: float, starts: Sequence[np.ndarray], most_steps: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the law of `fitted` after so many steps from multipliers `starts`, of the tables' shapes, and its own."""
     from scipy.optimize import minimize
 
     dual = _Dual(tree, tables, n)
-    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "gtol": _TOLERANCE, "ftol": 0}
-    done = minimize(dual.value, np.zeros(len(dual.aims)), jac=True, method="L-BFGS-B", options=options)
-    return dual.law(dual.scales * done.x)[0]
+    options = {"maxiter": most_steps, "maxfun": 2 * most_steps, "gtol": _TOLERANCE, "ftol": 0}
+    start = np.concatenate([part.ravel() for part in starts]) / dual.scales
+    done = minimize(dual.value, start, jac=True, method="L-BFGS-B", options=options)
+    multipliers = dual.scales * done.x
+    return dual.law(multipliers)[0], dual.parts(multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +85,14 @@ class _Dual:
 
     def law(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], float]:
         """Return the tables of the cliques, and the logarithm of what they were divided by."""
-        sizes, ends = self.tree.sizes, np.cumsum([table.values.size for table in self.tables])[:-1]
-        sums = dict[Scope, np.ndarray]()
-        for table, numbers in zip(self.tables, np.split(multipliers, ends), strict=True):
-            over = table.over(numbers.reshape(table.values.shape), sizes)
+        sizes, sums = self.tree.sizes, dict[Scope, np.ndarray]()
+        for table, numbers in zip(self.tables, self.parts(multipliers), strict=True):
+            over = table.over(numbers, sizes)
             sums[table.scope] = sums[table.scope] + over if table.scope in sums else over
         return self.tree.tables([plan.spread(sums, sizes) for plan in self.plans])
+
+    def parts(self, multipliers: np.ndarray) -> list[np.ndarray]:
+        """Return those of each table, in its shape."""
+        ends = np.cumsum([table.values.size for table in self.tables])[:-1]
+        pairs = zip(self.tables, np.split(multipliers, ends), strict=True)
+        return [numbers.reshape(table.values.shape) for table, numbers in pairs]

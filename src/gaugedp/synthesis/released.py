@@ -1,6 +1,6 @@
 """From releases to variables and tables of counts: which answers are counts of cells, and how cells are nested."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.queries.estimates import split, split_answers
 from gaugedp.queries.outline import CELLS, COUNT, Axis, Outline
 from gaugedp.synthesis.counts import CountTable
+from gaugedp.synthesis.junction_tree import Scope
+from gaugedp.trees import summed
 
 
 @dataclass(frozen=True)
@@ -43,36 +45,21 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Released:
-    """The attributes of releases, by name, the tables of counts over their finest levels, and these in order."""
+class Variables:
+    """The attributes of tables of counts, by name, and the finest of each source, in order: what rows are cells of."""
 
     levels: Mapping[str, Level]
     finest: tuple[str, ...]
-    tables: tuple[CountTable, ...]
 
     @classmethod
-    def of(cls, releases: Sequence[Release]) -> "Released":
-        """Return what rows can be drawn from. Refused: releases without counts of cells, or that do not fit."""
-        _check_alike(releases)
-        levels = dict[str, Level]()
-        for release in releases:
-            axes = [axis for term, _ in count_terms(release) for axis in term.axes]
-            if not axes:
-                raise InvalidRequest(
-                    f"The release of {release.facts['query']!r} has no counts of cells.",
-                    "Give releases with tables of counts, such as SEX*AGE.",
-                )
-            for axis in axes:
-                level = Level.of(axis, release.facts.get("nested", {}))
-                _check_same(levels.setdefault(axis.name, level), level)
-        ordered = sorted(levels, key=lambda name: len(levels[name].axis.texts))
-        last = {levels[name].source: name for name in ordered}
-        finest = tuple(name for name in levels if last[levels[name].source] == name)
-        places = {levels[name].source: place for place, name in enumerate(finest)}
-        tables = [
-            _table(term, counts, levels, finest, places) for release in releases for term, counts in _counts(release)
-        ]
-        return cls(levels, finest, tuple(tables))
+    def of(cls, levels: Iterable[Level]) -> "Variables":
+        """Return those of levels, which may be named more than once. Refused: one that has other cells than before."""
+        by_name = dict[str, Level]()
+        for level in levels:
+            _check_same(by_name.setdefault(level.axis.name, level), level)
+        ordered = sorted(by_name, key=lambda name: len(by_name[name].axis.texts))
+        last = {by_name[name].source: name for name in ordered}
+        return cls(by_name, tuple(name for name in by_name if last[by_name[name].source] == name))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -81,10 +68,63 @@ class Released:
 
     def cells_of(self, name: str, cells: np.ndarray) -> np.ndarray:
         """Return the cell of an attribute in each row, from those of the variables, shape (n_rows, n_variables)."""
+        place, starts = self._within(name)
+        return np.searchsorted(starts, cells[:, place], side="right") - 1
+
+    def scope(self, names: Sequence[str]) -> Scope:
+        """Return the variables of attributes, in order."""
+        return tuple(sorted(self._within(name)[0] for name in names))
+
+    def table(self, names: Sequence[str], values: np.ndarray, variances: np.ndarray) -> CountTable:
+        """Return counts in the cells of attributes, with an axis for each, as counts over the variables in order."""
+        order, starts = self._order(names), [self._within(name)[1] for name in names]
+        in_order = tuple(starts[axis] for axis in order)
+        return CountTable(self.scope(names), in_order, values.transpose(order), variances.transpose(order))
+
+    def counts(self, names: Sequence[str], table: np.ndarray) -> np.ndarray:
+        """Return the counts in the cells of attributes, with an axis for each, from a table over their scope."""
+        order = self._order(names)
+        return summed(table, [self._within(names[axis])[1] for axis in order]).transpose(np.argsort(order))
+
+    def _order(self, names: Sequence[str]) -> list[int]:
+        return sorted(range(len(names)), key=lambda axis: self._within(names[axis])[0])
+
+    def _within(self, name: str) -> tuple[int, tuple[int, ...]]:
+        """Return the variable of an attribute, and where the attribute's cells begin among those of the variable."""
         level = self.levels[name]
         place = next(i for i, other in enumerate(self.finest) if self.levels[other].source == level.source)
-        starts = level.starts_in(self.levels[self.finest[place]])
-        return np.searchsorted(starts, cells[:, place], side="right") - 1
+        return place, level.starts_in(self.levels[self.finest[place]])
+
+
+@dataclass(frozen=True)
+class Released:
+    """What rows can be drawn from: the variables of releases, and their tables of counts."""
+
+    variables: Variables
+    tables: tuple[CountTable, ...]
+
+    @classmethod
+    def of(cls, releases: Sequence[Release]) -> "Released":
+        """Return that of releases. Refused: releases without counts of cells, or that do not fit."""
+        _check_alike(releases)
+        variables = Variables.of(level for release in releases for level in _levels(release))
+        tables = [variables.table(term.names, *counts) for release in releases for term, counts in _counts(release)]
+        return cls(variables, tuple(tables))
+
+
+def levels_of(terms: Iterable[Outline], nested: Mapping[str, Mapping[str, object]]) -> list[Level]:
+    """Return the attributes along the axes of terms; `nested` says of levels of trees what they are read from."""
+    return [Level.of(axis, nested) for term in terms for axis in term.axes]
+
+
+def _levels(release: Release) -> list[Level]:
+    levels = levels_of((term for term, _ in count_terms(release)), release.facts.get("nested", {}))
+    if not levels:
+        raise InvalidRequest(
+            f"The release of {release.facts['query']!r} has no counts of cells.",
+            "Give releases with tables of counts, such as SEX*AGE.",
+        )
+    return levels
 
 
 def count_terms(release: Release) -> Iterator[tuple[Outline, slice]]:
@@ -94,10 +134,14 @@ def count_terms(release: Release) -> Iterator[tuple[Outline, slice]]:
     """
     start, is_told = 0, {"terms", "deviations"} <= release.facts.keys()
     for term in release.terms:
-        is_table = term.measure == COUNT and term.column is None and all(axis.form == CELLS for axis in term.axes)
-        if is_told and is_table:
+        if is_told and counts_cells(term):
             yield term, slice(start, start + term.size)
         start += term.size
+
+
+def counts_cells(term: Outline) -> bool:
+    """Whether the answers of a term are the numbers of rows in cells."""
+    return term.measure == COUNT and term.column is None and all(axis.form == CELLS for axis in term.axes)
 
 
 def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.ndarray]]]:
@@ -108,22 +152,6 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
     for term, counts, deviation in zip(release.terms, raw, deviations, strict=True):
         if id(term) in wanted:
             yield term, (counts.reshape(term.shape), deviation.reshape(term.shape) ** 2)
-
-
-def _table(
-    term: Outline,
-    counts: tuple[np.ndarray, np.ndarray],
-    levels: Mapping[str, Level],
-    finest: Sequence[str],
-    places: Mapping[str, int],
-) -> CountTable:
-    """Return a term's counts over the variables, in their order."""
-    own = [levels[name] for name in term.names]
-    scope = [places[level.source] for level in own]
-    starts = [level.starts_in(levels[finest[place]]) for level, place in zip(own, scope, strict=True)]
-    order = np.argsort(scope)
-    values, variances = (part.transpose(order) for part in counts)
-    return CountTable(tuple(sorted(scope)), tuple(starts[place] for place in order), values, variances)
 
 
 def _check_same(first: Level, second: Level) -> None:

@@ -17,7 +17,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.synthesis.draws import drawn
 from gaugedp.synthesis.junction_tree import JunctionTree
 from gaugedp.synthesis.most_entropy import fitted, total
-from gaugedp.synthesis.released import Released, count_terms
+from gaugedp.synthesis.released import Released, Variables, count_terms
 from gaugedp.synthesis.values import values
 from gaugedp.tables.frames import make_frame
 
@@ -48,7 +48,7 @@ def draw_rows(
     if n_rows is not None:
         whole(minimum=1, n_rows=n_rows)
     released = Released.of(releases)
-    tree = JunctionTree.of(released.sizes, [table.scope for table in released.tables])
+    tree = JunctionTree.of(released.variables.sizes, [table.scope for table in released.tables])
     if tree.n_cells > MOST_CELLS:
         raise InvalidRequest(
             f"A model of these tables has {tree.n_cells:.3g} cells; {MOST_CELLS:,} is the most.",
@@ -57,11 +57,11 @@ def draw_rows(
     stream = system_rng() if rng is None else rng
     n = max(total(released.tables), 1.0)
     laws = fitted(tree, released.tables, n)
-    cells = drawn(tree, laws, round(n) if n_rows is None else n_rows, stream)
+    variables, cells = released.variables, drawn(tree, laws, round(n) if n_rows is None else n_rows, stream)
     columns = {
-        name: values(level.axis, released.cells_of(name, cells), stream) for name, level in released.levels.items()
+        name: values(level.axis, variables.cells_of(name, cells), stream) for name, level in variables.levels.items()
     }
-    return SyntheticRows(releases, released, n, cells, columns)
+    return SyntheticRows(releases, variables, n, cells, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class SyntheticRows:
     """
 
     releases: tuple[Release, ...]
-    released: Released
+    variables: Variables
     n_estimated: float
     cells: np.ndarray
     columns: dict[str, np.ndarray]
@@ -124,7 +124,7 @@ class SyntheticRows:
     def _counted(self, names: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
         """Return how many rows are in each cell of a term."""
         n_rows = len(self.cells)
-        cells = [self.released.cells_of(name, self.cells) for name in names]
+        cells = [self.variables.cells_of(name, self.cells) for name in names]
         places = np.ravel_multi_index(cells, shape) if names else np.zeros(n_rows, dtype=np.int64)
         counts = np.bincount(places, minlength=int(np.prod(shape)))
         return counts if n_rows == round(self.n_estimated) else counts * (self.n_estimated / n_rows)

@@ -1,0 +1,181 @@
+"""`release_adaptively`: a release of tables of counts that are chosen as it goes, for one price."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gaugedp._progress import silent
+from gaugedp._runs import Folded, fold
+from gaugedp.answer import LEVELS, Release
+from gaugedp.domain import PrivacyUnit
+from gaugedp.entropy import Entropy, system_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import ApproxDP, Guarantee
+from gaugedp.guarantees.calibrate import largest_parameter
+from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
+from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.ledger import Ledger, Stored
+from gaugedp.planning import bonferroni_level
+from gaugedp.queries.base import Query
+from gaugedp.queries.builders import marginals
+from gaugedp.queries.linear import Workload
+from gaugedp.releasing import Held, check_fits, check_kinds, public_facts
+from gaugedp.synthesis.candidates import Candidate, candidates_of
+from gaugedp.synthesis.released import Variables, levels_of
+from gaugedp.synthesis.rounds import Measured, Rounds
+from gaugedp.tables.aggregate import Rows
+from gaugedp.trees import nesting
+
+NAME = "AdaptiveGaussian"
+_WIDTHS = 1000  # bytes of a table's, at all levels, at most
+
+
+def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
+    query: Query,
+    table: Rows,
+    *,
+    ledger: Ledger,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    key: str | None = None,
+    rng: Entropy | None = None,
+    on_stage: Callable[[str], object] = str,
+    on_progress: Callable[[float], object] = silent,
+) -> Release:
+    """Release those tables of counts from which rows tell most about the tables that `query` asks for, for one price.
+
+    Measured are, with exact discrete normal noise, the tables of one attribute, and then, one a round, the table whose
+    counts a model of all measured ones is farthest from: a choice by the exponential mechanism among the tables asked
+    for and all that these sum up to. `gd.synthesize` draws rows from the release, and their counts answer the question.
+
+    Guarantee. The release is ρ-zCDP, ρ the largest for which that implies (`epsilon`, `delta`); "exact". What is
+    chosen, how much noise a round has and how many rounds there are depends on released results alone, and ρ bounds
+    the sum over all rounds (docs/theory/adaptive_tables.md, theorem 1; McKenna, Mullins, Sheldon and Miklau 2022).
+    Each interval holds its count with its probability, whichever tables are chosen (theorem 2).
+
+    Order of acts: pay the whole, durably; look, once; in each round draw, and then measure; store; show. The same `key`
+    with the same request returns the stored answer at no cost. `rng` is for research only.
+
+    Refused, with nothing read or spent: terms that are no tables of counts; a guarantee without δ or ρ; what `release`
+    refuses.
+    """
+    on_stage("plan")
+    check_kinds(query, table, ledger)
+    if query.domain != table.domain:
+        raise InvalidRequest("The question and the table have different domains.", "Build both from one domain.")
+    planned = AdaptivePlan.of(query, table.unit, guarantee_asked(epsilon, delta, rho))
+    stream = system_rng() if rng is None else rng
+    check_fits(planned.facts(table, stream.seed), planned.everything)
+    on_stage("pay")
+    request = planned.request(stream.seed)
+    charges, unit = planned.charges, table.unit
+    reservation = ledger.reserve(
+        charges, table=table.name, unit=unit, request=request, key=key, resume=table.can_resume
+    )
+    if isinstance(reservation, Stored):
+        return Release.from_json(reservation.released.decode())
+    on_stage("look")
+    account = ledger.account(reservation) | {"key": reservation.key}
+    held = Held(planned.everything, table, stream, on_progress)
+    measured = planned.rounds(stream).run(held, planned.variables, on_progress)
+    on_stage("store")
+    answer = planned.answer(measured, table, account, stream.seed)
+    ledger.settle(reservation, answer.to_json().encode())
+    return answer
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptivePlan:
+    """What an adaptive release would do for a unit and a guarantee, before any row is read.
+
+    `rho` is the whole price, `everything` the question for all `candidates`, of which one look answers all.
+    """
+
+    query: Query
+    unit: PrivacyUnit
+    asked: Guarantee
+    rho: ZCDP
+    everything: Workload
+    candidates: tuple[Candidate, ...]
+
+    @classmethod
+    def of(cls, query: Query, unit: PrivacyUnit, asked: Guarantee) -> "AdaptivePlan":
+        """Return the plan. Refused: terms that are no tables of counts, and a guarantee without δ or ρ."""
+        return cls(query, unit, asked, _zcdp(asked), *candidates_of(query, unit))
+
+    @property
+    def charges(self) -> list[Guarantee]:
+        """What a ledger may charge, in order of preference."""
+        return chargeable(self.rho, self.asked)
+
+    @property
+    def variables(self) -> Variables:
+        """The variables of rows."""
+        attributes = {name: self.query.domain.attribute(name) for name in self.everything.attributes}
+        return Variables.of(levels_of(self.everything.outlines, nesting(attributes)))
+
+    def rounds(self, rng: Entropy) -> Rounds:
+        """Return the rounds, with randomness from `rng`."""
+        return Rounds(self.candidates, self.query.domain, self.unit, self.rho, rng)
+
+    def request(self, seed: int | None) -> dict[str, Any]:
+        """Return what a ledger keeps of what is asked."""
+        public = {"query": self.query.text, "digest": self.query.digest(), "asked": self.asked.to_dict()}
+        return {**public, "mechanism": NAME, "research_seed": seed}
+
+    def facts(self, table: Rows, seed: int | None) -> dict[str, Any]:
+        """Return facts as long as those of a release in which all candidates are measured."""
+        widths = " " * (_WIDTHS * len(self.candidates))
+        return public_facts(self.everything, table, self.asked, seed) | {"widths": widths}
+
+    def answer(self, measured: Sequence[Measured], table: Rows, account: dict[str, Any], seed: int | None) -> Release:
+        """Return the release of what was measured."""
+        chosen = marginals(self.query.domain, *(one.candidate.names for one in measured))
+        facts = public_facts(chosen, table, self.asked, seed) | _facts(self.query, measured) | {"account": account}
+        numbers = np.concatenate([one.counts for one in measured])
+        return Release(numbers, chosen.labels, chosen.estimates, self.rho, facts)
+
+
+@lru_cache(maxsize=64)  # the search takes a second
+def _zcdp(asked: Guarantee) -> ZCDP:
+    """Return the largest ρ-zCDP that implies what is asked."""
+    match asked:
+        case ZCDP():
+            return asked
+        case ApproxDP(epsilon_value=epsilon, delta_value=delta):
+            return ZCDP(largest_parameter(ZCDP, epsilon, delta))
+    raise InvalidRequest(
+        f"Tables cannot be chosen as a release goes for {asked!r}.", "Give delta beside epsilon, such as 1e-9, or rho."
+    )
+
+
+def _facts(query: Query, measured: Sequence[Measured]) -> dict[str, Any]:
+    """Return what the release says of its rounds, and how wide its noise is."""
+    deviations = [float(np.sqrt(one.mechanism.variances[0])) for one in measured]
+    noise = f"discrete Gaussian, std {max(deviations):.6g} to {min(deviations):.6g}, tables chosen for {query.text}"
+    return {
+        "mechanism": {"name": NAME, "exactness": "exact", "noise": noise},
+        "reason": "tables are chosen in rounds by what is released before",
+        "lower_bound": None,
+        "candidates": [],
+        "deviations": fold(np.concatenate([np.sqrt(one.mechanism.variances) for one in measured])),
+        "widths": {
+            "single": {str(level): _widths(measured, level) for level in LEVELS},
+            "simultaneous": {str(level): _widths_at_once(measured, level) for level in LEVELS},
+        },
+    }
+
+
+def _widths(measured: Sequence[Measured], level: float) -> Folded:
+    return fold(np.concatenate([one.mechanism.half_widths(level) for one in measured]))
+
+
+def _widths_at_once(measured: Sequence[Measured], level: float) -> Folded:
+    """Return widths that hold all at once: of the misses that are allowed, a table has its share of the price."""
+    misses = 1 - bonferroni_level(level)
+    parts = [one.mechanism.half_widths(1 - misses * float(one.share), True) for one in measured]
+    return fold(np.concatenate(parts))
