@@ -196,8 +196,6 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": version("gaugedp"),
-        "query": chosen_plan.query.text,
-        "digest": chosen_plan.query.digest(),
         "table": table.name,
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
@@ -211,16 +209,26 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
             **({"in_rows": True} if chosen_plan.mechanism.in_rows else {}),
             **({"has_ranks": True} if any(part.in_rows for part in chosen_plan.mechanism.parts) else {}),
         },
-        "reason": chosen_plan.reason,
         "lower_bound": chosen_plan.bound_facts(),
         "candidates": chosen_plan.table(),
-        "steps": fold(*zip(*((str(step), count) for step, count in chosen_plan.query.step_runs), strict=True)),
-        **_spread(chosen_plan),
-        "counts": fold(chosen_plan.query.are_counts),
-        "terms": [outline.to_dict() for outline in chosen_plan.query.outlines],
+        **about_answers(chosen_plan),
+        **spread(chosen_plan),
         **_for_people(chosen_plan.query, table),
         **_nested(chosen_plan.query),
         "research_seed": seed,
+    }
+
+
+def about_answers(chosen_plan: Plan) -> dict[str, Any]:
+    """Return what is public about the answers themselves: the question, the worth of a number, the terms."""
+    query = chosen_plan.query
+    return {
+        "query": query.text,
+        "digest": query.digest(),
+        "reason": chosen_plan.reason,
+        "steps": fold(*zip(*((str(step), count) for step, count in query.step_runs), strict=True)),
+        "counts": fold(query.are_counts),
+        "terms": [outline.to_dict() for outline in query.outlines],
     }
 
 
@@ -236,7 +244,7 @@ def _nested(query: Query) -> dict[str, Any]:
     return {"nested": nested} if nested else {}
 
 
-def _spread(chosen_plan: Plan) -> dict[str, Any]:
+def spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
     noise, query = chosen_plan.mechanism, chosen_plan.query
 

@@ -15,7 +15,7 @@ ORDER = (
     "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "domain_file", "domain",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
-    "comparison", "processing", "remarks", "tidy", "answer", "releasing", "streams", "synthesis", "publication",
+    "comparison", "processing", "remarks", "tidy", "answer", "releasing", "deriving", "streams", "synthesis", "publication",
     "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip

@@ -23,6 +23,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
     "geometry": "Show the shape of a question's noise and how near the best it is; reads no data.",
     "release": "Answer a question from a table and pay for it.",
     "sql": "Answer the aggregates of a SELECT, as release does; without a table, translate it.",
+    "derive": "Compute shares, changes and other figures from a release, at no cost.",
     "publish": "Publish all tables of a file at one price, with a page and a manifest.",
     "rows": "Write synthetic rows that keep stored tables of counts, at no cost.",
     "stream": "Answer a question for each period of a year or more, at one price.",
