@@ -34,6 +34,10 @@ class Source:
     @classmethod
     def of(cls, release: Release, domain: Domain | None, planned: Plan | None) -> "Source":
         """Return that of a release: as `planned`, as the `domain` has it, or as the release alone tells."""
+        if "derived" in release.facts:
+            raise InvalidRequest(
+                "These figures were computed from a release.", "Give that release: all figures follow from it.", ""
+            )
         unit = PrivacyUnit.of(release.facts["unit"])
         if planned is not None:
             _check_same(release, planned.query)
