@@ -20,7 +20,7 @@ from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
-from gaugedp.queries.maps import Identity, MatrixMap, StepRuns, check_size
+from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
 from gaugedp.queries.outline import COUNT, DEVIATION, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
