@@ -23,6 +23,7 @@ from gaugedp.captions import Caption as Caption
 from gaugedp.captions import Captions as Captions
 from gaugedp.comparison import Comparison as Comparison
 from gaugedp.comparison import compare as compare
+from gaugedp.deriving.derive import derive as derive
 from gaugedp.domain import Domain as Domain
 from gaugedp.domain import PrivacyUnit as PrivacyUnit
 from gaugedp.entropy import research_rng as research_rng

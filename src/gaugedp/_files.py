@@ -1,5 +1,9 @@
-"""Names of files that are written."""
+"""Names of files that are written, and what stands in their place while they are."""
 
+import os
+import re
+import shutil
+import socket
 from pathlib import Path
 
 from gaugedp.errors import InvalidRequest
@@ -19,3 +23,27 @@ def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written
             f"Give a name that ends in {kind}.",
             undone,
         )
+
+
+def part_prefix(folder: Path) -> str:
+    """Return how the name of an unfinished file begins in a folder, and remove those that killed runs left there.
+
+    The name tells the machine and the process: only what a process of this machine left that is no more is removed.
+    """
+    host = re.sub(r"[^A-Za-z0-9]", "", socket.gethostname()) or "host"
+    for part in folder.glob(f".gaugedp-{host}-*-*"):
+        process = part.name.removeprefix(f".gaugedp-{host}-").split("-")[0]
+        if process.isdigit() and not _runs(int(process)):
+            shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+    return f".gaugedp-{host}-{os.getpid()}-"
+
+
+def _runs(process: int) -> bool:
+    """Whether a process runs, or may: one that is somebody else's does."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -240,17 +240,13 @@ def public_facts(query: Query, table: Rows, asked: Guarantee, seed: int | None) 
     return {
         "format": FORMAT,
         "version": version("gaugedp"),
-        "query": query.text,
-        "digest": query.digest(),
+        **about_answers(query),
         "table": table.name,
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
         "rules": [*table.unit.rules, *table.rules, *query.rules],
         "asked": asked.to_dict(),
-        "steps": fold(*zip(*((str(step), count) for step, count in query.step_runs), strict=True)),
-        "counts": fold(query.are_counts),
-        "terms": [outline.to_dict() for outline in query.outlines],
         **_for_people(query, table),
         **_nested(query),
         "research_seed": seed,
@@ -271,7 +267,18 @@ def _facts(chosen_plan: Plan, table: Rows, seed: int | None) -> dict[str, Any]:
         "reason": chosen_plan.reason,
         "lower_bound": chosen_plan.bound_facts(),
         "candidates": chosen_plan.table(),
-        **_spread(chosen_plan),
+        **spread(chosen_plan),
+    }
+
+
+def about_answers(query: Query) -> dict[str, Any]:
+    """Return what is public about the answers themselves: the question, the worth of a number, the terms."""
+    return {
+        "query": query.text,
+        "digest": query.digest(),
+        "steps": fold(*zip(*((str(step), count) for step, count in query.step_runs), strict=True)),
+        "counts": fold(query.are_counts),
+        "terms": [outline.to_dict() for outline in query.outlines],
     }
 
 
@@ -287,7 +294,7 @@ def _nested(query: Query) -> dict[str, Any]:
     return {"nested": nested} if nested else {}
 
 
-def _spread(chosen_plan: Plan) -> dict[str, Any]:
+def spread(chosen_plan: Plan) -> dict[str, Any]:
     """Return the widths of intervals and the deviations of the noise; none where no noise is added."""
     noise, query = chosen_plan.mechanism, chosen_plan.query
 

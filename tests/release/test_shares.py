@@ -95,17 +95,12 @@ def test_the_plan_says_what_a_share_of_a_thousand_rows_may_be_off_by() -> None:
     assert any(remark.startswith("Means and shares: ") for remark in both.remarks())
 
 
-def test_the_plan_names_shares_whose_counts_are_released_twice() -> None:
-    for text, said in (
-        (
-            "B*A; share(A) by B; count",
-            ["B*A and share(A) by B release the same counts more than once: ask for one of them."],
-        ),
-        ("share(A) by B; share(B)", []),
-        ("A; B; mean(PAY) by A", []),
-    ):
-        plan = gd.plan(gd.query(DOMAIN, text), UNIT, epsilon=1)
-        assert [remark for remark in plan.remarks() if "more than once" in remark] == said
+@pytest.mark.parametrize("guarantee", [{"epsilon": 1}, {"rho": 0.05}], ids=str)
+def test_counts_beside_their_shares_and_changes_cost_no_more(guarantee) -> None:
+    """The noise is drawn once, and fits all terms."""
+    alone = gd.plan(gd.query(DOMAIN, "B*A"), UNIT, **guarantee)
+    beside = gd.plan(gd.query(DOMAIN, "B*A; share(A) by B; change(B) by A"), UNIT, **guarantee)
+    assert [term["interval_95"] for term in beside.terms()] == 3 * [alone.terms()[0]["interval_95"]]
 
 
 def test_processing_works_on_the_counts(table) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
     "release": "Answer a question from a table and pay for it.",
     "keys": "Show which keys of a column many people have, where nobody knows them, and pay for it.",
     "sql": "Answer the aggregates of a SELECT, as release does; without a table, translate it.",
+    "derive": "Compute shares, changes and other figures from a release, at no cost.",
     "publish": "Publish all tables of a file at one price, with a page and a manifest.",
     "rows": "Write synthetic rows that keep stored tables of counts, at no cost.",
     "stream": "Answer a question for each period of a year or more, at one price.",

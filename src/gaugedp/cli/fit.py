@@ -52,6 +52,11 @@ _SHOWN = 60
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
 @click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
 @click.option(
+    "--reference",
+    metavar="LEVELS",
+    help='Coefficients are told beside the first cell of each attribute, or beside these: "SEX=2, EDU=12".',
+)
+@click.option(
     "--score",
     metavar="NUMBER",
     help="epsilon of a score on held-out rows. The fit and the score together cost the larger of the two.",
@@ -71,6 +76,7 @@ def fit(
     epsilon: str,
     delta: str | None,
     radius: str | None,
+    reference: str | None,
     score: str | None,
     ledger_path: str,
     budget_text: str | None,
@@ -89,7 +95,7 @@ def fit(
     check_files(read, {"out": out}, {"out": ".json"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
-    planned = _planned(domain, unit, (model, target, features), guarantee)
+    planned = _planned(domain, unit, (model, target, features), guarantee, reference)
     look = planned.prepare(system_rng())  # refuses before a ledger is made
     check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
     remark_on_delta(planned.guarantee, total)
@@ -112,6 +118,8 @@ def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
     show_table(rows[:_SHOWN], f"{result['model']} model of {result['target']}, {about} {guaranteed}")
     if len(rows) > _SHOWN:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
+    if "intervals" in result:
+        _show_intervals(result["intervals"])
     click.echo(_use_in_words(result))
     for line in (*result["facts"].get("rules", ()), _score_in_words(result["score"])):
         click.echo(line)
@@ -119,6 +127,22 @@ def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
     if stored is not None:
         click.echo(stored_before("model", account))
     show_account(account, stored)
+
+
+def _show_intervals(intervals: dict[str, Any]) -> None:
+    """Print the coefficients beside the reference levels, with standard errors and intervals."""
+    reference = ", ".join(f"{name}={cell}" for name, cell in intervals["reference"].items())
+    rows = []
+    for name, line in list(intervals["coefficients"].items())[:_SHOWN]:
+        columns = ("estimate", "lower", "upper", "standard_error")
+        (texts,) = answers(*([line[column]] for column in columns))
+        rows.append({"coefficient": name, **dict(zip(columns, texts, strict=True))})
+    beside = f" beside {reference}" if reference else ""
+    show_table(rows, f"Coefficients{beside}, with {intervals['level']:.0%} intervals", numbers=tuple(rows[0])[1:])
+    click.echo(
+        "Intervals hold the noise and the sampling, for independent rows within their bounds, and residuals of one "
+        "variance. Names of bounded columns are numbers; NAME=CELL is one cell of an attribute."
+    )
 
 
 def show_ratings(result: dict[str, Any], stored: Ledger | None = None) -> None:
@@ -172,7 +196,11 @@ def _baseline(score: dict[str, Any]) -> str:
 
 
 def _planned(
-    domain: Domain, unit: PrivacyUnit, names: tuple[str, str, str], guarantee: tuple[float | None, ...]
+    domain: Domain,
+    unit: PrivacyUnit,
+    names: tuple[str, str, str],
+    guarantee: tuple[float | None, ...],
+    reference: str | None,
 ) -> "Planned":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
     from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
@@ -183,11 +211,11 @@ def _planned(
     *budget, score, radius = guarantee
     columns = [plain(name) for name in parts(features, ",") if name]
     if model == "ratings":
-        if score is not None or radius is not None:
-            raise InvalidRequest("Ratings take neither --score nor --radius.", "Leave them out.")
+        if score is not None or radius is not None or reference is not None:
+            raise InvalidRequest("Ratings take no --score, --radius or --reference.", "Leave them out.")
         return RatingsFit.plan(RatingsDesign.of(domain, columns, plain(target)), unit, guarantee_asked(*budget))
     design = TableDesign.of(domain, columns, plain(target), is_classifier(model))
-    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius)
+    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference)
 
 
 def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from gaugedp._files import part_prefix
 from gaugedp.cli.stage import stage
 from gaugedp.entropy import system_rng
 from gaugedp.errors import GaugedpError
@@ -90,7 +91,7 @@ def write_beside(path: Path, write: Callable[[Path], object]) -> None:
     if was_there and not target.is_file():
         write(target)
         return
-    descriptor, name = tempfile.mkstemp(prefix=".gaugedp-", dir=target.parent)
+    descriptor, name = tempfile.mkstemp(prefix=part_prefix(target.parent), dir=target.parent)
     os.close(descriptor)
     part = Path(name)
     try:

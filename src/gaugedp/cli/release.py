@@ -155,14 +155,7 @@ def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | N
 
 def show(answer: Release, question: Query, stored: Ledger | None = None) -> None:
     """Print the answers for people; where they were `stored` in a ledger before, with its balance of now."""
-    n_answers = len(answer.labels)
-    about = f"({_guarantee(answer)}, {answer.exactness})"
-    title = f"Answers with {_intervals(answer)} {about}"
-    if answer.processing:
-        title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    _show_answers(answer, title + _simultaneous(answer))
-    if n_answers > _SHOWN:
-        click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
+    show_answers(answer)
     for line in answer.remarks(question):
         click.echo(line)
     unit, undone = PrivacyUnit.of(answer.facts["unit"]), remark(answer.facts.get("processing", {}))
@@ -175,6 +168,18 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
             stored_before("answer", account) + _RAW_AGAIN * (not answer.processing and question.linear is not None)
         )
     show_account(account, stored)
+
+
+def show_answers(answer: Release) -> None:
+    """Print the first answers, with their intervals and the guarantee."""
+    n_answers = len(answer.labels)
+    about = f"({_guarantee(answer)}, {answer.exactness})"
+    title = f"Answers with {_intervals(answer)} {about}"
+    if answer.processing:
+        title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
+    _show_answers(answer, title + _simultaneous(answer))
+    if n_answers > _SHOWN:
+        click.echo(f"... and {n_answers - _SHOWN:,} more: write them with --out")
 
 
 def _show_answers(answer: Release, title: str) -> None:

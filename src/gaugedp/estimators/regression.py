@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
@@ -57,6 +58,7 @@ class LinearRegression(Intervals, LinearRegressor):
     solver: str = "auto"
 
     judged_by = "preconditioned"
+    _possible: np.ndarray | None = None  # public rows, of which all others are sums with weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
@@ -94,7 +96,8 @@ class LinearRegression(Intervals, LinearRegressor):
         reservation = pay(guarantee)
         n_rows = int(count.draw(len(sums), rng))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
-        weights, best = self.method_.solve_sums(sums, rng)
+        span = None if self._possible is None else scipy.linalg.orth(frame.features(self._possible).T, rcond=1e-6)
+        weights, best = self.method_.solve_sums(sums, rng, span)
         self.coef_, self.intercept_ = frame.back(weights)
         self._best = None if best is None or self._weights_up_to > 0 else best.mapped(*frame.back_map())
         self._read_by(frame.reading)

@@ -14,6 +14,7 @@ from gaugedp.domain import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta
+from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.regression import LinearRegression
@@ -69,6 +70,7 @@ class TableFit:
     requested: Guarantee
     score: Score | None = None
     radius: float | None = None
+    reference: str | None = None  # levels that coefficients are told beside, as "SEX=2, EDU=12"
 
     @classmethod
     def plan(
@@ -79,10 +81,12 @@ class TableFit:
         requested: Guarantee,
         score: float | None,
         radius: float | None = None,
+        reference: str | None = None,
     ) -> "TableFit":
         """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
-        fit = cls(design, model, unit, requested, None if score is None else Score(score, group_size(unit)), radius)
-        _ = fit.guarantee_of_parts
+        scored = None if score is None else Score(score, group_size(unit))
+        fit = cls(design, model, unit, requested, scored, radius, reference)
+        _ = fit._contrasts, fit.guarantee_of_parts
         return fit
 
     @property
@@ -141,7 +145,13 @@ class TableFit:
         return results
 
     def _results(self, estimator: Any) -> dict[str, Any]:
-        return self._facts(estimator) | self._numbers(*_fitted(estimator))
+        law = getattr(estimator, "_best", None)
+        intervals = {} if law is None else {"intervals": self._contrasts.facts(law)}
+        return self._facts(estimator) | self._numbers(*_fitted(estimator)) | intervals
+
+    @property
+    def _contrasts(self) -> Contrasts:
+        return Contrasts.read(self.design, self.reference)
 
     def _estimator(self) -> Any:
         share = row_share(self.requested, group_size(self.unit), _epsilon(self.guarantee))
@@ -156,7 +166,10 @@ class TableFit:
             parameters["classes"] = list(range(len(self.design.classes or ())))
         else:
             parameters["target_bounds"] = self.design.bounds
-        return MODELS[self.model](**parameters)
+        estimator = MODELS[self.model](**parameters)
+        if not self.design.by_class:
+            estimator._possible = self.design.possible_rows()
+        return estimator
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
         """Return intercept and coefficients by name, for each class where there are several scores."""

@@ -124,6 +124,21 @@ class TableDesign:
         target = np.full(1, -1, dtype=np.int64) if self.by_class else np.array([sum(self.bounds) / 2])
         return np.zeros((1, self.n_features)), target
 
+    def possible_rows(self) -> np.ndarray:
+        """Return rows (k, d) whose weighted sums all rows are: each cell of an attribute beside the first of the others."""
+        sizes = self.domain.shape(self.attributes)
+        starts, first = np.cumsum([0, *sizes])[:-1], np.zeros(self.n_features)
+        first[starts] = 1
+        rows = [first]
+        for start, size in zip(starts, sizes, strict=True):
+            for cell in range(1, size):
+                rows.append(first.copy())
+                rows[-1][[start, start + cell]] = 0, 1
+        for place in range(sum(sizes), self.n_features):
+            rows.append(first.copy())
+            rows[-1][place] = 1
+        return np.array(rows)
+
     def in_units(self, coefficients: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients (k, d) and intercepts (k,) for cells as 0 and 1 and numbers in their own units."""
         n_cells = self.n_features - len(self.columns)

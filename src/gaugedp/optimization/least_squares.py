@@ -112,9 +112,14 @@ class LeastSquares:
         """Return w (d,) for features (n, d) and target (n,) in whole steps of 2^−BITS: pay first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
-    def solve_sums(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal | None]:
-        """Return the same w from sums over the rows alone, and where the best w is; None without second moments."""
-        return self._by_gradients(sums, rng) if self.moments is None else self._by_moments(self.moments, sums, rng)
+    def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, Normal | None]:
+        """Return the same w from sums over the rows alone, and where the best w is; None without second moments.
+
+        `span` (d, r), orthonormal, is of public knowledge: rows lie in its range, and so does the best w of least norm.
+        """
+        if self.moments is None:
+            return self._by_gradients(sums, rng)
+        return self._by_moments(self.moments, sums, rng, span)
 
     def _by_gradients(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, None]:
         metric = Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
@@ -124,7 +129,9 @@ class LeastSquares:
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
         return weights, None
 
-    def _by_moments(self, moments: AdditiveNoise, sums: Sums, rng: Entropy) -> tuple[np.ndarray, Normal]:
+    def _by_moments(
+        self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
+    ) -> tuple[np.ndarray, Normal]:
         """Average the last steps; the gradients, where they were asked for, and the moments say where the best w is."""
         second = square_of(released(coordinates(sums(second_moments) * 4.0**-BITS), moments, rng))
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
@@ -135,7 +142,10 @@ class LeastSquares:
         weights = self._rounded(np.mean(points[_SKIPPED + 1 :], axis=0))
         seen = Seen(second, metric.matrix, np.mean(points[_SKIPPED:-1], axis=0), np.mean(gradients[_SKIPPED:], axis=0))
         noise = float(moments.variances.max()), float(self.gradient.variances.max()) / (self.steps - _SKIPPED)
-        return weights, seen.best(*noise, self._mean_square(sums, weights, rng))
+        mean_square = self._mean_square(sums, weights, rng)
+        if span is None:
+            return weights, seen.best(*noise, mean_square)
+        return weights, seen.within(span).best(*noise, mean_square).mapped(span, np.zeros(len(span)))
 
     def _gradient(self, sums: Sums, point: np.ndarray, rng: Entropy) -> np.ndarray:
         exact = sums(Gradient(np.rint(point / self._fine), self._fine)) * 4.0**-BITS

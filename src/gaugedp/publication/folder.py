@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gaugedp._files import part_prefix
 from gaugedp.answer import Release
 from gaugedp.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
@@ -30,7 +31,7 @@ def write_folder(publication: Publication, release: Release, folder: str | Path)
     Refused: a folder that is there and holds anything else.
     """
     target = Path(folder).absolute()
-    part = Path(tempfile.mkdtemp(prefix=".gaugedp-", dir=target.parent))
+    part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
     try:
         _fill(publication, release, part)
         part.chmod(0o755)

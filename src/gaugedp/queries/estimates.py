@@ -57,7 +57,8 @@ class Estimate:
 
     With `ends`, a level, the answers are followed by the n_answers lower and the n_answers upper ends of intervals,
     which all hold at once with at least that probability: no width says how far these answers may be off. With `alone`
-    too, the lower and the upper ends of other intervals follow, each of which holds alone with that probability.
+    too, the lower and the upper ends of other intervals follow, each of which holds alone with that probability. A
+    released end of `no_end` or more stands for an interval that has no end.
 
     With `parts` they are shares: the counts are a table (parts, groups), and each is divided by the total of its group.
     With `comparison` too, one of COMPARISONS, each part but the first is compared with another part.
@@ -73,6 +74,7 @@ class Estimate:
     parts: int = 0
     deviation: float = 0.0
     comparison: str = ""
+    no_end: float = math.inf
 
     @property
     def is_plain(self) -> bool:
@@ -136,7 +138,7 @@ class Estimate:
         if self.ends:
             _, *ends = np.split(values, self.n_released // self.n_answers)
             lower, upper = ends[:2] if simultaneous else ends[-2:]
-            return lower, upper
+            return lower, np.where(upper >= self.no_end, np.inf, upper)
         if self._derived:
             return self._derived.intervals(values, widths=widths, curves=curves)
         if self.ratio is None:
@@ -188,6 +190,7 @@ class Estimate:
         if self.deviation:
             return {**facts, "deviation": self.deviation}
         released = {"ends": self.ends} | ({"alone": True} if self.alone else {})
+        released |= {"no_end": self.no_end} if self.no_end < math.inf else {}
         return {**facts, **released} if self.ends else facts
 
     @classmethod
@@ -210,6 +213,7 @@ class Estimate:
             parts,
             deviation,
             comparison,
+            float(facts.get("no_end", math.inf)),
         )
 
 

@@ -20,7 +20,7 @@ from gaugedp.queries.base import Bounded, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.estimates import Estimate
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
-from gaugedp.queries.maps import Identity, MatrixMap, StepRuns, check_size
+from gaugedp.queries.maps import MatrixMap, StepRuns, check_size
 from gaugedp.queries.outline import COUNT, DEVIATION, MATRIX, MEAN, ROWS, SHARE, SUM, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.tables.aggregate import Aggregate
@@ -199,17 +199,6 @@ class Workload(Query):
         """Whether the mechanism adds whole numbers of steps."""
         return isinstance(mechanism, AdditiveNoise) and mechanism.lattice_step == 1
 
-    def remarks(self, mechanism: Mechanism) -> list[str]:  # noqa: ARG002
-        """Name shares and comparisons whose counts another term releases too: each has more noise than it need have."""
-        alike: dict[frozenset[str], list[Term]] = {}
-        for term in filter(_shows_cells, self.terms):
-            alike.setdefault(frozenset(term.pieces[0].attributes), []).append(term)
-        return [
-            f"{' and '.join(term.text for term in terms)} release the same counts more than once: ask for one of them."
-            for terms in alike.values()
-            if len(terms) > 1 and any(term.estimate.parts for term in terms)
-        ]
-
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""
         needed = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
@@ -277,11 +266,6 @@ def _measure(term: Term) -> str:
     if term.pieces[0].cells.form == ROWS:
         return MATRIX
     return COUNT if term.pieces[0].counts else SUM
-
-
-def _shows_cells(term: Term) -> bool:
-    piece = term.pieces[0]
-    return piece.counts and piece.column is None and isinstance(piece.cells, Identity)
 
 
 def _are_counts(term: Term) -> np.ndarray:

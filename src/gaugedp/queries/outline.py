@@ -10,6 +10,8 @@ from gaugedp.queries.labels import Listed, Words, words
 
 COUNT, SUM, MEAN, SHARE, QUANTILE, MATRIX = "count", "sum", "mean", "share", "quantile", "matrix"  # what is measured
 DEVIATION, DIFFERENCE, RATIO, INDEX, CHANGE = "standard deviation", "difference", "ratio", "index", "change"
+GINI, LORENZ = "gini", "lorenz"  # of a numeric attribute's cells
+OF_MEANS = {kind: f"{kind} of means" for kind in (DIFFERENCE, RATIO, INDEX, CHANGE)}
 CELLS, PREFIX, RANGES, ROWS, SHARES = "cells", "prefix", "ranges", "rows", "shares"  # how an axis is made of cells
 
 

@@ -14,9 +14,12 @@ from gaugedp.queries.outline import (
     COUNT,
     DEVIATION,
     DIFFERENCE,
+    GINI,
     INDEX,
+    LORENZ,
     MATRIX,
     MEAN,
+    OF_MEANS,
     PREFIX,
     QUANTILE,
     RANGES,
@@ -46,8 +49,24 @@ _MEASURES = {
     RATIO: "Rows, divided by those of {}",
     INDEX: "Index of rows, {} = 100",
     CHANGE: "Change from the cell before, in %",
+    OF_MEANS[DIFFERENCE]: "Mean of {}, less that of {}",
+    OF_MEANS[RATIO]: "Mean of {}, divided by that of {}",
+    OF_MEANS[INDEX]: "Index of the mean of {}, {} = 100",
+    OF_MEANS[CHANGE]: "Change of the mean of {} from the cell before, in %",
+    GINI: "Gini coefficient of {}",
+    LORENZ: "Part of the total of {} that the lowest rows have",
 }
-_FROM_ZERO = (COUNT, SHARE, DIFFERENCE, RATIO, CHANGE)  # measures whose axis has 0 on it: lengths are compared
+_OF_ONE_UNIT = (SUM, MEAN, DEVIATION, QUANTILE, OF_MEANS[DIFFERENCE])  # measures in the unit of their column
+_FROM_ZERO = (
+    COUNT,
+    SHARE,
+    DIFFERENCE,
+    RATIO,
+    CHANGE,
+    GINI,
+    LORENZ,
+    *OF_MEANS.values(),
+)  # measures whose axis has 0 on it: lengths are compared
 _RUNS = {PREFIX: "up to and with each cell", RANGES: "in each run of neighbouring cells"}
 
 
@@ -144,13 +163,13 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
 
 
 def _measure(outline: Outline, captions: Captions) -> str:
+    reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
     if outline.column is None:
-        reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
         return _MEASURES[outline.measure].format(reference)
-    unit = captions.unit(outline.column)
+    unit = captions.unit(outline.column) if outline.measure in _OF_ONE_UNIT else ""
     is_median = outline.measure == QUANTILE and all(axis.form != SHARES for axis in outline.axes)
     words = "Median of {}" if is_median else _MEASURES[outline.measure]
-    return words.format(captions.name(outline.column)) + (f", in {unit}" if unit else "")
+    return words.format(captions.name(outline.column), reference) + (f", in {unit}" if unit else "")
 
 
 def _level(axis: Axis, captions: Captions, text: str) -> str:

@@ -1,0 +1,66 @@
+"""`gaugedp derive`: figures computed from a release that exists, at no cost."""
+
+from pathlib import Path
+
+import click
+
+from gaugedp.answer import Release
+from gaugedp.cli.output import hand_over
+from gaugedp.cli.release import show_answers
+from gaugedp.cli.shared import check_apart, check_writable, number
+from gaugedp.deriving.derive import derive as make
+from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.publication.publication import Publication
+
+
+@click.command()
+@click.argument("path", metavar="RELEASE")
+@click.option("--query", "text", required=True, metavar="TEXT", help='What to compute: "share(SEX) by REGION".')
+@click.option("--domain", "domain_path", metavar="FILE", help="The domain file, for sums, means and numeric cells.")
+@click.option("--publication", metavar="FILE", help="The publication that the release is of, in place of a domain.")
+@click.option("--level", default="0.95", metavar="NUMBER", help="Of intervals of gini, lorenz and compared means.")
+@click.option("--out", metavar="FILE", help="Write the answers (.csv), a column an attribute, with intervals.")
+@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
+@click.option("--save", metavar="FILE", help="Write the figures as a release in JSON.")
+def derive(
+    path: str,
+    text: str,
+    domain_path: str | None,
+    publication: str | None,
+    level: str,
+    out: str | None,
+    report: str | None,
+    save: str | None,
+) -> None:
+    """Compute figures from RELEASE, the JSON of a release: gaugedp derive release.json --query "share(SEX) by REGION".
+
+    Nothing is read but that file, and nothing is spent. Intervals follow from the noise of the release.
+    """
+    files, kinds = {"out": out, "report": report, "save": save}, {"out": ".csv", "report": ".html", "save": ".json"}
+    check_apart({"release": path}, files)
+    for role, place in files.items():
+        check_writable(place, kinds[role])
+    made = make(
+        _read(path),
+        text,
+        domain=Domain.load(domain_path) if domain_path else None,
+        planned=Publication.load(publication).plan() if publication else None,
+        level=float(number("level", level)),
+    )
+    writers = [(made.save_csv, out), (made.save_html, report), (made.save_json, save)]
+    hand_over("figures", writers, lambda: _show(made))
+
+
+def _read(path: str) -> Release:
+    try:
+        return Release.from_json(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidRequest(f"{path!r} cannot be read.", "Give what --save or gaugedp publish wrote.") from None
+
+
+def _show(made: Release) -> None:
+    show_answers(made)
+    click.echo(
+        f"Computed from the answers to {made.facts['derived']['query']}: nothing was read and nothing was spent."
+    )

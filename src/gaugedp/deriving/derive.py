@@ -1,0 +1,211 @@
+"""Figures of a release that exists: computed from its released numbers, at no cost, with intervals for them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from gaugedp._names import parts
+from gaugedp._validate import between
+from gaugedp.answer import Release
+from gaugedp.deriving.source import Source
+from gaugedp.deriving.summed import Summed, Sums
+from gaugedp.deriving.terms import FigureTerm, Interval, figure_term
+from gaugedp.domain import Domain
+from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import from_dict
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.planning import Plan, bonferroni_level
+from gaugedp.queries.estimates import Estimate
+from gaugedp.queries.labels import Cells, Labels, Listed
+from gaugedp.queries.linear import Workload
+from gaugedp.queries.maps import Identity
+from gaugedp.queries.outline import Axis, Outline
+from gaugedp.queries.piece import Piece
+from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
+from gaugedp.queries.text import query
+from gaugedp.releasing import about_answers, spread
+
+_UNDONE = "Nothing was read and nothing was spent."
+_OF_ANSWERS = ("processing", "nested", "derived")  # facts that are about the answers of the release itself
+_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 40_000, 4000, 10**7
+_PUBLIC_SEED = 1912
+_ROUNDING = 1e-6  # of a step
+_NO_END = 2**53  # steps, which stand for an interval that has no end
+
+
+def derive(
+    release: Release, text: str, *, domain: Domain | None = None, planned: Plan | None = None, level: float = LEVEL
+) -> Release:
+    """Return the answers to another question, computed from a release alone: nothing is read, nothing is spent.
+
+    What `text` asks must follow from counts, sums or means of the release by adding up cells: `share(SEX) by REGION`,
+    `change(SEX)`, `REGION` or `mean(C)` from `SEX*REGION` or `mean(C) by SEX*REGION`. Rows are counted that have a
+    cell in all attributes of what was released. The guarantee is that of the release. Each interval holds its answer
+    with the probability asked for: it follows from draws of the release's own noise, added up in the same way.
+
+    Or it is a figure that only a release can be asked for, with intervals at `level`, 0.5 … 0.999:
+    `difference(mean(C) by A*B)`, `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do;
+    `gini(A) by B` and `lorenz(A, 0.5, 0.9) by B`, the part of the total that the lowest half, and nine tenths, of rows
+    have, are of rows that have the middle of their cell of A. Their intervals hold at least so often
+    (docs/theory/derived.md, theorem 5), and far more often where counts are few beside the noise.
+
+    A release of counts tells what is needed; for sums, means and numeric cells give its `domain`, and where it was
+    `planned` by hand, as a publication is, the plan. Processed answers are not used: figures follow from raw ones.
+
+    Refused: what does not follow from the release, as quantiles; a domain or plan of another question.
+    """
+    between(0.5, HIGHEST_LEVEL, level=level)
+    source = Source.of(release, domain, planned)
+    terms = [figure_term(source.domain, term) for term in parts(text, ";") if term]
+    if figures := [term for term in terms if term]:
+        if len(figures) < len(terms):
+            raise InvalidRequest(
+                "Figures that only a release can be asked for stand beside other terms.", "Derive them apart.", _UNDONE
+            )
+        return _with_ends(release, source, figures, level)
+    question = query(source.domain, text).linear
+    if question is None:
+        raise InvalidRequest(
+            "Quantiles do not follow from what was released.", "Ask for counts, sums or means.", _UNDONE
+        )
+    start, noise = _noise(source, question)
+    numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
+    planned = Plan(question, source.unit, from_dict(release.facts["asked"]), (), noise, _reason(release))
+    facts = _facts(release, {**about_answers(planned.query), "reason": planned.reason, **spread(planned)}, question.outlines)
+    return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
+
+
+def _with_ends(release: Release, source: Source, terms: Sequence[FigureTerm], level: float) -> Release:
+    """Return the release of figures with intervals at a level: all at once by an equal share of the misses each."""
+    n_figures = sum(len(term.figures) for term in terms)
+    misses = ((1 - bonferroni_level(level)) / n_figures, 1 - level)
+    numbers = [_of_figures(release, source, term, misses) for term in terms]
+    text = "; ".join(term.outline.text for term in terms)
+    about = {
+        "query": text,
+        "digest": sha256(f"{release.facts['digest']} {text}".encode()).hexdigest(),
+        "reason": _reason(release),
+        "steps": [[len(part), str(term.step)] for term, part in zip(terms, numbers, strict=True)],
+        "counts": [[5 * n_figures, False]],
+        "deviations": [[5 * n_figures, 0.0]],
+        "widths": None,
+    }
+    estimates = tuple(
+        Estimate(len(term.figures), ends=level, alone=True, no_end=_NO_END * float(term.step)) for term in terms
+    )
+    labels = Labels(tuple((term.outline.text, Cells(tuple(map(Listed, term.cells)))) for term in terms))
+    facts = _facts(release, about, [term.outline for term in terms])
+    return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
+
+
+def _of_figures(release: Release, source: Source, term: FigureTerm, misses: tuple[float, float]) -> np.ndarray:
+    """Return the figures in steps, then the lower and the upper ends of intervals for each number of misses."""
+    start, noise = _noise(source, term.question)
+    if noise.exactness == "mixing":
+        raise InvalidRequest(
+            "The noise was drawn by a walk, of which draws hang together.", "Release it anew.", _UNDONE
+        )
+    units = term.question.step_sizes
+    numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
+    size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
+    draws = noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units
+    of_figures = _intervals(term, draws, noise)
+    columns = [_values(term, numbers)]
+    for miss in misses:
+        pairs = zip(of_figures, term.places, strict=True)
+        ends = [interval.ends(numbers[place], miss) for interval, place in pairs]
+        columns += [np.array(side) for side in zip(*ends, strict=True)]
+    shown = [term.scale * column + term.offset for column in columns]
+    middle, *sides = (column / float(term.step) for column in shown)
+    rounded = [
+        np.rint(middle),
+        *(np.floor(side + _ROUNDING) if i % 2 == 0 else np.ceil(side - _ROUNDING) for i, side in enumerate(sides)),
+    ]
+    return np.clip(np.concatenate(rounded), -_NO_END, _NO_END).astype(np.int64)
+
+
+def _values(term: FigureTerm, numbers: np.ndarray) -> np.ndarray:
+    pairs = zip(term.figures, term.places, strict=True)
+    return np.array([figure.value(numbers[place]) for figure, place in pairs])
+
+
+def _intervals(term: FigureTerm, draws: np.ndarray, noise: Summed) -> list[Interval]:
+    """Return the intervals of each figure: the same ones for figures of one kind and one law."""
+    known: dict[tuple[object, ...], Interval] = {}
+    found = []
+    for figure, place in zip(term.figures, term.places, strict=True):
+        law = noise.variances[place] if noise.form else place
+        key = (id(figure), *law.tolist())
+        known[key] = known.get(key) or figure.under(draws[:, place])
+        found.append(known[key])
+    return found
+
+
+def _reason(release: Release) -> str:
+    return f"computed from the released answers to {release.facts['query']!r}"
+
+
+def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
+    """Return where the numbers start that the question follows from, and its noise: the least there is."""
+    body = question.sensitivity(source.unit)
+    offers = []
+    for start, part, noise in source.parts:
+        sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
+        if all(sums):
+            offers.append((start, Summed(noise, tuple(one for one in sums if one), body)))
+    if not offers:
+        raise InvalidRequest(
+            f"{question.text!r} does not follow from {'; '.join(part.text for _, part, _ in source.parts)!r}.",
+            "Ask for cells, shares or comparisons of attributes that were released together.",
+            _UNDONE,
+        )
+    return min(offers, key=lambda offer: float(offer[1].variances.sum()))
+
+
+def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
+    """Yield the ways to add up released numbers to a wanted piece."""
+    start = 0
+    for piece in released.pieces:
+        shape = released.domain.shape(piece.attributes)
+        if set(wanted.attributes) <= set(piece.attributes) and _alike(piece, wanted):
+            yield Sums(start, shape, tuple(piece.attributes.index(name) for name in wanted.attributes))
+        start += piece.cells.n_released
+
+
+def _alike(piece: Piece, wanted: Piece) -> bool:
+    """Whether both hold a number for each cell of their attributes, and rows add the same to a cell."""
+    plain = all(one.cells == Identity(one.cells.n_cells) for one in (piece, wanted))
+    return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
+
+
+def _shortest(noise: AdditiveNoise, offers: list[Sums]) -> Sums | None:
+    """Return the sums with the least noise, by the sum of variances."""
+    return min(offers, key=lambda sums: float(sums.apply(noise.variances).sum()), default=None)
+
+
+def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline]) -> dict[str, Any]:
+    """Return the facts of what is computed: those of the release, but for what is about its answers."""
+    kept = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
+    known = {axis.name: axis for term in release.terms for axis in term.axes}
+    said = f"Computed from the released answers to {release.facts['query']}, at no further cost."
+    return {
+        **kept,
+        **about,
+        "terms": [_as_released(outline, known).to_dict() for outline in outlines],
+        "rules": [*release.facts["rules"], said],
+        "derived": {"query": release.facts["query"], "digest": release.facts["digest"]},
+    }
+
+
+def _as_released(outline: Outline, known: dict[str, Axis]) -> Outline:
+    """Return the outline with the kinds of axes that the release has: dates, numbers and the borders of cells."""
+    return replace(outline, axes=tuple(_axis(axis, known.get(axis.name, axis)) for axis in outline.axes))
+
+
+def _axis(axis: Axis, known: Axis) -> Axis:
+    alike = len(axis.texts) == len(known.texts)
+    return replace(axis, values=known.values, borders=known.borders if alike else axis.borders)

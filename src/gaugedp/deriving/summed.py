@@ -1,0 +1,131 @@
+"""Noise of sums of released numbers: what is computed from a release has the noise of the release, added up."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from gaugedp.bodies.base import Body
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.noise_widths import safe_rank
+
+_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 40_000, 4000, 10**7
+_PUBLIC_SEED = 1902
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums of the numbers start … of a release, a table of `shape`, over all axes but `kept`, in that order."""
+
+    start: int
+    shape: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    def apply(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the sums of `numbers` (…, released), shape (…, n)."""
+        ahead = numbers.shape[:-1]
+        table = numbers[..., self.start : self.start + prod(self.shape)].reshape(*ahead, *self.shape)
+        axes = [*self.kept, *(axis for axis in range(len(self.shape)) if axis not in self.kept)]
+        n_sums = prod(self.shape[axis] for axis in self.kept)
+        moved = table.transpose([*range(len(ahead)), *(len(ahead) + axis for axis in axes)])
+        return np.asarray(moved.reshape(*ahead, n_sums, -1).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summed(AdditiveNoise):
+    """`sums` of what the mechanism `inner` releases: answer + noise, the answer that of the sums.
+
+    It keeps the guarantee of `inner`, as it is computed from its release alone. `body` holds the differences of the
+    sums between neighbours. It is made after a release, to know the noise of what is computed; it releases nothing.
+    Where `inner` adds independent noise, so does this within each of the `sums`: none adds a number twice.
+    """
+
+    inner: AdditiveNoise
+    sums: tuple[Sums, ...]
+    body: Body
+    name: ClassVar[str] = "Summed"
+    exactness: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.inner.name)
+        object.__setattr__(self, "exactness", self.inner.exactness)
+        object.__setattr__(self, "form", "independent" if self.inner.form == "independent" else "")
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """That of the release."""
+        return self.inner.guarantee
+
+    @property
+    def lattice_step(self) -> Fraction:
+        """That of the release."""
+        return self.inner.lattice_step
+
+    def added(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the sums of `numbers` (…, released), shape (…, n_answers)."""
+        return np.concatenate([part.apply(numbers) for part in self.sums], axis=-1)
+
+    def draw(self, size: int, rng: Entropy) -> np.ndarray:
+        """Return sums of draws of the release's noise."""
+        return self.added(self.inner.draw(size, rng))
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """Sums of variances where the release's noise is independent, or nothing is added up; else of trials."""
+        if self.form == "independent" or self._is_copy:
+            return self.added(self.inner.variances)
+        return self._trials.var(axis=0)
+
+    def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
+        """Return the mean norm of trial draws with a public seed."""
+        return float(np.linalg.norm(self._trials / (1.0 if weights is None else weights), norm, axis=1).mean())
+
+    def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
+        """Return those of the release where nothing is added up; else quantiles of trial draws.
+
+        Quantiles are raised by three standard errors. Where there are too few draws, and for walks, whose draws hang
+        together, the widths of what is added up are added, so that all of it holds at once.
+        """
+        if self._is_copy:
+            return self.added(self.inner.half_widths(level, simultaneous))
+        rank = None if self.exactness == "mixing" else safe_rank(len(self._trials), level)
+        if rank is None:
+            misses = (1 - level) / (1 if simultaneous else self._most_added)
+            return self.added(self.inner.half_widths(1 - misses, simultaneous))
+        sizes = np.abs(self._trials)
+        if not simultaneous:
+            return np.asarray(np.sort(sizes, axis=0)[rank])
+        scales = np.sqrt(self.variances)
+        ratios = np.divide(sizes, scales, out=np.zeros_like(sizes), where=scales > 0)
+        return np.ceil(scales * np.sort(ratios.max(axis=1))[rank])
+
+    def is_valid_for(self, body: Body) -> bool:  # noqa: ARG002
+        """No: nothing is released with it."""
+        return False
+
+    def describe(self) -> str:
+        """Return the law of the release."""
+        return f"sums of {self.inner.describe()}"
+
+    @cached_property
+    def _added_to(self) -> np.ndarray:
+        """How many released numbers are added up to each, shape (n_answers,)."""
+        return self.added(np.ones(self.inner.n_answers))
+
+    @property
+    def _most_added(self) -> int:
+        return int(self._added_to.max())
+
+    @property
+    def _is_copy(self) -> bool:
+        return self._most_added == 1
+
+    @cached_property
+    def _trials(self) -> np.ndarray:
+        size = max(min(_MOST_TRIALS, _NUMBERS // self.inner.n_answers), _FEWEST_TRIALS)
+        return self.sample_noise(size, research_rng(_PUBLIC_SEED))

@@ -1,0 +1,81 @@
+"""Coefficients of a table's model beside a reference level of each attribute, with standard errors and intervals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gaugedp._names import parts, plain
+from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.optimization.best_weights import Normal
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """What each cell adds beside the reference cell of its attribute: the first, where `chosen` names none.
+
+    A model has a coefficient for every cell, and a constant: only differences of cells' coefficients have a meaning.
+    """
+
+    design: TableDesign
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, design: TableDesign, text: str | None) -> "Contrasts":
+        """Return those that a text such as "SEX=2, EDU=12" names. Refused: what is no attribute or cell of the model."""
+        chosen: dict[str, str] = {}
+        for part in parts(text or "", ","):
+            name, mark, cell = part.partition("=")
+            if not part:
+                continue
+            if not mark or plain(name) not in design.attributes:
+                raise UnknownName.among("attribute among the features", plain(name), design.attributes)
+            if plain(cell) not in (labels := design.domain.attribute(plain(name)).labels):
+                raise UnknownName.among(f"cell of {plain(name)}", plain(cell), list(labels))
+            if plain(name) in chosen:
+                raise InvalidRequest(f"{plain(name)} has two reference levels.", "Name one.")
+            chosen[plain(name)] = plain(cell)
+        return cls(design, chosen)
+
+    @property
+    def reference(self) -> dict[str, str]:
+        """The reference cell of each attribute."""
+        return {
+            name: self.chosen.get(name, self.design.domain.attribute(name).labels[0]) for name in self.design.attributes
+        }
+
+    def facts(self, law: Normal) -> dict[str, Any]:
+        """Return estimates, standard errors and intervals at `LEVEL` in the table's units, for JSON.
+
+        `law` is that of the model's coefficients (d,) and constant, for numbers scaled to [−1, 1].
+        """
+        rows, names = self._matrix()
+        of_contrasts = law.mapped(rows, np.zeros(len(rows)))
+        low, high = of_contrasts.interval(LEVEL)
+        columns = (of_contrasts.mean, of_contrasts.deviations, low, high)
+        keys = ("estimate", "standard_error", "lower", "upper")
+        lines = [dict(zip(keys, map(float, line), strict=True)) for line in zip(*columns, strict=True)]
+        return {"level": LEVEL, "reference": self.reference, "coefficients": dict(zip(names, lines, strict=True))}
+
+    def _matrix(self) -> tuple[np.ndarray, list[str]]:
+        """Return the map from the model's coefficients and constant to contrasts, the constant last, and their names."""
+        size = self.design.n_features + 1
+        constant, rows, names, start = np.eye(size)[-1], [], [], 0
+        for name in self.design.attributes:
+            labels = self.design.domain.attribute(name).labels
+            first = np.eye(size)[start + labels.index(self.reference[name])]
+            others = [i for i, label in enumerate(labels) if label != self.reference[name]]
+            rows += [np.eye(size)[start + i] - first for i in others]
+            names += [f"{name}={labels[i]}" for i in others]
+            constant, start = constant + first, start + len(labels)
+        for place, name in enumerate(self.design.columns, start):
+            column = self.design.domain.column(name)
+            slope = np.eye(size)[place] / (float(column.high - column.low) / 2)
+            rows.append(slope)
+            names.append(name)
+            constant = constant - slope * float(column.high + column.low) / 2
+        return np.array([*rows, constant]), [*names, "intercept"]
