@@ -1,6 +1,7 @@
 """Logistic regression by noisy Newton steps: units, sensitivity, transcripts, intervals, refusals. Keys are fixed."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression as WithoutPrivacy
 
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.optimization.best_weights import Seen
 from gaugedp.optimization.least_squares import BITS
 from gaugedp.optimization.newton import Curvature, NoisyNewton, Slopes
 from tests.optimization.transcripts import check
@@ -69,6 +71,18 @@ def test_the_parts_spend_what_is_asked(asked) -> None:
     else:
         assert 0.999 < method.guarantee.epsilon(1e-6) <= 1
     assert sum(count for stage in method.stages for _, count in stage.parts) == 4 + 3 * 2 + 5
+
+
+def test_a_bias_has_room_in_every_direction() -> None:
+    """What the bend adds to a variance is the square of the longest bias; a bias that long keeps the level of 95 %."""
+    seen = Seen(np.eye(4) * 3, np.eye(4) * 3, np.zeros(4), np.full(4, 0.3))
+    straight, bent = (seen.best(0.0, 0.5, 1.0, bend).covariance for bend in (0.0, 1.0))
+    away = np.outer(np.full(4, 0.1), np.full(4, 0.1)) + straight
+    assert bent - straight == pytest.approx(np.eye(4) * (np.trace(3 * away) / 2) ** 2 / 9)
+    t, normal = np.linspace(0, 30, 3001), NormalDist()
+    wide = normal.inv_cdf(0.975) * np.sqrt(1 + t * t)
+    holds = [normal.cdf(w - x) - normal.cdf(-w - x) for w, x in zip(wide, t, strict=True)]
+    assert min(holds) == holds[0] == pytest.approx(0.95)
 
 
 @pytest.mark.statistical

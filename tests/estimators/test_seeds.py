@@ -42,7 +42,7 @@ MODELS = {
     "SparseRegression": {"bounds": (-1, 1), "sparsity": 1, **TARGET},
     "TraceRegression": {"row_norm": 1.0, **TARGET},
 }
-OTHERS = {"TooFewRows", "sub_gaussian_bounds"}
+OTHERS = {"TooFewRows", "score_report", "sub_gaussian_bounds"}
 
 
 def test_every_estimator_is_here() -> None:

@@ -16,6 +16,7 @@ from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.estimators.mean import Mean
+from gaugedp.estimators.model_scores import score_report
 from gaugedp.estimators.naive_bayes import GaussianNB
 from gaugedp.estimators.pca import PCA, TopEigenvector
 from gaugedp.estimators.poisson import PoissonRegressor
@@ -51,5 +52,6 @@ __all__ = [
     "TooFewRows",
     "TopEigenvector",
     "TraceRegression",
+    "score_report",
     "sub_gaussian_bounds",
 ]

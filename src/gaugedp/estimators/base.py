@@ -226,6 +226,13 @@ class PrivateEstimator(BaseEstimator):
         tags.non_deterministic = tags.input_tags.allow_nan = True
         return tags
 
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """Return probabilities of the classes, shape (n, K), to be scored."""
+        del X
+        raise InvalidRequest(
+            f"{type(self).__name__} has no probabilities to score.", "Of a search, give best_estimator_.", ""
+        )
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return what a notebook shows, in place of scikit-learn's diagram."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

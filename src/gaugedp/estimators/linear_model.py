@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from sklearn.base import ClassifierMixin
 
 from gaugedp._validate import moderate, one_of
@@ -226,6 +227,13 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            second = scipy.special.expit(scores)
+            return np.column_stack([1 - second, second])
+        return np.asarray(scipy.special.softmax(scores, axis=1))
 
     def _length(self, n_classes: int, solver: str, noise: float) -> float:
         """Return the expected norm of the weights; the ball of gradient descent is wider where noise is small."""

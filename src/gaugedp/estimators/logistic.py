@@ -82,11 +82,7 @@ class LogisticRegression(Intervals, LinearClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, shape (n, K)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            second = scipy.special.expit(scores)
-            return np.column_stack([1 - second, second])
-        return scipy.special.softmax(scores, axis=1)
+        return self._probabilities(X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n, K)."""

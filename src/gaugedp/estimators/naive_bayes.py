@@ -80,6 +80,9 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         """Return the probabilities of the classes, shape (n, K)."""
         return np.exp(self.predict_log_proba(X))
 
+    def _probabilities(self, X: Any) -> np.ndarray:
+        return self.predict_proba(X)
+
     def predict(self, X: Any) -> np.ndarray:
         """Return the likeliest class of each row, shape (n,)."""
         likeliest = self.predict_log_proba(X).argmax(axis=1)

@@ -58,5 +58,5 @@ class Seen:
         right = of_gradient * np.eye(d) + mean_square * self.raised
         away = np.outer(self.point - mean, self.point - mean) + inverse @ right @ inverse
         right += of_moments / 2 * (np.trace(away) * np.eye(d) + away)
-        right += (bend / 2 * np.trace(self.raised @ away)) ** 2 / d * np.eye(d)
+        right += (bend / 2 * np.trace(self.raised @ away)) ** 2 * np.eye(d)
         return Normal(mean, inverse @ right @ inverse)

@@ -1,0 +1,213 @@
+"""Scores of a fitted model on other rows: exact values, sensitivity, audits, intervals, refusals. Keys are fixed."""
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.metrics import confusion_matrix, log_loss, mean_absolute_error, r2_score, roc_auc_score
+
+from gaugedp.audit import audit
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators import (
+    PCA,
+    GaussianNB,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PrivateSearchCV,
+    model_scores,
+    score_report,
+)
+from gaugedp.estimators.model_scores import Asked, ClassJudged, NumberJudged
+from gaugedp.estimators.private_search import NamedRows
+
+BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+KNOWN = {"bounds": (-1, 1), "random_state": 1}
+
+
+def table(n: int = 4000, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(key)
+    rows = rng.uniform(-1, 1, (n, 2))
+    return rows, np.where(rng.random(n) < 1 / (1 + np.exp(1 - 3 * rows[:, 0])), "yes", "no")
+
+
+def numbers(n: int = 4000, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(key)
+    rows = rng.uniform(-1, 1, (n, 2))
+    return rows, rows @ [1, -1] + rng.normal(0, 0.2, n)
+
+
+CLASSIFIER = LogisticRegression(1.0, 1e-6, classes=["no", "yes"], **KNOWN).fit(*table())
+REGRESSION = LinearRegression(1.0, 1e-6, target_bounds=(-3, 3), **KNOWN).fit(*numbers())
+
+
+@BOTH
+def test_without_noise_scores_are_the_exact_ones(neighbours: str) -> None:
+    rows, labels = table(key=2)
+    report = score_report(CLASSIFIER, rows, labels, epsilon=1e5, neighbours=neighbours, random_state=1)
+    shares = CLASSIFIER.predict_proba(rows)[:, 1]
+    exact = {
+        "accuracy": (CLASSIFIER.predict(rows) == labels).mean(),
+        "majority share": (labels == "no").mean(),
+        "log-loss": log_loss(labels, shares),
+        "AUC": roc_auc_score(labels, np.floor(shares * 20)),
+    }
+    assert report.confusion_matrix_ == pytest.approx(confusion_matrix(labels, CLASSIFIER.predict(rows)), abs=0.1)
+    for place, (middle, share, low, high) in enumerate(report.calibration_):
+        inside = np.floor(shares * 20) == place
+        assert middle == pytest.approx((place + 0.5) / 20)
+        if inside.any():
+            assert low - 1e-3 <= (labels[inside] == "yes").mean() <= high + 1e-3
+            assert share == pytest.approx((labels[inside] == "yes").mean(), abs=1e-2)
+    rows, target = numbers(key=2)
+    report_of_numbers = score_report(REGRESSION, rows, target, epsilon=1e5, neighbours=neighbours, random_state=1)
+    exact_numbers = {
+        "R²": r2_score(target, REGRESSION.predict(rows)),
+        "mean absolute error": mean_absolute_error(target, REGRESSION.predict(rows)),
+    }
+    for told, wanted in ((report, exact), (report_of_numbers, exact_numbers)):
+        assert set(told.scores_) == set(wanted)
+        for name, (value, low, high) in told.scores_.items():
+            assert value == pytest.approx(wanted[name], abs=2e-3)
+            assert low <= value <= high
+    assert "accuracy: " in report.summary()
+    assert "R²: " in report_of_numbers.summary()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(1.0, 1e-6, classes=["no", "yes"], **KNOWN),
+        GaussianNB(1.0, 1e-6, classes=["no", "yes"], **KNOWN),
+        LogisticRegression(1.0, 1e-6, classes=["no", "perhaps", "yes"], **KNOWN),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_any_classifier_is_scored(model) -> None:
+    rows, labels = table()
+    report = score_report(model.fit(rows, labels), rows, labels, epsilon=50.0, random_state=1)
+    assert report.scores_["accuracy"][0] == pytest.approx(model.score(rows, labels), abs=0.01)
+    assert ("AUC" in report.scores_) == (len(model.classes) == 2) == ("calibration_" in vars(report))
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_no_row_moves_the_sums_further_than_their_body(replaced: bool) -> None:
+    """Every pair of rows and targets of a grid, without noise: the longest move is above half of what is charged."""
+    seen: list[tuple[np.ndarray, float]] = []
+
+    class Exact(Asked):
+        def released(self, exact, noise):
+            seen.append((exact, noise.body.radius(1)))
+            return super().released(exact, noise)
+
+    asked = Exact(1.0, replaced, gd.research_rng(1))
+    cases = [
+        (ClassJudged(np.array(["no", "yes"])), CLASSIFIER, ["no", "yes", "odd"]),
+        (NumberJudged(-3.0, 3.0), REGRESSION, [-3.0, 0.0, 3.0, 50.0, np.nan]),
+    ]
+    for judged, model, targets in cases:
+        ends: list[list[np.ndarray]] = []
+        for x in ([-1.0, -1.0], [0.0, 0.0], [1.0, -1.0], [-1.0, 1.0]):
+            for target in targets:
+                seen.clear()
+                judged.release(model, NamedRows(np.array([x]), None), np.array([target]), asked)
+                ends.append([exact for exact, _ in seen])
+        radii = [radius for _, radius in seen]
+        others = ends if replaced else [[np.zeros_like(exact) for exact in ends[0]]]
+        moved = [max(np.abs(a[i] - b[i]).sum() for a in ends for b in others) for i in range(len(radii))]
+        for most, radius in zip(moved, radii, strict=True):
+            assert 0.5 * radius < most <= radius
+        if isinstance(judged, ClassJudged):
+            assert moved[0] == radii[0]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("paid", "leaks"), [(1.0, False), (8.0, True)])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_an_audit_alarms_for_noise_of_eight_times_epsilon_alone(
+    kind: str, paid: float, leaks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row is replaced by the one that moves the sums furthest; what is seen is their move along that."""
+    monkeypatch.setattr(model_scores, "_DRAWS", 1)
+    seeds, rows = iter(range(10**6)), NamedRows(np.zeros((1, 2)), None)
+    if kind == "classes":
+        judged, model, ends = ClassJudged(np.array(["no", "yes"])), CLASSIFIER, (np.array(["no"]), np.array(["yes"]))
+    else:
+        judged, model, ends = NumberJudged(-3.0, 3.0), REGRESSION, (np.array([-3.0]), np.array([3.0]))
+    still = [judged.release(model, rows, end, Asked(1e6, True, gd.research_rng(1))).numbers for end in ends]
+
+    def seen(end: np.ndarray) -> float:
+        asked = Asked(paid, True, gd.research_rng(next(seeds)))
+        return float(judged.release(model, rows, end, asked).numbers @ np.rint(still[1] - still[0]))
+
+    assert audit(seen, *ends, gd.PureDP(1.0), 500, rng=gd.research_rng(1)).violated == leaks
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_intervals_hold_as_often_as_they_say(epsilon: float) -> None:
+    rows, labels = table(1000, 3)
+    exact = score_report(CLASSIFIER, rows, labels, epsilon=1e6, random_state=1).scores_
+    held = {name: 0 for name in exact}
+    for key in range(60):
+        told = score_report(CLASSIFIER, rows, labels, epsilon=epsilon, random_state=key).scores_
+        for name, (_, low, high) in told.items():
+            held[name] += low - 1e-4 <= exact[name][0] <= high + 1e-4
+    assert all(51 <= count <= 60 for count in held.values()), held  # 57 expected; 3.6 standard errors
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (object(), "no private one"),
+        (PCA(1, 1.0, row_norm=1.0), "not fitted"),
+        (PCA(1, 1.0, 1e-6, **KNOWN).fit(table()[0]), "PCA has no scores"),
+    ],
+    ids=["other", "unfitted", "PCA"],
+)
+def test_what_cannot_be_scored_costs_nothing(model, words: str) -> None:
+    from sklearn.exceptions import NotFittedError
+
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    with pytest.raises((InvalidRequest, NotFittedError), match=words):
+        score_report(model, np.zeros((4, 2)), np.zeros(4), ledger=ledger)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+@pytest.mark.parametrize(
+    ("change", "rows", "words"),
+    [
+        ({"level": 1.0}, np.zeros((4, 2)), "level"),
+        ({"epsilon": 0}, np.zeros((4, 2)), "epsilon"),
+        ({}, np.zeros((4, 3)), "3 features"),
+        ({}, np.zeros((5, 2)), "one label a row"),
+    ],
+)
+def test_refusals_cost_nothing(change: dict, rows: np.ndarray, words: str) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    with pytest.raises(InvalidRequest, match=words):
+        score_report(CLASSIFIER, rows, np.array(["no"] * 4), ledger=ledger, **change)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_search_is_scored_by_its_best_model() -> None:
+    search = PrivateSearchCV(LogisticRegression(classes=["no", "yes"], bounds=(-1, 1)), {"radius": [1.0]}, 2.0, 1e-6)
+    rows, labels = table()
+    search.set_params(draws=1, random_state=1).fit(rows, labels)
+    with pytest.raises(InvalidRequest, match="Of a search, give best_estimator_"):
+        score_report(search, rows, labels)
+    assert score_report(search.best_estimator_, rows, labels, epsilon=10.0, random_state=1).scores_["accuracy"][0] > 0.6
+
+
+def test_the_ledger_pays_epsilon_alone_and_no_rows_are_fine() -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(5), unit=gd.PrivacyUnit())
+    given = {"epsilon": 0.5, "neighbours": "add_remove", "ledger": ledger, "random_state": 1}
+    report = score_report(CLASSIFIER, np.zeros((0, 2)), np.array([], dtype=str), **given)
+    assert ledger.spent == gd.PureDP(0.5)
+    assert report.release_.exactness == "exact"
+    for value, low, high in report.scores_.values():
+        assert low <= value <= high
