@@ -11,7 +11,7 @@ import gaugedp as gd
 from gaugedp.bodies import LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization import Geometry, Gibbs, Huber
-from gaugedp.optimization.value_loss import PairedValues, TangentOracle, ValueLoss, geometry_of
+from gaugedp.optimization.value_loss import PairedValues, ValueLoss, geometry_of
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.separable import SeparableOracle
 from gaugedp.samplers.value_queries import QueryPlan, QuerySampler
@@ -150,15 +150,6 @@ def test_a_body_is_the_geometry_of_its_norm(body: LpBall | SchattenBall) -> None
 def test_values_that_are_not_finite_count_as_nothing() -> None:
     values = PairedValues(ValueLoss(pinball, 1.0), np.array([[math.nan], [1.0]]), np.zeros(2), (1,))
     assert values(np.ones((2, 1)), np.array([0, 1])) == pytest.approx([0.0, 0.2])
-
-
-def test_a_tangent_oracle_is_a_gaussian_where_the_regulariser_is() -> None:
-    one = Gibbs.calibrate(Geometry((2, 2), 2, 50.0), pinball, 4, ASKED, lipschitz=1.0)
-    oracle = TangentOracle(one._empty, one._convexity, one.geometry)
-    draws = oracle.around(np.full((8_000, 4), 2.0), 0.5).draw(np.arange(8_000), gd.research_rng(2))
-    shrunk = 1 / (1 + 0.5 * one.strength)
-    assert draws.mean(axis=0) == pytest.approx([2 * shrunk] * 4, abs=5 * math.sqrt(0.5 / 8_000))
-    assert draws.var(axis=0) == pytest.approx([0.5 * shrunk] * 4, rel=0.08)
 
 
 @pytest.mark.parametrize(

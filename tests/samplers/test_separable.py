@@ -9,8 +9,8 @@ from scipy import stats
 
 import gaugedp as gd
 from gaugedp.optimization.geometry import Geometry
-from gaugedp.samplers.proximal import SplitSampler
 from gaugedp.samplers.separable import SeparableOracle
+from gaugedp.samplers.split import SplitSampler
 
 pytestmark = pytest.mark.statistical
 DISC = Geometry((2,), 2)
@@ -103,7 +103,7 @@ def test_the_sampler_draws_the_law_of_loss_and_regulariser(name: str, slope: tup
     """4,000 chains of 30 steps; over all keys each of the 24 cases fails with a chance of 2e-4. The key is fixed."""
     oracle, d = ORACLES[name], ORACLES[name].ball.ambient_dim
     losses = Slanted(np.array(slope[:d]))
-    one = SplitSampler(losses, oracle.weight * (oracle.exponent - 1), 0.1, 1.5, oracle.ball, oracle)
+    one = SplitSampler(losses, oracle, oracle.weight * (oracle.exponent - 1), 0.1, 1.5)
     draws = one.draw((4_000, d), 30, gd.research_rng(11))
     grid = grid_on(oracle.ball, draws)
     assert misfit(grid, losses.value(grid) + regulariser(oracle, grid), draws) > 1e-4

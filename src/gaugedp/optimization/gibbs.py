@@ -20,9 +20,11 @@ from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Hinge, Logistic, Loss
 from gaugedp.optimization.posterior import Posterior, clean
 from gaugedp.optimization.smoothing import SmoothHinge, smoothed
-from gaugedp.optimization.value_loss import Function, PairedValues, TangentOracle, ValueLoss, geometry_of, loss_of
-from gaugedp.samplers.proximal import ProximalSampler, SplitSampler
+from gaugedp.optimization.value_loss import Function, PairedValues, ValueLoss, geometry_of, loss_of
+from gaugedp.samplers.proximal import ProximalSampler, least_steps
 from gaugedp.samplers.separable import SeparableOracle
+from gaugedp.samplers.spectral import SpectralOracle
+from gaugedp.samplers.split import SplitSampler
 from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
@@ -32,6 +34,7 @@ _ROUNDING = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 _MOST_ROWS = 2.0**40  # where their number is private
 _BLOCK = 2**17  # numbers that are worked on together
 _LATTICE_BITS = 24
+_BOLDNESS = 4.0  # η times the trace of the losses' Hessian at most: fewer steps, of e^{c/2} trials or so at the worst
 _FARTHEST = 2.0**20  # targets over the largest prediction on the ball
 
 
@@ -54,7 +57,7 @@ class Gibbs:
 
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
-    The sample is drawn by `ProximalSampler` ("mixing"), from 0, by a number of steps that public numbers set. Its time
+    The sample is drawn by the proximal sampler ("mixing"), from 0, by a number of steps that public numbers set. Its time
     depends on the rows through rejections: without a bound, but for a loss of one's own, where `query_bound` is one.
     On the Euclidean ball every theorem holds too, the risk compared with the geometry's own ball.
     """
@@ -134,10 +137,8 @@ class Gibbs:
     @cached_property
     def steps(self) -> int:
         """The steps of the sampler, by public numbers."""
-        if isinstance(self.loss, ValueLoss):
-            sampler = ProximalSampler(self._empty, self._convexity, self._pace, self.geometry.outer.radius)
-            return sampler.steps(self.total_variation / 2)
-        return self._sampler(self._empty).steps(self.total_variation)
+        distance = self.total_variation / 2 if isinstance(self.loss, ValueLoss) else self.total_variation
+        return least_steps(self._pace, self._convexity, self.geometry.outer.radius, distance)
 
     @cached_property
     def query_bound(self) -> int:
@@ -262,12 +263,12 @@ class Gibbs:
     @property
     def _ball(self) -> Geometry:
         """𝒳."""
-        return self.geometry if self.in_ball else self.geometry.outer
+        return self.geometry if self.in_ball else replace(self.geometry, p=2, radius=self.geometry.outer.radius)
 
     @property
-    def _is_separable(self) -> bool:
-        """Whether the regulariser and the set are drawn coordinate by coordinate."""
-        return len(self.geometry.shape) == 1 and not self.geometry.exponent == self._ball.p == 2
+    def _is_euclidean(self) -> bool:
+        """Whether regulariser and set are those of ‖·‖₂."""
+        return self.geometry.exponent == self._ball.p == 2
 
     @property
     def _pace(self) -> float:
@@ -276,31 +277,31 @@ class Gibbs:
             return self._plan.step
         k, reach = self.rate * self.n_rows, self.row_norm * self.geometry.row_reach
         losses = min(k * self.loss.smoothness * reach**2, (k * self.loss.lipschitz * reach) ** 2 / 9)
-        if self._is_separable:
-            return 1 / (losses + _usual_slope(self.geometry, self.strength) ** 2 / 16)
+        if self._is_euclidean:
+            return 1 / (losses + self._convexity)
+        if len(self.geometry.shape) == 1:
+            return _BOLDNESS / (losses + _usual_slope(self.geometry, self.strength) ** 2 / 16)
         usual, steepest = _regulariser_pace(self.geometry, self.strength)
-        return 1 / max(losses + usual, steepest**2 / 8)
-
-    @property
-    def _empty(self) -> Posterior:
-        """λr alone."""
-        nothing = np.zeros((0, self.geometry.ambient_dim)), np.zeros(0)
-        return Posterior(*nothing, Logistic(), self.geometry, self.rate, self.strength)
+        return 1 / max(losses / _BOLDNESS + usual, steepest**2 / 8)
 
     @property
     def _convexity(self) -> float:
         return self.strength * self.geometry.convexity
 
     @property
-    def _separable(self) -> SeparableOracle:
-        return SeparableOracle(self.strength * self.geometry.weight, self.geometry.exponent, self._ball)
+    def _oracle(self) -> SeparableOracle | SpectralOracle:
+        """What draws λr and a Gaussian on 𝒳."""
+        weight, exponent = self.strength * self.geometry.weight, self.geometry.exponent
+        if len(self.geometry.shape) == 1:
+            return SeparableOracle(weight, exponent, self._ball)
+        return SpectralOracle(weight, exponent, self._convexity, self._ball)
 
-    def _sampler(self, posterior: Posterior) -> ProximalSampler:
+    def _sampler(self, posterior: Posterior) -> ProximalSampler | SplitSampler:
         distance = self.geometry.outer.radius
-        if not self._is_separable:
+        if self._is_euclidean:
             return ProximalSampler(posterior, self._convexity, self._pace, distance, self._ball)
         losses = replace(posterior, strength=0.0)
-        return SplitSampler(losses, self._convexity, self._pace, distance, self._ball, self._separable)
+        return SplitSampler(losses, self._oracle, self._convexity, self._pace, distance, _BOLDNESS)
 
     @cached_property
     def _plan(self) -> QueryPlan:
@@ -316,11 +317,8 @@ class Gibbs:
                 STAYS_SPENT,
             )
         values = PairedValues(loss, table, goal, self.geometry.shape)
-        oracle = self._separable if len(self.geometry.shape) == 1 else TangentOracle(
-            self._empty, self._convexity, self.geometry
-        )  # fmt: skip
         picks = self.query_bound // 2
-        return QuerySampler(values, self.rate, self.n_rows, self._plan, oracle, picks, self.queries)
+        return QuerySampler(values, self.rate, self.n_rows, self._plan, self._oracle, picks, self.queries)
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,15 @@ class Posterior:
         """Return it at the points (k, d), shape (k,)."""
         predictions = points @ self.rows.T
         losses = self.loss.value(predictions, np.broadcast_to(self.targets, predictions.shape))
-        return self.rate * losses.sum(axis=1) + self.strength * self.geometry.regulariser(points)
+        total = self.rate * losses.sum(axis=1)
+        return total + self.strength * self.geometry.regulariser(points) if self.strength else total
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """Return its gradient at the points (k, d), shape (k, d)."""
         predictions = points @ self.rows.T
         slopes = self.loss.derivative(predictions, np.broadcast_to(self.targets, predictions.shape))
-        return self.rate * slopes @ self.rows + self.strength * self.geometry.gradient(points)
+        total = self.rate * slopes @ self.rows
+        return total + self.strength * self.geometry.gradient(points) if self.strength else total
 
 
 def clean(rows: np.ndarray, targets: np.ndarray, geometry: Geometry, row_norm: float) -> tuple[np.ndarray, np.ndarray]:

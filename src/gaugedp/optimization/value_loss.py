@@ -7,11 +7,9 @@ import numpy as np
 
 from gaugedp._validate import positive
 from gaugedp.bodies import Body, LpBall, SchattenBall
-from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Loss, check_loss
-from gaugedp.samplers.proximal import Law, Potential, ProximalSampler
 
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -60,29 +58,6 @@ class PairedValues:
                 STAYS_SPENT,
             )
         return np.where(np.isfinite(values), values, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class TangentOracle:
-    """The restricted Gaussian oracle of a regulariser that has no product form, by rejection from tangents."""
-
-    potential: Potential
-    convexity: float
-    ball: Geometry
-
-    def around(self, places: np.ndarray, step: float) -> Law:
-        """Return the laws for the rows y and η = `step`."""
-        sampler = ProximalSampler(self.potential, self.convexity, step, self.ball.outer.radius, self.ball)
-        return _TangentLaws(sampler, places)
-
-
-@dataclass(frozen=True, eq=False)
-class _TangentLaws:
-    sampler: ProximalSampler
-    centre: np.ndarray
-
-    def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        return self.sampler._oracle(self.centre[rows], rng)[0]
 
 
 def geometry_of(given: object) -> Geometry:

@@ -37,9 +37,10 @@ def _leading_zeros(size: int, rng: Entropy) -> np.ndarray:
 
 
 def _bit_lengths(words: np.ndarray) -> np.ndarray:
-    upper = (words >> np.uint64(32)).astype(float)  # 32 bits: exact in a float
-    lower = (words & np.uint64(0xFFFFFFFF)).astype(float)
-    return np.where(upper > 0, 32 + np.frexp(upper)[1], np.frexp(lower)[1]).astype(np.int64)
+    lengths = 32 + np.frexp((words >> np.uint64(32)).astype(float))[1].astype(np.int64)  # 32 bits: exact in a float
+    short = np.flatnonzero(lengths == 32)  # once in 2^32
+    lengths[short] = np.frexp(words[short].astype(float))[1]
+    return lengths
 
 
 def normals(size: int, rng: Entropy) -> np.ndarray:

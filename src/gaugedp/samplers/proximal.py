@@ -10,7 +10,6 @@ from gaugedp._progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals
 
-_MOST_MOVES = 40  # towards a proximal point: one, but where all rows push alike
 _DESCENTS = 3  # gradient steps towards a proximal point: always as many, whatever the potential
 
 
@@ -66,8 +65,7 @@ class ProximalSampler:
 
     def steps(self, total_variation: float) -> int:
         """Return the least T that is proved to be enough."""
-        excess = math.log(self.distance / (2 * math.sqrt(self.step) * total_variation)) + 1e-9
-        return 1 + max(0, math.ceil(excess / math.log1p(self.step * self.convexity * (1 - 1e-12))))
+        return least_steps(self.step, self.convexity, self.distance, total_variation)
 
     def draw(self, shape: tuple[int, int], steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
         """Return independent points after `steps` steps each, `shape` = (how many, d)."""
@@ -117,60 +115,10 @@ class ProximalSampler:
         return best, least
 
 
-class Law(Protocol):
-    """Laws ∝ e^{−r(x) − ‖x − y‖²/(2η)} on a set, one for each of some y."""
-
-    @property
-    def centre(self) -> np.ndarray:
-        """Points near their means, shape (k, d)."""
-
-    def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return one exact draw of each of these rows' laws."""
-
-
-class Oracle(Protocol):
-    """The restricted Gaussian oracle of a regulariser r on a set."""
-
-    def around(self, places: np.ndarray, step: float) -> Law:
-        """Return the laws for the rows y and η = `step`."""
-
-
-@dataclass(frozen=True, eq=False)
-class SplitSampler(ProximalSampler):
-    """The sampler of ℓ + r on a set, ℓ convex and `potential`, where the law of r and of a Gaussian is drawn exactly.
-
-    A proposal is a draw of `oracle` for y − ηv, v the slope of ℓ at a point x̂, so that ℓ is replaced by its tangent; it
-    is kept with the chance e^{−(ℓ(x) − ℓ(x̂) − ⟨v, x − x̂⟩)}, at any x̂. The curvature of r, and the set's corners, take
-    no part in that chance.
-    """
-
-    oracle: Oracle = None  # type: ignore[assignment]
-
-    def _oracle(self, places: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
-        centre, slopes = self._tangents(places)
-        law = self.oracle.around(places - self.step * slopes, self.step)
-        heights = self.potential.value(centre) - (slopes * centre).sum(axis=1)
-        draws, missing, count = np.empty_like(places), np.arange(len(places)), 0
-        while len(missing):
-            points = law.draw(missing, rng)
-            count += len(missing)
-            gaps = self.potential.value(points) - (slopes[missing] * points).sum(axis=1) - heights[missing]
-            kept = exponentials(len(missing), rng) >= gaps
-            draws[missing[kept]] = points[kept]
-            missing = missing[~kept]
-        return draws, count / len(places)
-
-    def _tangents(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return points near the proposals, and the slopes of ℓ there: until a move changes a tangent by little."""
-        centre, slopes = places, self.potential.gradient(places)
-        for _ in range(_MOST_MOVES):
-            moved = self.oracle.around((centre + places - self.step * slopes) / 2, self.step / 2).centre
-            steeper = self.potential.gradient(moved)
-            change = ((steeper - slopes) * (moved - centre)).sum(axis=1)
-            centre, slopes = moved, steeper
-            if change.max() <= 1:
-                break
-        return centre, slopes
+def least_steps(step: float, convexity: float, distance: float, total_variation: float) -> int:
+    """Return the least T of the theorem above."""
+    excess = math.log(distance / (2 * math.sqrt(step) * total_variation)) + 1e-9
+    return 1 + max(0, math.ceil(excess / math.log1p(step * convexity * (1 - 1e-12))))
 
 
 @dataclass(frozen=True, eq=False)

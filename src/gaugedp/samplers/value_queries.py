@@ -11,7 +11,7 @@ from gaugedp._progress import Progress
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.discrete import uniform_below
-from gaugedp.samplers.proximal import Oracle
+from gaugedp.samplers.split import Oracle
 
 _BINS = 400
 

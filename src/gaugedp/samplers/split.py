@@ -1,0 +1,112 @@
+"""The proximal sampler where the law of a regulariser and a Gaussian is drawn exactly, and losses have tangents."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gaugedp._progress import Progress
+from gaugedp.entropy import Entropy
+from gaugedp.samplers.continuous import exponentials, normals
+from gaugedp.samplers.proximal import Potential, least_steps
+
+_MOST_MOVES = 40  # towards a proximal point: one, but where all rows push alike
+_STALE = 0.25  # how far losses are above a tangent where the next step looks for another
+
+
+class Law(Protocol):
+    """Laws ∝ e^{−r(x) − ‖x − y‖²/(2η)} on a set, one for each of some y."""
+
+    @property
+    def centre(self) -> np.ndarray:
+        """Points near their means, shape (k, d)."""
+
+    def draw(self, rows: np.ndarray, rng: Entropy) -> np.ndarray:
+        """Return one exact draw of each of these rows' laws."""
+
+
+class Oracle(Protocol):
+    """The restricted Gaussian oracle of a regulariser r on a set."""
+
+    def around(self, places: np.ndarray, step: float) -> Law:
+        """Return the laws for the rows y and η = `step`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """⟨v, x⟩ + `heights` ≤ ℓ(x), one for each of k chains; v is `slopes` (k, d)."""
+
+    slopes: np.ndarray
+    heights: np.ndarray
+
+    def gaps(self, potential: Potential, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return how far ℓ is above the tangents of these chains at the points, shape (k,)."""
+        return potential.value(points) - (self.slopes[rows] * points).sum(axis=1) - self.heights[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class SplitSampler:
+    """The sampler of ℓ + r on a set, ℓ convex and `potential`: the steps of `ProximalSampler`, and as many.
+
+    A proposal is a draw of `oracle` for y − ηv, v the slope of ℓ at a point x̂, so that ℓ is replaced by its tangent; it
+    is kept with the chance e^{−(ℓ(x) − ℓ(x̂) − ⟨v, x − x̂⟩)}, at any x̂ that was chosen before. The curvature of r, and
+    the set's corners, take no part in that chance. A tangent is kept while losses are near it.
+    `boldness` is about the largest eigenvalue of ηℓ″ there may be: x̂ is moved by steps that it allows.
+    """
+
+    potential: Potential
+    oracle: Oracle
+    convexity: float
+    step: float
+    distance: float
+    boldness: float = 2.0
+
+    def steps(self, total_variation: float) -> int:
+        """Return the least T that is proved to be enough."""
+        return least_steps(self.step, self.convexity, self.distance, total_variation)
+
+    def draw(self, shape: tuple[int, int], steps: int, rng: Entropy, progress: Progress = lambda _: None) -> np.ndarray:
+        """Return independent points after `steps` steps each, `shape` = (how many, d)."""
+        points, tangent, gap = np.zeros(shape), None, math.inf
+        for t in range(steps):
+            places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(shape)
+            if tangent is None or gap > _STALE:
+                tangent = self.tangent(places)
+            points, gap, _ = self._move(places, tangent, rng)
+            progress((t + 1) / steps)
+        return points
+
+    def trials(self, points: np.ndarray, rng: Entropy) -> float:
+        """Return how many proposals a step from these points takes on average, (k, d): for tests and benchmarks."""
+        places = points + math.sqrt(self.step) * normals(points.size, rng).reshape(points.shape)
+        return self._move(places, self.tangent(places), rng)[2]
+
+    def _move(self, places: np.ndarray, tangent: Tangent, rng: Entropy) -> tuple[np.ndarray, float, float]:
+        """Return the next points, the largest gap of a proposal, and the mean number of proposals."""
+        law = self.oracle.around(places - self.step * tangent.slopes, self.step)
+        draws, missing, count, largest = np.empty_like(places), np.arange(len(places)), 0, 0.0
+        while len(missing):
+            points = law.draw(missing, rng)
+            count += len(missing)
+            gaps = tangent.gaps(self.potential, points, missing)
+            kept, largest = exponentials(len(missing), rng) >= gaps, max(largest, float(gaps.max()))
+            draws[missing[kept]] = points[kept]
+            missing = missing[~kept]
+        return draws, largest, count / len(places)
+
+    def tangent(self, places: np.ndarray) -> Tangent:
+        """Return tangents at points near the proposals: until what is left to move changes them by little.
+
+        Proximal gradient steps of length ηα, α = 2/(2 + boldness): they converge, as ηα(ℓ″ + 1/η) is below 2.
+        """
+        centre, slopes, share = places, self.potential.gradient(places), 2 / (2 + self.boldness)
+        for _ in range(_MOST_MOVES):
+            aim = (1 - share) * centre + share * (places - self.step * slopes)
+            moved = self.oracle.around(aim, share * self.step).centre
+            steeper = self.potential.gradient(moved)
+            change = ((steeper - slopes) * (moved - centre)).sum(axis=1)
+            centre, slopes = moved, steeper
+            if change.max() <= (share / (1 - share)) ** 2:
+                break
+        return Tangent(slopes, self.potential.value(centre) - (slopes * centre).sum(axis=1))
