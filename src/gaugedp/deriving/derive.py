@@ -75,7 +75,8 @@ def derive(
     start, noise = _noise(source, question)
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
     planned = Plan(question, source.unit, from_dict(release.facts["asked"]), (), noise, _reason(release))
-    facts = _facts(release, {**about_answers(planned.query), "reason": planned.reason, **spread(planned)}, question.outlines)
+    about = {**about_answers(question), "reason": planned.reason, **spread(planned)}
+    facts = _facts(release, about, question.outlines)
     return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
 
 
