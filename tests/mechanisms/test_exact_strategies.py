@@ -121,6 +121,8 @@ def test_what_is_not_proved_is_not_called_exact(monkeypatch: pytest.MonkeyPatch)
     strategy = best_strategy(BODIES["random"], 2)
     monkeypatch.setattr(proved, "_longest", lambda *_: 1.001 * strategy.radius)
     assert not proved.proved(BODIES["random"], strategy.inner, 2).law
+    real = gd.Matrix.calibrate(BODIES["random"], gd.GaussianDP(2.0))
+    assert replace(real, strategy=replace(strategy, cube=None)).exactness == "idealized"
 
 
 def test_rows_that_depend_on_others_are_whole_multiples_of_them() -> None:
