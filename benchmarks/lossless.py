@@ -1,0 +1,144 @@
+"""Which numbers does the accountant give for Rényi bounds, samples, groups and few releases, beside a peer's?
+
+Prints each number with its bracket and processor time, and that of dp-accounting where it is installed; then how far
+random one-release profiles are above a reference of 50 digits. Writes docs/benchmarks/lossless.md.
+
+    python benchmarks/lossless.py [random cases]
+"""
+
+import importlib.util
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+
+import gaugedp as gd
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "lossless.md"
+G = gd.guarantees
+Peer = Callable[[Any], float]
+STEP = G.SubsampledGaussian(0.2, 0.5)
+PEOPLE = (782 * G.SubsampledGaussian(0.0064, 1.0)).group(3)
+
+
+def peer_mixture(pld: Any) -> float:
+    """Three people as the peer sees them: a mixture of Gaussians with means 0 to 3."""
+    chances = [math.comb(3, k) * 0.0064**k * (1 - 0.0064) ** (3 - k) for k in range(4)]
+    made = pld.from_mixture_gaussian_mechanism(1.0, [0.0, 1.0, 2.0, 3.0], chances)
+    return made.self_compose(782).get_epsilon_for_delta(1e-6)
+
+
+def peer_steps(count: int) -> Peer:
+    """Releases of N(0, ¼) on samples of a fifth, by the peer."""
+
+    def asked(pld: Any) -> float:
+        made = pld.from_gaussian_mechanism(0.5, sampling_prob=0.2, value_discretization_interval=1e-4)
+        return made.self_compose(count).get_delta_for_epsilon(1.0)
+
+    return asked
+
+
+CASES: list[tuple[str, Callable[[], float], Peer | None]] = [
+    ("ε of (2, 0.1) at δ = 0.001", lambda: gd.RenyiDP([2], [0.1]).epsilon(1e-3), None),
+    ("ε of (1.5, 0.2) at δ = 0.01", lambda: gd.RenyiDP([1.5], [0.2]).epsilon(1e-2), None),
+    ("ε of (2, 0.01) at δ = 1e-6", lambda: gd.RenyiDP([2], [0.01]).epsilon(1e-6), None),
+    ("P(E) of (2, 0.1) where Q(E) = 0.1", lambda: G.probability_range(gd.RenyiDP([2], [0.1]), 0.1)[1], None),
+    ("ε of 782 steps to three people at δ = 1e-6", lambda: PEOPLE.epsilon(1e-6), peer_mixture),
+    ("the same along a chain", lambda: G.Grouped(782 * G.SubsampledGaussian(0.0064, 1.0), 3).epsilon(1e-6), None),
+    ("δ of 1 step of σ = 0.5, q = 0.2 at ε = 1", lambda: STEP.delta(1.0), peer_steps(1)),
+    ("δ of 3 steps", lambda: (3 * STEP).delta(1.0), peer_steps(3)),
+    ("δ of 10 steps", lambda: (10 * STEP).delta(1.0), peer_steps(10)),
+    ("noise of 1 step for (1, 1e-5), q = 0.1", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 1), None),
+    ("noise of 10 steps", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 10), None),
+    ("noise of 50 steps", lambda: G.subsampled_noise_multiplier(1.0, 1e-5, 0.1, 50), None),
+]
+
+
+def main() -> None:
+    """Write the page."""
+    n_cases = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    G.SubsampledGaussian(0.01, 1.0).epsilon(1e-5)  # what the first call loads
+    lines = [line(*case) for case in CASES]
+    text = "\n".join(
+        [
+            "# Numbers without loss",
+            "",
+            "Numbers of [Rényi bounds](../theory/renyi_region.md), [samples and groups](../theory/sampling.md) and",
+            "[a few releases](../theory/accountant.md#a-few-releases-cells-of-losses). `low` is the certified lower",
+            f"end of the bracket, seconds are of one processor. {_peer_words()}",
+            "",
+            "| number | ours | low | seconds | dp-accounting |",
+            "|---|---:|---:|---:|---:|",
+            *lines,
+            "",
+            *random_cases(n_cases),
+            "",
+            "Written by `python benchmarks/lossless.py`.",
+        ]
+    )
+    print(text)
+    PAGE.write_text(text + "\n", encoding="utf-8")
+
+
+def line(words: str, asked: Callable[[], float], peer: Peer | None) -> str:
+    """Return one line of the table."""
+    start = time.process_time()
+    found = asked()
+    took = time.process_time() - start
+    low = getattr(found, "low", 0.0)
+    return f"| {words} | {found:.7g} | {f'{low:.7g}' if low else ''} | {took:.3f} | {_of_peer(peer)} |"
+
+
+def _peer_words() -> str:
+    known = importlib.util.find_spec("dp_accounting") is not None
+    return "The peer is in the same run." if known else "The peer was not installed in this run."
+
+
+def _of_peer(peer: Peer | None) -> str:
+    if peer is None or importlib.util.find_spec("dp_accounting") is None:
+        return "" if peer is None else "not installed"
+    from dp_accounting.pld import privacy_loss_distribution
+
+    return f"{peer(privacy_loss_distribution):.7g}"
+
+
+def random_cases(n_cases: int) -> list[str]:
+    """Return how random releases to one to four units compare with 50 digits."""
+    rng = np.random.default_rng(29)
+    ratios = []
+    for _ in range(n_cases):
+        rate, std, size = 10 ** rng.uniform(-3, -0.05), 10 ** rng.uniform(-0.4, 0.7), int(rng.integers(1, 5))
+        epsilon = float(rng.uniform(0, 0.7)) * size / std
+        with mpmath.workdps(50):
+            truth = true_delta(float(rate), float(std), size, epsilon)
+        if truth > 1e-12:
+            found = G.SubsampledGaussian(float(rate), float(std)).group(size).delta(epsilon)
+            ratios.append((float(found / truth) - 1, float(found.low / truth) - 1, bool(found >= truth >= found.low)))
+    highs, lows, inside = zip(*ratios, strict=True)
+    return [
+        f"{len(ratios)} random releases to one to four units, δ above 1e-12, beside 50 digits: {sum(inside)} brackets",
+        f"hold the truth. The upper is {np.median(highs):.1e} above it in the middle, {max(highs):.1e} at most; and",
+        f"the lower {-np.median(lows):.1e} below it in the middle, {-min(lows):.1e} at most.",
+    ]
+
+
+def true_delta(rate: float, std: float, size: int, epsilon: float) -> mpmath.mpf:
+    """Return the profile of Σ Bin(size, rate)(k)·N(k, std²) against N(0, std²), the worst direction."""
+    s, q = mpmath.mpf(std), mpmath.mpf(rate)
+    chances = [math.comb(size, k) * q**k * (1 - q) ** (size - k) for k in range(size + 1)]
+    low, high = -40 * s, 40 * s + size
+    for _ in range(180):
+        x = (low + high) / 2
+        ratio = mpmath.fsum(p * mpmath.exp(k * (2 * x - k) / (2 * s * s)) for k, p in enumerate(chances))
+        low, high = (x, high) if mpmath.log(ratio) < epsilon else (low, x)
+    tails = [mpmath.ncdf((k - high) / s) for k in range(size + 1)]
+    return mpmath.fsum(p * tail for p, tail in zip(chances, tails, strict=True)) - mpmath.exp(epsilon) * tails[0]
+
+
+if __name__ == "__main__":
+    main()
