@@ -105,3 +105,18 @@ def test_other_commands_are_about_persons_too(desk: Desk) -> None:
     checked = desk.gaugedp("check", "people.csv", "--domain", "domain.toml")
     assert checked.code == 0, checked.err
     assert "every value has a cell" in checked.out
+    words = (
+        "--model",
+        "linear",
+        "--target",
+        "paid",
+        "--features",
+        "eldest",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "people.fit",
+    )
+    fitted = desk.gaugedp("fit", "people.csv", "--domain", "domain.toml", *words, "--budget", "1")
+    assert fitted.code == 0, fitted.err
+    assert "All rows of each PID are made one row" in fitted.out

@@ -216,6 +216,34 @@ def test_persons_in_buckets_are_the_same_persons(kind):
     assert len({(each.n_rows, *each.first, *each.second.ravel()) for each in sums}) == 1
 
 
+def test_two_private_tables_are_stacked_and_joined_on_the_person():
+    """Each person is in one row with what both tables say, however many rows they have in each."""
+    draw = random.Random(8)
+    visits = [(draw.randrange(9), draw.choice("NS")) for _ in range(20)]
+    bought = [(draw.randrange(4, 12), draw.randrange(30)) for _ in range(20)]
+    stack = {
+        "pid": [who for who, _ in visits + bought],
+        "origin": ["visits"] * len(visits) + ["bought"] * len(bought),
+        "region": [region for _, region in visits] + [None] * len(bought),
+        "paid": [None] * len(visits) + [paid for _, paid in bought],
+    }
+    domain = gd.Domain.of(origin=["visits", "bought"], region=["N", "S"], paid=gd.bounded(0, 20))
+    people = gd.by_person(
+        Table.scan(pa.table(stack), domain=domain, unit=gd.PrivacyUnit("pid")),
+        "pid",
+        north=PERSON.any("region", "N"),
+        bought=PERSON.count(gd.integers(0, 9), "origin", "bought"),
+        paid=PERSON.sum("paid", gd.bounded(0, 50)),
+    )
+    joint, sums = np.zeros((2, 10), dtype=int), 0
+    for who in {who for who, _ in visits} | {who for who, _ in bought}:
+        paid = [min(price, 20) for person, price in bought if person == who]
+        joint[int((who, "N") in visits), len(paid)] += 1
+        sums += 2 * min(sum(paid), 50) - 50
+    totals = [Aggregate(("north", "bought")), Aggregate((), "paid")]
+    assert [each.tolist() for each in people.totals(totals, KEY)] == [joint.ravel().tolist(), [sums]]
+
+
 def test_other_persons_make_another_question():
     """A ledger gives a stored answer for the same question alone: what persons are made of belongs to it."""
     texts = set()
