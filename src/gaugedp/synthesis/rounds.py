@@ -61,7 +61,7 @@ class Rounds:
         """Return what was measured; `done` is told the share of ρ that was used."""
         measured = list(self._first(held))
         model = Model.of(variables, [_table(variables, one) for one in measured])
-        share, left = self.first_share, 1 - sum(one.share for one in measured)
+        share, left = self.first_share, 1 - sum((one.share for one in measured), Fraction())
         while left > 0:
             open_ones = self._open(model, measured, 1 - left + share)
             if not open_ones:
