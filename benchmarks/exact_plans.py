@@ -218,12 +218,8 @@ def main() -> int:
         print(lines[-1], flush=True)
     seen, most = control()
     broken += [] if seen > most else ["the control is not caught"]
-    write(
-        plans,
-        lines,
-        f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |",
-        broken,
-    )
+    lines.append(f"| numpy's normal noise, the control | a number | 1 | | | | | | | **{seen:.2f}** of {most:.3g} |")
+    write(plans, lines, broken)
     return 1 if broken else 0
 
 
@@ -247,6 +243,7 @@ def write(plans: list[str], lines: list[str], broken: list[str]) -> None:
         f"ε (of normal noise μ) that the lowest set bit of {ATTACKED:,} releases of each of two neighbours' answers",
         f"({FEW:,} of more than {MANY} answers)",
         f"shows, a lower bound with a false-alarm rate of {ALARM:g} an event, of what the guarantee allows.",
+        "Other work on the machine makes the times of short draws vary.",
         "",
         "| mechanism | question | answers | numbers | played | same | again, 8 | again, 64 | slower | told |",
         "|---|---|---:|---:|---:|---|---:|---:|---:|---:|",

@@ -12,6 +12,7 @@ from gaugedp.samplers.reals import UNIT, Ends, Law, Reals
 from gaugedp.samplers.variables import Laplace, Variables
 
 _LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
+_UNLIKE = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,10 @@ class Combined(Law):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """At least max_k Σ_m |F_im·H_mk| for each row, shape (d,)."""
+        """At least max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
         sizes = self._divided(np.abs(self.left) @ np.abs(self.right)).max(axis=1)
-        return np.asarray(np.maximum(sizes * (1 + 2.0**-30), _LEAST))
+        sizes = np.maximum(sizes * (1 + 2.0**-30), _LEAST)
+        return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
 
     @cached_property
     def _exact_rows(self) -> dict[int, tuple[list[int], int]]:

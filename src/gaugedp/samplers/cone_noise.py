@@ -47,7 +47,7 @@ class ConeNoise(Law):
         total = weights.sum(axis=1) + 8 * UNIT * k
         error = UNIT * (5 * total + 6 * k) + unknown(parts, k) + (k + 8) * UNIT * total
         error = np.where(is_known, error * (1 + 2.0**-30), np.inf)
-        values = (self._matrices[index] @ weights[:, :, None])[:, :, 0]
+        values = np.einsum("mij,mj->mi", self._matrices.take(index, axis=0), weights)
         return values, np.multiply.outer(error, self._row_sizes)
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:

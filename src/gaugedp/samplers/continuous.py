@@ -61,6 +61,17 @@ def signs(size: int, rng: Entropy) -> np.ndarray:
     return np.where(rng.bits(size), 1.0, -1.0)
 
 
+def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
+    """Return independent exponentials, shape (size, rank): with a facet B, B·s has density ∝ e^{−‖z‖} in its cone."""
+    return exponentials(size * rank, rng).reshape(size, rank)
+
+
+def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
+    """Return points uniform on {s ≥ 0, Σs ≤ 1}, shape (size, rank): exponentials over their sum and one more."""
+    weights = exponential_weights(size, rank + 1, rng)
+    return weights[:, :rank] / weights.sum(axis=1, keepdims=True)
+
+
 def rounded(noise: np.ndarray, deviations: np.ndarray, rng: Entropy) -> np.ndarray:
     """Return noise (n, d) of `deviations` (d,) as whole numbers; where it is wide, finer normal noise is added first.
 

@@ -23,7 +23,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.box_noise import BoxNoise, box_sides
 from gaugedp.samplers.combined import Alone, Combined
 from gaugedp.samplers.cone_noise import ConeNoise, cone_noise
-from gaugedp.samplers.continuous import exponentials, gammas, signs, uniforms
+from gaugedp.samplers.continuous import exponential_weights, gammas, signs, simplex_weights, uniforms
 from gaugedp.samplers.diagnostics import slowest_time
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
@@ -143,8 +143,7 @@ class BySweeps(ByRadius):
         super().__init__(body)
         self._known_moment = body.second_moment
         if body.ambient_dim <= _MOST_CORNERED:
-            _, self.law = _listed(_basis(body))
-            self.sides = np.array([body.factor])
+            (_, self.law), self.sides = _listed(_basis(body)), np.array([body.factor])
 
     @property
     def second_moment(self) -> np.ndarray:
@@ -158,10 +157,9 @@ class BySweeps(ByRadius):
 
 
 class ByCoordinates(GaugeNoise):
-    """B·s, s independent Laplace variables: the body is conv{±b_j}, b_j the independent columns of B (d, r)."""
+    """B·s, s independent Laplace variables: the body is conv{±b_j}, the columns of B (d, r), unit·factor if given."""
 
     def __init__(self, columns: np.ndarray, unit: np.ndarray | None = None, factor: float = 1.0) -> None:
-        """Return the noise; where B is given as unit·factor too, it is rounded exactly."""
         self.columns, self.rank = columns, columns.shape[1]
         if unit is not None:
             self.law, self.sides = Combined(np.eye(len(unit)), unit, Laplace), np.array([factor])
@@ -395,17 +393,6 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
             "Use Cube, Laplace or Matrix, or fewer generators.",
         )
     return ByWalk(basis, body.factor)
-
-
-def exponential_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
-    """Return independent exponentials, shape (size, rank): with a facet B, B·s has density ∝ e^{−‖z‖} in its cone."""
-    return exponentials(size * rank, rng).reshape(size, rank)
-
-
-def simplex_weights(size: int, rank: int, rng: Entropy) -> np.ndarray:
-    """Return points uniform on {s ≥ 0, Σs ≤ 1}, shape (size, rank): exponentials over their sum and one more."""
-    weights = exponential_weights(size, rank + 1, rng)
-    return weights[:, :rank] / weights.sum(axis=1, keepdims=True)
 
 
 def _combined(facets: np.ndarray, weights: np.ndarray) -> np.ndarray:
