@@ -32,6 +32,7 @@ class Guarantee(Part):
     kind: ClassVar[str]  # the name in JSON
     written: ClassVar[Callable[[Any], str]] = staticmethod(exact)  # a number in the repr
     _compose: "ClassVar[Callable[[Iterable[tuple[Guarantee, int]]], Guarantee]]"  # set by composed.py
+    _membership_risk: "ClassVar[Callable[[Guarantee, float, Sequence[float]], MembershipRisk]]"  # by membership.py
 
     def __init_subclass__(cls, kind: str | None = None) -> None:
         cls.kind = kind or cls.__name__
@@ -106,9 +107,7 @@ class Guarantee(Part):
         The unit is in it with probability `prior`, in (0, 1), before anything was seen; for each of the
         `false_positive_rates` in (0, 1) the best true-positive rate is shown; docs/theory/membership.md.
         """
-        from gaugedp.guarantees.membership import membership_risk
-
-        return membership_risk(self, prior, false_positive_rates)
+        return Guarantee._membership_risk(self, prior, false_positive_rates)
 
     def _highest(self, q: float) -> float:
         from gaugedp.accountant.testing import highest_probability

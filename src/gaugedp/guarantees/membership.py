@@ -84,6 +84,9 @@ def membership_risk(guarantee: Guarantee, prior: float, false_positive_rates: Se
     )
 
 
+Guarantee._membership_risk = staticmethod(membership_risk)  # the method of guarantees
+
+
 def _test(guarantee: Guarantee, odds: float, rate: float) -> MembershipTest:
     between(0, 1, false_positive_rate=rate)
     hit = min(1.0, up(1 - guarantee.tradeoff(rate)))
