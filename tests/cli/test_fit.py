@@ -131,12 +131,12 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), idealized)"
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
-    assert lines[-3].startswith("No score was requested: ")
+    assert lines[-1].startswith("No score was requested: ")
     rules = json.loads((desk.folder / "model.json").read_text("utf-8"))["facts"]["rules"]
     assert lines[-4 - len(rules)].startswith("To predict for a row, add the intercept, the coefficients of its cells")
     assert lines[-3 - len(rules) : -3] == rules
-    assert re.fullmatch(r"To get this answer again at no cost, add --key [0-9a-f]{32}\.", lines[-2])
-    assert lines[-1].startswith(
+    assert re.fullmatch(r"To get this answer again at no cost, add --key [0-9a-f]{32}\.", lines[-3])
+    assert lines[-2].startswith(
         "Spent PureDP(1) of PureDP(2); PureDP(1) is left. Entry 5 paid, and a later entry stores it. "
         "Tip after entry 5: "
     )
@@ -178,9 +178,9 @@ def test_a_key_brings_the_stored_model_back(desk: Desk) -> None:
     fitted(desk, key="another")
     said = fit(desk, key="my-key").out.splitlines()
     assert (
-        said[-2] == "This is the stored model of entry 5, paid for before; nothing was read and nothing was spent now."
+        said[-3] == "This is the stored model of entry 5, paid for before; nothing was read and nothing was spent now."
     )
-    assert said[-1].startswith("Spent PureDP(1.5) of PureDP(2); PureDP(0.5) is left. Tip after entry 8: "), "as of now"
+    assert said[-2].startswith("Spent PureDP(1.5) of PureDP(2); PureDP(0.5) is left. Tip after entry 8: "), "as of now"
     for other in ({"features": "SEX"}, {"features": "AGE, SEX"}, {"score": "0.5"}, {"epsilon": "0.4"}, {"radius": "2"}):
         assert fit(desk, key="my-key", **other).code == 3
     (desk.folder / "domain.toml").write_text(DOMAIN.replace("high = 1000", "high = 2000"))

@@ -121,12 +121,13 @@ def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
     if "intervals" in result:
         _show_intervals(result["intervals"])
     click.echo(_use_in_words(result))
-    for line in (*result["facts"].get("rules", ()), _score_in_words(result["score"])):
+    for line in result["facts"].get("rules", ()):
         click.echo(line)
     account = result["facts"]["account"]
     if stored is not None:
         click.echo(stored_before("model", account))
     show_account(account, stored)
+    click.echo(_score_in_words(result["score"]))
 
 
 def _show_intervals(intervals: dict[str, Any]) -> None:
