@@ -58,8 +58,8 @@ def page(rows: list[str]) -> str:
         "# Figures of a release\n\n"
         f"How often 95 % intervals of [figures computed from a release](../how-to/derive.md) hold, over {TIMES:,}\n"
         "repetitions of the noise. A has eight ranges, each with 0.7 times the rows of the one before; or C lies\n"
-        "within ± 50 of its middle, in two cells with the same number of rows. Half-lengths are medians. Noise is discrete\n"
-        "Laplace of scale 2 in counts, and 50 times as much in sums.\n\n"
+        "within ± 50 of its middle, in two cells with the same number of rows. Half-lengths are medians. Noise is\n"
+        "discrete Laplace of scale 2 in counts, and 50 times as much in sums.\n\n"
         "| rows | figure | holds | true | half-length |\n|---|---|---|---|---|\n"
     )
     foot = (

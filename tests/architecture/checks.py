@@ -15,8 +15,8 @@ ORDER = (
     "_postgres", "entropy", "attributes", "calendars", "trees", "nesting", "captions", "domain_file", "domain",
     "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "queries", "optimization", "ledger", "bounds", "planning",
-    "comparison", "processing", "remarks", "tidy", "answer", "releasing", "deriving", "streams", "synthesis", "publication",
-    "estimators", "audit", "report",
+    "comparison", "processing", "remarks", "tidy", "answer", "releasing", "deriving", "streams", "synthesis",
+    "publication", "estimators", "audit", "report",
     "cli", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {

@@ -42,8 +42,8 @@ class Seen:
 
     def within(self, span: np.ndarray) -> "Seen":
         """Return the same for rows that lie in the range of `span` (d, r), whose columns are orthonormal."""
-        matrices = (span.T @ matrix @ span for matrix in (self.second, self.raised))
-        return Seen(*matrices, span.T @ self.point, span.T @ self.gradient)
+        second, raised = (span.T @ matrix @ span for matrix in (self.second, self.raised))
+        return Seen(second, raised, span.T @ self.point, span.T @ self.gradient)
 
     def best(self, of_moments: float, of_gradient: float, mean_square: float, bend: float = 0.0) -> Normal:
         """Return the law of β in t = ⟨β, x⟩ + a residual of mean square `mean_square` that does not depend on x.
