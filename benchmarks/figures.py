@@ -57,15 +57,15 @@ def page(rows: list[str]) -> str:
     head = (
         "# Figures of a release\n\n"
         f"How often 95 % intervals of [figures computed from a release](../how-to/derive.md) hold, over {TIMES:,}\n"
-        "repetitions of the noise. A has eight ranges, each with 0.7 times the rows of the one before; or C lies within\n"
-        "± 50 of its middle, in two cells with the same number of rows. Half-lengths are medians. Noise is discrete\n"
-        "Laplace of scale 2 in counts, and 50 times as much in sums.\n\n"
+        "repetitions of the noise. A has eight ranges, each with 0.7 times the rows of the one before; or C lies\n"
+        "within ± 50 of its middle, in two cells with the same number of rows. Half-lengths are medians. Noise is\n"
+        "discrete Laplace of scale 2 in counts, and 50 times as much in sums.\n\n"
         "| rows | figure | holds | true | half-length |\n|---|---|---|---|---|\n"
     )
     foot = (
         "\n\nOf 1,000 repetitions, a share of 95 % is known to ± 1.4 %. `lorenz` is a quotient of sums.\n"
-        "The others are quotients of products: where rows are few beside the noise, a bound stands for products of noise,\n"
-        "and intervals hold more often than they must. Written by `python benchmarks/figures.py`.\n"
+        "The others are quotients of products: where rows are few beside the noise, a bound stands for products\n"
+        "of noise, and intervals hold more often than they must. Written by `python benchmarks/figures.py`.\n"
     )
     return head + "\n".join(rows) + foot
 

@@ -131,7 +131,7 @@ def test_walks_and_long_lists_have_none_and_high_levels_neither() -> None:
 
 def test_a_question_without_shares_has_no_widths_for_them() -> None:
     query = gd.query(DOMAIN, "a; mean(v)")
-    assert "shares" not in Trials(query, gd.plan(query, ROW, epsilon=1).mechanism).by_kind
+    assert "shares" not in Trials(query, gd.plan(query, ROW, epsilon=1).mechanism).curves(0.95)
 
 
 def test_unlike_cells_that_count_as_one_kind_get_the_largest_widths() -> None:

@@ -265,3 +265,14 @@ def test_the_examples_are_published(name: str, tmp_path: Path) -> None:
     if name == "series":
         assert [term.axes[0].values for term in answer.terms[:2]] == ["dates", "dates"]
         assert 45_000 < answer.values[:12].sum() < 56_000
+
+
+def test_two_tables_may_have_figures_of_one_kind() -> None:
+    domain = gd.Domain.of(A=["x", "y"], B=["p", "q", "r"], C=gd.bounded(0, 100))
+    for kind in ("share({})", "mean(C) by {}", "change({})", "sd(C) by {}"):
+        parts = [gd.query(domain, kind.format(name)) for name in "AB"]
+        plan = gd.plan(shared(parts, [Fraction(1, 4), Fraction(3, 4)]), gd.PrivacyUnit(), epsilon=1)
+        curves = next(iter(plan.curves(0.95).values()))
+        sizes = [part.n_answers for part in parts]
+        assert len(curves) == sum(sizes)
+        assert curves[0].sum() > 2 * curves[-1].sum(), "the second has three times the share"

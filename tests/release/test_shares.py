@@ -150,7 +150,7 @@ def test_whole_intervals_hold_the_true_shares_as_often_as_they_say() -> None:
     """95 % hold, within what 4,000 draws tell (a false alarm in 10^6); with half the widths they do not."""
     query = gd.query(DOMAIN, "share(A) by B")
     noise = gd.plan(query, UNIT, epsilon=0.5).mechanism
-    curves, (estimate,) = Trials(query, noise).by_kind["shares"].widths(0.95), query.estimates
+    curves, (estimate,) = Trials(query, noise).by_kind["shares"][0].widths(0.95), query.estimates
     counts = np.array([[400, 30], [90, 20], [10, 5]]).ravel().astype(float)
     noises = noise.sample_noise(4000, research_rng(7))
     error = 5 * math.sqrt(0.95 * 0.05 / 4000)

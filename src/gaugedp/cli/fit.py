@@ -216,7 +216,7 @@ def _planned(
             raise InvalidRequest("Ratings take no --score, --radius or --reference.", "Leave them out.")
         return RatingsFit.plan(RatingsDesign.of(domain, columns, plain(target)), unit, guarantee_asked(*budget))
     design = TableDesign.of(domain, columns, plain(target), is_classifier(model))
-    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference)
+    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference)
 
 
 def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing: str) -> dict[str, Any]:

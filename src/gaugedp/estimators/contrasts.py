@@ -26,7 +26,7 @@ class Contrasts:
 
     @classmethod
     def read(cls, design: TableDesign, text: str | None) -> "Contrasts":
-        """Return those that a text such as "SEX=2, EDU=12" names. Refused: what is no attribute or cell of the model."""
+        """Return those that a text such as "SEX=2, EDU=12" names. Refused: what is no cell of the model."""
         chosen: dict[str, str] = {}
         for part in parts(text or "", ","):
             name, mark, cell = part.partition("=")
@@ -62,7 +62,7 @@ class Contrasts:
         return {"level": LEVEL, "reference": self.reference, "coefficients": dict(zip(names, lines, strict=True))}
 
     def _matrix(self) -> tuple[np.ndarray, list[str]]:
-        """Return the map from the model's coefficients and constant to contrasts, the constant last, and their names."""
+        """Return the map from the model's coefficients and constant to contrasts, the constant last, and names."""
         size = self.design.n_features + 1
         constant, rows, names, start = np.eye(size)[-1], [], [], 0
         for name in self.design.attributes:

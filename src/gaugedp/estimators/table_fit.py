@@ -81,6 +81,7 @@ class TableFit:
         requested: Guarantee,
         score: float | None,
         radius: float | None = None,
+        *,
         reference: str | None = None,
     ) -> "TableFit":
         """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""

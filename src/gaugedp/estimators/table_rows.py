@@ -125,7 +125,7 @@ class TableDesign:
         return np.zeros((1, self.n_features)), target
 
     def possible_rows(self) -> np.ndarray:
-        """Return rows (k, d) whose weighted sums all rows are: each cell of an attribute beside the first of the others."""
+        """Return rows (k, d) whose weighted sums all rows are: each cell beside the first of other attributes."""
         sizes = self.domain.shape(self.attributes)
         starts, first = np.cumsum([0, *sizes])[:-1], np.zeros(self.n_features)
         first[starts] = 1

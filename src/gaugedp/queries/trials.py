@@ -39,15 +39,20 @@ class Trials:
     mechanism: Mechanism
 
     def curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return the widths, each (answers of a kind, places), by kind: those that draws tell."""
-        known = {kind: found.widths(level) for kind, found in self.by_kind.items()}
-        return {kind: widths for kind, widths in known.items() if widths is not None}
+        """Return the widths, each (answers of a kind, places), by kind: those that draws tell for all its answers."""
+        curves: dict[str, np.ndarray] = {}
+        for kind, parts in self.by_kind.items():
+            widths = [None if part is None else part.widths(level) for part in parts]
+            known = [width for width in widths if width is not None]
+            if len(known) == len(parts):
+                curves[kind] = np.vstack(known)
+        return curves
 
     @cached_property
-    def by_kind(self) -> dict[str, Widths]:
-        """What tells the widths of each kind; nothing for a kind that is not asked for, or of which draws are few."""
+    def by_kind(self) -> dict[str, list[Widths | None]]:
+        """What tells the widths of each kind, one for each part that has answers of it; None where draws are few."""
         pairs = zip(self.query.parts, self.mechanism.parts, strict=True)
-        found: dict[str, Widths] = {}
+        found: dict[str, list[Widths | None]] = {}
         for part, noise in ((part, noise) for part, noise in pairs if isinstance(noise, AdditiveNoise)):
             terms, units = part.estimates, part.step_sizes
             widths: dict[str, Widths | None] = {
@@ -56,5 +61,6 @@ class Trials:
                 COMPARED: comparison_widths(noise, comparison_terms(terms)),
                 DEVIATIONS: deviation_widths(noise, units, deviation_terms(terms), (ENDS, MEANS, PLACES)),
             }
-            found = {kind: one for kind, one in widths.items() if one is not None} | found
+            for kind in {estimate.kind for estimate in terms} - {""}:
+                found.setdefault(kind, []).append(widths[kind])
         return found

@@ -1,0 +1,102 @@
+"""The gallery of the docs: ten publications from public data, each made by one command.
+
+    python -m examples.gallery [--only pay] [--out docs/gallery]
+
+Each is what `gaugedp publish examples/publications/NAME.toml --ledger L --budget 1 --out FOLDER` writes, with a new
+ledger. Noise is new each time, and so are the files. Writes the page of the gallery, too, and the report of
+`make demo`, which the first page of the docs shows.
+"""
+
+import argparse
+import shutil
+import tempfile
+import tomllib
+from pathlib import Path
+
+from examples.pictures import demo_command
+from gaugedp.cli.main import run
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "examples" / "publications"
+GALLERY = {
+    "survey": "counts crossed two ways, with margins that share their noise",
+    "series": "a monthly series in all and by area",
+    "incomes": "a histogram with true widths, quartiles and means at one price",
+    "housing": "counts beside the shares that follow from them",
+    "difficulties": "shares within groups of unlike size",
+    "pay": "means by two attributes, and medians with released intervals",
+    "families": "a last cell for all other values",
+    "reasons": "shares in each month",
+    "race": "many small cells, and what noise leaves of them",
+    "changes": "index numbers and changes in percent",
+}
+
+
+def main() -> None:
+    """Make the folders and the page."""
+    parser = argparse.ArgumentParser(description="Make the gallery of the docs.")
+    parser.add_argument("--only", choices=GALLERY, help="make one of them")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "gallery", help="the folder")
+    chosen = parser.parse_args()
+    for name in [chosen.only] if chosen.only else GALLERY:
+        publish(name, chosen.out / name)
+    if not chosen.only:
+        demo(chosen.out / "demo.html")
+    (chosen.out / "index.md").write_text(page(), "utf-8")
+
+
+def publish(name: str, folder: Path) -> None:
+    """Publish one of them with a ledger of its own, in place of what was there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as desk:
+        words = ["--ledger", str(Path(desk, "a.ledger")), "--budget", "1", "--out", str(folder)]
+        if run(["publish", str(SOURCES / f"{name}.toml"), *words]):
+            raise SystemExit(f"{name} could not be published.")
+
+
+def demo(report: Path) -> None:
+    """Write the report of `make demo`."""
+    with tempfile.TemporaryDirectory() as desk:
+        places = {"--ledger": Path(desk, "a.ledger"), "--out": Path(desk, "a.csv"), "--report": report}
+        words = demo_command()
+        for option, place in places.items():
+            words[words.index(option) + 1] = str(place)
+        if run([str(ROOT / word) if word.startswith("examples/") else word for word in words]):
+            raise SystemExit("The demo failed.")
+
+
+def page() -> str:
+    """Return the page of the gallery."""
+    head = (
+        "# Gallery\n\n"
+        "Ten publications from public data, each as one command wrote it: a page, a file a table, the release\n"
+        "and a manifest. The data is public; it is protected all the same, to show what a reader gets. Each spent ε = 1.\n\n"
+        '<div class="gallery" markdown="0">\n'
+    )
+    cards = "\n".join(card(name) for name in GALLERY)
+    foot = (
+        "\n</div>\n\nEach is made by\n\n"
+        "    gaugedp publish examples/publications/survey.toml --ledger new.ledger --budget 1 --out survey\n\n"
+        "with its own name, and all of them by `python -m examples.gallery`. [A whole publication](../how-to/publish.md)\n"
+        "tells how to write such a file. Where the data comes from stands beside the files in `examples`.\n"
+    )
+    return head + cards + foot
+
+
+def card(name: str) -> str:
+    """Return the card of one publication: its title, what it shows, and its files."""
+    facts = tomllib.loads((SOURCES / f"{name}.toml").read_text("utf-8"))
+    tables = ", ".join(table["title"].lower() for table in facts["tables"])
+    files = " · ".join(f'<a href="{name}/{file}">{word}</a>' for file, word in FILES.items())
+    return (
+        f'<article><h2><a href="{name}/index.html">{facts["title"]}</a></h2>\n<p>Shows {GALLERY[name]}.</p>\n'
+        f'<p class="fine">{tables[0].upper()}{tables[1:]}.</p>\n<p class="fine">{files}</p></article>'
+    )
+
+
+FILES = {"index.html": "report", "release.json": "release", "manifest.json": "manifest"}
+
+
+if __name__ == "__main__":
+    main()
