@@ -1,0 +1,51 @@
+"""Regressions whose weights are drawn from the regularised exponential mechanism, in the ball of a norm."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
+from gaugedp.guarantees import ApproxDP, Guarantee
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.gibbs import Gibbs
+from gaugedp.optimization.losses import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsFit:
+    """A fit for rows of dual norm at most 1, whose weights lie in the ball of `geometry`, by public numbers.
+
+    Theorem. The weights are (ε, δ)-DP for one row, together with the number of rows where that is private: it takes a
+    twentieth of μ² (docs/theory/gibbs.md).
+    """
+
+    geometry: Geometry
+    loss: Loss
+    guarantee: ApproxDP
+    neighbours: str
+    count: NoisyRowCount
+
+    @classmethod
+    def plan(cls, geometry: Geometry, loss: Loss, guarantee: Guarantee, neighbours: str) -> "GibbsFit":
+        """Return the plan; refuse δ = 0."""
+        if not isinstance(guarantee, ApproxDP):
+            raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
+        one = cls(geometry, loss, guarantee, neighbours, NoisyRowCount.gaussian(guarantee, neighbours))
+        one.mechanism(PUBLIC_ROWS)  # refuses before anything is paid
+        return one
+
+    def mechanism(self, n_rows: float) -> Gibbs:
+        """Return the mechanism for so many rows."""
+        return Gibbs.calibrate(
+            self.geometry, self.loss, max(1, round(n_rows)), self.count.remaining,
+            neighbours=self.neighbours, mu_side=self.count.mu_side,
+        )  # fmt: skip
+
+    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
+        """Return the weights, the exactness, and what else is published."""
+        mechanism = self.mechanism(self.count.draw(len(rows), rng))
+        facts = {"solver": "gibbs", "steps": mechanism.steps, "noise": mechanism.describe()}
+        return mechanism.sample(rows, target, rng), mechanism.exactness, facts
