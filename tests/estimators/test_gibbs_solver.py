@@ -7,7 +7,15 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators import Lasso, LinearRegression, LinearSVC, LogisticRegression, gibbs_fit, linear_model
+from gaugedp.estimators import (
+    Lasso,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    TraceRegression,
+    gibbs_fit,
+    linear_model,
+)
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 RNG = np.random.default_rng(1)
@@ -110,6 +118,40 @@ def test_a_large_guarantee_finds_the_line() -> None:
         32.0, 1e-2, row_norm=2.0, target_bounds=(-1, 1), solver="gibbs", fit_intercept=False, radius=1, random_state=2
     ).fit(ROWS, TARGET)
     assert np.corrcoef(fitted.predict(ROWS), TARGET)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
+def test_a_matrix_is_drawn_for_what_was_asked_for(loss: str, neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, calibrate = [], gibbs_fit.Gibbs.calibrate
+
+    def note(*parts, **given):
+        taken.append((parts, given))
+        return calibrate(*parts, **given)
+
+    monkeypatch.setattr(gibbs_fit.Gibbs, "calibrate", note)
+    rng = np.random.default_rng(3)
+    designs = np.linalg.qr(rng.standard_normal((40, 2, 2)))[0]
+    fitted = TraceRegression(
+        1.0, 1e-6, norm="operator", design_norm=1.0, radius=2.0, target_bounds=(-3, 3), solver="gibbs", loss=loss,
+        neighbours=neighbours, random_state=1,
+    ).fit(designs, designs[:, 0, 0] * 1.5)  # fmt: skip
+    (geometry, scaled, n_rows, guarantee), _ = taken[-1]
+    assert fitted.guarantee_.epsilon(1e-6) == pytest.approx(1.0)
+    assert (fitted.solver_, fitted.release_.exactness, fitted.coef_.shape) == ("gibbs", "mixing", (2, 2))
+    assert guarantee == gd.ApproxDP(1.0 if neighbours == "replace" else 0.9, 1e-6)
+    assert (geometry.p, geometry.radius, n_rows == 40) == (1, 1.0, neighbours == "replace")
+    assert scaled.lipschitz == (2.5 if loss == "squared" else 1.0)
+    assert np.linalg.norm(fitted.coef_) <= 2.0 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("given", [{"delta": 0.0}, {"loss": "logistic"}, {"design_norm": None, "row_norm": 1.0}])
+def test_a_matrix_it_is_not_for_is_refused(given) -> None:
+    model = TraceRegression(
+        1.0, **{"delta": 1e-6, "design_norm": 1.0, "target_bounds": (0, 1), **given}, solver="gibbs"
+    )
+    with pytest.raises(InvalidRequest, match="gibbs"):
+        model.fit(np.ones((9, 2)) if "row_norm" in given else np.ones((9, 2, 2)), np.ones(9))
 
 
 @pytest.mark.parametrize(
