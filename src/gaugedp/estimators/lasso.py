@@ -5,31 +5,58 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._validate import positive
+from gaugedp._validate import one_of, positive
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
-from gaugedp.estimators.weights import weighed
+from gaugedp.estimators.weights import check_no_weights, weighed
+from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
+from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
+
+SOLVERS = ("frank-wolfe", "gibbs")
+_LOSS = Squared(1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Private Frank–Wolfe by public numbers."""
+
+    calibration: FrankWolfe
+    radius: float
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.calibration.guarantee
+
+    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
+        selection = self.calibration.selection
+        facts = {"steps": self.calibration.steps, "noise": selection.describe()}
+        return frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng), selection.exactness, facts
 
 
 @dataclass(eq=False, repr=False)
 class Lasso(LinearRegressor):
-    """Least squares over coefficients whose absolute values add up to at most `radius`, by private Frank–Wolfe.
+    """Least squares over coefficients whose absolute values add up to at most `radius`.
 
     bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1, 1].
     target_bounds : (low, high), public; the target is clipped to them and scaled to [−1, 1].
     radius : the public bound on Σ|w_j| in these units; the intercept is one of the w_j. It has the place of
         scikit-learn's alpha.
     weight_bound : as in `LogisticRegression`.
+    solver : "frank-wolfe"; or "gibbs", for δ > 0, which draws the coefficients from the regularised exponential
+        mechanism in the ℓ₁ ball, slower (docs/theory/gibbs.md), and takes no weights.
 
-    Theorem. Each of T steps chooses one of the ± coordinates by the exponential mechanism on gradients of clipped
-    residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The noise grows
-    with the logarithm of the number of features, so it is for many of them.
+    Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
+    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). The
+    noise grows with the logarithm of the number of features, so it is for many of them.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
     """
@@ -38,28 +65,36 @@ class Lasso(LinearRegressor):
     delta: float = 0.0
     _: KW_ONLY
     radius: float = 1.0
+    solver: str = "frank-wolfe"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
         if learns_bounds(self):
             fit_learning_bounds(self, X, y, sample_weight)
             return self
+        one_of(SOLVERS, solver=self.solver)
+        check_no_weights(self.solver, sample_weight is not None)
         requested, rows = self._requested(), self._rows(X)
         target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))
         positive(radius=self.radius)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
-        planned = len(rows) if self.neighbours == "replace" else PUBLIC_ROWS
-        loss, n_columns = Squared(1.0), reading.width + self.fit_intercept
-        calibration = FrankWolfe.calibrate(planned, n_columns, loss, self.radius, requested, self.neighbours)
-        reservation = self._pay(calibration.guarantee, requested, rows.shape)
+        n_columns = reading.width + self.fit_intercept
+        plan = self._plan(len(rows), n_columns, requested)
+        reservation = self._pay(plan.guarantee, requested, rows.shape)
         features = np.ones((len(rows), n_columns))
         features[:, : reading.width] = reading.in_cube(rows)
         features, goal = weighed(features, weights_of_rows), weighed(into_box(target, *range_), weights_of_rows)
-        weights = frank_wolfe(features, goal, loss, self.radius, calibration, self._generator())
+        with after_paying(reservation):
+            weights, exactness, facts = plan.solve(features, goal, self._generator())
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self._note_names(X)
-        self.n_steps_, self.solver_ = calibration.steps, "frank-wolfe"
-        facts = {"steps": calibration.steps, "noise": calibration.selection.describe()}
-        self._publish(self._values, calibration.guarantee, calibration.selection.exactness, facts, reservation)
+        self.n_steps_, self.solver_ = facts["steps"], self.solver
+        self._publish(self._values, plan.guarantee, exactness, facts, reservation)
         return self
+
+    def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | GibbsFit:
+        radius, planned = float(self.radius), n_rows if self.neighbours == "replace" else PUBLIC_ROWS
+        if self.solver == "gibbs":
+            return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
+        return _Steps(FrankWolfe.calibrate(planned, n_columns, _LOSS, radius, guarantee, self.neighbours), radius)

@@ -20,7 +20,7 @@ from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
-from gaugedp.estimators.weights import WeightedEstimator
+from gaugedp.estimators.weights import WeightedEstimator, check_no_weights
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.optimization.geometry import Geometry
@@ -149,8 +149,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         reading = Reading.of(self.bounds, names_of(X), X_read.shape[1], self.missing_indicator)
         read_scaling(reading, self.row_norm)
         self._check_solver(len(classes), requested)
-        if self.solver == "gibbs" and has_weights:
-            raise InvalidRequest("gibbs takes no weights.", 'Give solver="auto".')
+        check_no_weights(self.solver, has_weights)
         size = (1 if len(classes) == 2 else len(classes)) * (reading.width + self.fit_intercept)
         solver, reason = self._chosen(requested, size, len(X_read) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)

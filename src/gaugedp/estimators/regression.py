@@ -1,5 +1,6 @@
 """Linear regression with clipped rows."""
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -9,7 +10,9 @@ import scipy
 
 from gaugedp._validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
@@ -18,18 +21,22 @@ from gaugedp.estimators.regression_sums import Frame, RowSums, TableSums
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import check_one_given, read_bounds, read_target
 from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.estimators.weights import check_no_weights
 from gaugedp.guarantees import Guarantee
 from gaugedp.ledger.entries import Reservation
+from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.least_squares import LeastSquares
+from gaugedp.optimization.losses import Absolute, Huber, Loss, Squared
 from gaugedp.tables.table import Table
 
-SOLVERS = ("auto", "preconditioned", "gradient")
+SOLVERS = ("auto", "preconditioned", "gradient", "gibbs")
+LOSSES: dict[str, Loss] = {"squared": Squared(1.0), "huber": Huber(0.5), "absolute": Absolute()}  # target in [−1, 1]
 Pay = Callable[[Guarantee], Reservation | None]
 
 
 @dataclass(eq=False, repr=False)
 class LinearRegression(Intervals, LinearRegressor):
-    """Least squares for rows in a ball, or in a box, and a bounded target.
+    """Linear regression, by least squares, for rows in a ball, or in a box, and a bounded target.
 
     row_norm : rows are pulled back to the ℓ₂ ball of this radius. Or
     bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the ball of
@@ -39,11 +46,13 @@ class LinearRegression(Intervals, LinearRegressor):
     radius : a public bound on the norm of the coefficients in units where rows have length 1 and the target is in
         [−1, 1]; where None √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is
         too small shortens them, whatever ε is. It has the place of Ridge's alpha.
-    weight_bound : as in `LogisticRegression`. With weights there is no `coef_interval`.
+    weight_bound : as in `LogisticRegression`; not with "gibbs". With weights there is no `coef_interval`.
     solver : "preconditioned" steps by noisy second moments, "gradient" steps without, or "auto", by public numbers.
+        "gibbs", for δ > 0, draws the coefficients from the regularised exponential mechanism in the ℓ₂ ball.
+    loss : "squared"; with "gibbs" also "huber", a parabola within a quarter of the target's range, or "absolute".
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md. Where rows are added or
-    removed, a tenth of ε goes to their number, by which the steps are planned.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. Where rows are
+    added or removed, a tenth of ε, with "gibbs" a twentieth of μ², goes to their number, by which steps are planned.
 
     "preconditioned" gives `coef_interval` and `summary`: a fiftieth of μ² (of ε) goes to the residuals' mean square.
 
@@ -56,6 +65,7 @@ class LinearRegression(Intervals, LinearRegressor):
     row_norm: float | None = None
     radius: float | None = None
     solver: str = "auto"
+    loss: str = "squared"
 
     judged_by = "preconditioned"
     _possible: np.ndarray | None = None  # public rows, of which all others are sums with weights
@@ -68,11 +78,12 @@ class LinearRegression(Intervals, LinearRegressor):
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         weights, frame = self._weights(sample_weight, len(rows)), self._frame(rows.shape[1], names_of(X))
-        self._fit(
-            frame,
-            RowSums(frame, (rows, target, weights)),
-            lambda guarantee: self._pay(guarantee, requested, rows.shape),
-        )
+        check_no_weights(self.solver, sample_weight is not None)
+        if self.solver == "gibbs":
+            self._draw(frame, rows, target)
+        else:
+            pay: Pay = lambda guarantee: self._pay(guarantee, requested, rows.shape)  # noqa: E731
+            self._fit(frame, RowSums(frame, (rows, target, weights)), pay)
         self._note_names(X)
         return self
 
@@ -84,6 +95,8 @@ class LinearRegression(Intervals, LinearRegressor):
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("A table has private rows.", 'Give neighbours="add_remove", and no ledger.')
+        if self.solver == "gibbs":
+            raise InvalidRequest("gibbs needs rows in memory.", "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
         self._fit(frame, TableSums(table, design, frame, row_key), lambda _: None)
         self._note_names(None)
@@ -105,8 +118,23 @@ class LinearRegression(Intervals, LinearRegressor):
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
+    def _draw(self, frame: Frame, rows: np.ndarray, target: np.ndarray) -> None:
+        requested = self._requested()
+        radius = math.sqrt(frame.n_features) if self.radius is None else float(self.radius)
+        plan = GibbsFit.plan(Geometry((frame.n_features,), 2, radius), LOSSES[self.loss], requested, self.neighbours)
+        reservation = self._pay(plan.guarantee, requested, rows.shape)
+        with after_paying(reservation):
+            weights, exactness, facts = plan.solve(frame.scaled(rows), frame.scaled_target(target), self._generator())
+        self.coef_, self.intercept_ = frame.back(weights)
+        self._best, self.solver_ = None, "gibbs"
+        self._read_by(frame.reading)
+        self._publish(self._values, plan.guarantee, exactness, {**facts, "bounds": frame.describe()}, reservation)
+
     def _frame(self, n_columns: int, names: np.ndarray | None) -> Frame:
         one_of(SOLVERS, solver=self.solver)
+        one_of(tuple(LOSSES), loss=self.loss)
+        if self.loss != "squared" and self.solver != "gibbs":
+            raise InvalidRequest(f"loss={self.loss!r} goes with gibbs.", 'Give solver="gibbs", or take HuberRegressor.')
         if self.radius is not None:
             moderate(radius=self.radius)
         check_one_given(self.bounds, self.row_norm)

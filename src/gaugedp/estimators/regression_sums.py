@@ -35,10 +35,11 @@ class Frame:
         """Return the features (n, d or d + 1) in whole steps."""
         features = np.empty((len(rows), self.n_features))
         for part in slices(rows):
-            features[part] = box_steps(self._scaled(rows[part]), BITS)
+            features[part] = box_steps(self.scaled(rows[part]), BITS)
         return features
 
-    def _scaled(self, rows: np.ndarray) -> np.ndarray:
+    def scaled(self, rows: np.ndarray) -> np.ndarray:
+        """Return the features (n, d or d + 1) in units where rows have length 1."""
         scaled = np.empty((len(rows), self.n_features))
         if self.reading.box is not None:
             scaled[:, : self.n_columns] = self.reading.in_cube(rows) / (math.sqrt(self.n_columns) * self._length)
@@ -50,8 +51,11 @@ class Frame:
 
     def goal(self, target: np.ndarray) -> np.ndarray:
         """Return the target (n,) in whole steps."""
-        low, high = (np.array(end) for end in self.target)
-        return box_steps(into_box(target, low, high), BITS)
+        return box_steps(self.scaled_target(target), BITS)
+
+    def scaled_target(self, target: np.ndarray) -> np.ndarray:
+        """Return the target (n,) in [−1, 1]."""
+        return into_box(target, *(np.array(end) for end in self.target))
 
     def back(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept in the units of the data."""

@@ -12,6 +12,7 @@ from gaugedp._validate import one_of, positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.feature_names import check_names
+from gaugedp.estimators.gibbs_fit import MatrixGibbs
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import as_read, check_shape, into_ball, read_array, read_bounds, read_target
 from gaugedp.estimators.trace_losses import SQUARED, TraceLoss, trace_loss
@@ -25,10 +26,11 @@ from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
 from gaugedp.optimization.trace_designs import Designs, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES
 
-SOLVERS = ("auto", "moments", "grams", "descent", "frank_wolfe", "stochastic")
-_OF_ANY_LOSS = ("descent", "frank_wolfe")
+SOLVERS = ("auto", "moments", "grams", "descent", "frank_wolfe", "stochastic", "gibbs")
+_OF_GIBBS = (SQUARED, "huber", "absolute")
+_OF_ANY_LOSS = ("descent", "frank_wolfe", "gibbs")
 NORMS = ("frobenius", "operator")
-Method = MatrixMoments | MatrixGrams | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe
+Method = MatrixMoments | MatrixGrams | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe | MatrixGibbs
 _FAINT = 10.0  # of the mean eigenvalue of second moments at most: the edge of pure noise with which these are released
 _HIDDEN = 1.0  # the same for designs of bounded operator norm, above which two Gram matrices are released
 
@@ -52,12 +54,14 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         Σ AᵀA and Σ y·A in their place; both are of the squared loss. "descent", noisy projected
         gradients of all rows; "frank_wolfe", steps to the extreme points that noisy gradients of all rows point to.
         These two clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes
-        every row once, and clips nothing. "auto" takes moments, grams or descent, by public numbers alone.
+        every row once, and clips nothing. "gibbs", for matrices and delta, draws X from the regularised exponential
+        mechanism of the nuclear norm, in the Frobenius ball around it. "auto" takes moments, grams or descent, by
+        public numbers alone.
     noise : how "stochastic" finds extreme points: noise on its running gradients, "toeplitz", "tree", "independent" or
         "uniform", or on products of them with one direction, "oja", all of which need delta; or draws, "exponential".
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
-    nuclear_ball.md and stochastic_frank_wolfe.md.
+    nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md.
     Where rows are added or removed, a tenth of ε goes to their number. A design with an entry that is not finite counts
     as 0, a target as the middle of its bounds.
 
@@ -83,7 +87,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         target, size = read_target(y, len(rows)), self._size(shape)
         widest = self._widest(shape)
         count, rng = NoisyRowCount(requested, self.neighbours), self._generator()
-        fitted = _guarantee(count.remaining, self.solver == "stochastic" and self.noise == "exponential")
+        fitted = self._fitted(count.remaining)
         kind, planned = _designs(rows[:0], shape, widest), len(rows) if count.mechanism is None else PUBLIC_ROWS
         residual = self._residual(size, kind)
         self._method(self._chosen(fitted, kind, residual, planned)[0], fitted, kind, residual, planned)
@@ -112,6 +116,14 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
             raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
         return ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
+
+    def _fitted(self, guarantee: Guarantee) -> Guarantee:
+        """Return what the fit keeps, besides the number of rows."""
+        if self.solver != "gibbs":
+            return _guarantee(guarantee, self.solver == "stochastic" and self.noise == "exponential")
+        if not isinstance(guarantee, ApproxDP):
+            raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
+        return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:
         """Return the bound on the Frobenius norm of a design."""
@@ -160,6 +172,10 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         """Refuse names that are none, and solvers that do not fit the loss or the designs."""
         one_of(SOLVERS, solver=self.solver)
         one_of(ORACLES, noise=self.noise)
+        if self.solver == "gibbs" and not (isinstance(kind, Full) and self.loss in _OF_GIBBS):
+            raise InvalidRequest(
+                'solver="gibbs" is for matrices, and for squared, huber or absolute.', "Choose another."
+            )
         if self.loss != SQUARED and self.solver not in ("auto", *_OF_ANY_LOSS):
             raise InvalidRequest(f"solver={self.solver!r} is for the squared loss.", 'Choose "descent", or "auto".')
         if self.solver == "grams" and not isinstance(kind, Full):
@@ -181,6 +197,10 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
                 kind.region, residual.bounds, residual.reach, widest, self.neighbours == "replace"
             )
             return MatrixGrams.calibrate(guarantee, scale_of_grams)
+        if solver == "gibbs":
+            assert isinstance(guarantee, ApproxDP)
+            shape, widest = kind.region.shape, self._widest(kind.region.shape)
+            return MatrixGibbs(shape, widest, residual.reach, self.loss, residual.bounds, guarantee, self.neighbours)
         replaced = self.neighbours == "replace"
         scale = TraceScale(kind.region, n_rows, residual.smoothness, kind.prediction_range, replaced)
         if solver == "stochastic":

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._validate import moderate
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.rows import read_target
 
@@ -33,6 +34,12 @@ class WeightedEstimator(PrivateEstimator):
         weights = read_target(sample_weight, n_rows, "sample_weight")
         clipped: np.ndarray = np.clip(np.nan_to_num(weights, nan=0.0), 0.0, self.weight_bound) / self.weight_bound
         return clipped
+
+
+def check_no_weights(solver: str, has_weights: bool) -> None:
+    """Refuse weights of rows for a solver whose ridge is set by the number of rows."""
+    if solver == "gibbs" and has_weights:
+        raise InvalidRequest("gibbs takes no weights.", "Leave the weights out, or choose another solver.")
 
 
 def weighed(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:

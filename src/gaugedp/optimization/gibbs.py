@@ -57,7 +57,7 @@ class Gibbs:
 
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
-    The sample is drawn by the proximal sampler ("mixing"), from 0, by a number of steps that public numbers set. Its time
+    The sample is drawn by the proximal sampler ("mixing"), from 0, by as many steps as public numbers say. Its time
     depends on the rows through rejections: without a bound, but for a loss of one's own, where `query_bound` is one.
     On the Euclidean ball every theorem holds too, the risk compared with the geometry's own ball.
     """

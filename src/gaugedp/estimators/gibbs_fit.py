@@ -1,0 +1,96 @@
+"""Regressions whose weights are drawn from the regularised exponential mechanism, in the ball of a norm."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
+from gaugedp.guarantees import ApproxDP, Guarantee
+from gaugedp.optimization.geometry import Geometry
+from gaugedp.optimization.gibbs import Gibbs
+from gaugedp.optimization.losses import Absolute, Huber, Loss, Squared
+from gaugedp.optimization.trace_designs import TraceProblem
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsFit:
+    """A fit for rows of dual norm at most 1, whose weights lie in the ball of `geometry`, by public numbers.
+
+    Theorem. The weights are (ε, δ)-DP for one row, together with the number of rows where that is private: it takes a
+    twentieth of μ² (docs/theory/gibbs.md).
+    """
+
+    geometry: Geometry
+    loss: Loss
+    guarantee: ApproxDP
+    neighbours: str
+    count: NoisyRowCount
+
+    @classmethod
+    def plan(cls, geometry: Geometry, loss: Loss, guarantee: Guarantee, neighbours: str) -> "GibbsFit":
+        """Return the plan; refuse δ = 0."""
+        if not isinstance(guarantee, ApproxDP):
+            raise InvalidRequest("gibbs is for delta above 0.", "Give a delta, or another solver.")
+        one = cls(geometry, loss, guarantee, neighbours, NoisyRowCount.gaussian(guarantee, neighbours))
+        one.mechanism(PUBLIC_ROWS)  # refuses before anything is paid
+        return one
+
+    def mechanism(self, n_rows: float) -> Gibbs:
+        """Return the mechanism for so many rows."""
+        return Gibbs.calibrate(
+            self.geometry, self.loss, max(1, round(n_rows)), self.count.remaining,
+            neighbours=self.neighbours, mu_side=self.count.mu_side,
+        )  # fmt: skip
+
+    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
+        """Return the weights, the exactness, and what else is published."""
+        mechanism = self.mechanism(self.count.draw(len(rows), rng))
+        facts = {"solver": "gibbs", "steps": mechanism.steps, "noise": mechanism.describe()}
+        return mechanism.sample(rows, target, rng), mechanism.exactness, facts
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixGibbs:
+    """A matrix X for predictions reach·⟨A, X⟩, ‖A‖ ≤ `widest` in the operator norm: X has nuclear norm 1 or so.
+
+    X is drawn from the Frobenius ball around the nuclear ball, so that no corner makes a draw long; its risk is
+    compared with the nuclear ball. `guarantee` holds for one row.
+    """
+
+    shape: tuple[int, ...]
+    widest: float
+    reach: float
+    loss: str
+    bounds: tuple[float, float]
+    guarantee: ApproxDP
+    neighbours: str
+
+    exactness = "mixing"
+
+    @property
+    def unit(self) -> float:
+        """The largest prediction of the nuclear ball."""
+        return self.reach * self.widest
+
+    @property
+    def scaled_loss(self) -> Loss:
+        """The loss of predictions and targets over `unit`."""
+        low, high = (end / self.unit for end in self.bounds)
+        if self.loss == "squared":
+            return Squared(1 + max(abs(low), abs(high)))
+        return Absolute() if self.loss == "absolute" else Huber((high - low) / 4)
+
+    def mechanism(self, n_rows: float) -> Gibbs:
+        """Return the mechanism for so many rows."""
+        return Gibbs.calibrate(
+            Geometry(self.shape, 1), self.scaled_loss, max(1, round(n_rows)), self.guarantee,
+            neighbours=self.neighbours, in_ball=False,
+        )  # fmt: skip
+
+    def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
+        """Return X."""
+        rows = problem.designs.rows / self.widest
+        return self.mechanism(n_rows).sample(rows, problem.target / self.unit, rng)
