@@ -1,8 +1,9 @@
 """Rows of AIM (McKenna, Mullins, Sheldon and Miklau 2022), for benchmarks/adaptive_rows.py, by its authors' program.
 
-Needs an environment with the requirements of github.com/ryan112358/private-pgm, and a folder with its source; nothing
-of it is in this repository. CELLS is the file that adaptive_rows.py wrote: whole numbers, a column an attribute, and a
-first line with sizes. OUT gets the rows and, in a first line, the seconds of the clock and of the processor.
+Needs an environment with jax 0.7, pandas before 3 and the other requirements of github.com/ryan112358/private-pgm
+(commit 4d2b3c5), and a folder with its source; nothing of it is in this repository. CELLS is a file that
+adaptive_rows.py wrote: whole numbers, a column an attribute, and a first line with sizes. OUT gets the rows and, in a
+first line, the seconds of the clock and of the processor.
 
     python benchmarks/adaptive_rows_aim.py FOLDER CELLS OUT
 """
