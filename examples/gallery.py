@@ -80,7 +80,8 @@ def page() -> str:
         "\n</div>\n\nEach is made by\n\n"
         "    gaugedp publish examples/publications/survey.toml --ledger new.ledger --budget 1 --out survey\n\n"
         "with its own name, and all of them by `python -m examples.gallery`. [A whole\n"
-        "publication](../how-to/publish.md) tells how to write such a file. Where the data comes from stands beside the files in `examples`.\n"
+        "publication](../how-to/publish.md) tells how to write such a file.\n"
+        "Where the data comes from stands beside the files in `examples`.\n"
     )
     return head + cards + foot
 
