@@ -40,7 +40,9 @@ class Trials:
 
     def curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths, each (answers of a kind, places), by kind: those that draws tell for all its answers."""
-        known = {kind: [one and one.widths(level) for one in parts] for kind, parts in self.by_kind.items()}
+        known = {
+            kind: [None if one is None else one.widths(level) for one in parts] for kind, parts in self.by_kind.items()
+        }
         told = {kind: [one for one in parts if one is not None] for kind, parts in known.items()}
         return {kind: np.vstack(parts) for kind, parts in told.items() if len(parts) == len(known[kind])}
 
