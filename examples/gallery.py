@@ -71,15 +71,17 @@ def page() -> str:
     head = (
         "# Gallery\n\n"
         "Ten publications from public data, each as one command wrote it: a page, a file a table, the release\n"
-        "and a manifest. The data is public; it is protected all the same, to show what a reader gets. Each spent ε = 1.\n\n"
+        "and a manifest. The data is public; it is protected all the same, to show what a reader\n"
+        "gets. Each spent ε = 1.\n\n"
         '<div class="gallery" markdown="0">\n'
     )
     cards = "\n".join(card(name) for name in GALLERY)
     foot = (
         "\n</div>\n\nEach is made by\n\n"
         "    gaugedp publish examples/publications/survey.toml --ledger new.ledger --budget 1 --out survey\n\n"
-        "with its own name, and all of them by `python -m examples.gallery`. [A whole publication](../how-to/publish.md)\n"
-        "tells how to write such a file. Where the data comes from stands beside the files in `examples`.\n"
+        "with its own name, and all of them by `python -m examples.gallery`. [A whole\n"
+        "publication](../how-to/publish.md) tells how to write such a file.\n"
+        "Where the data comes from stands beside the files in `examples`.\n"
     )
     return head + cards + foot
 
