@@ -40,7 +40,6 @@ class Trials:
 
     def curves(self, level: float) -> dict[str, np.ndarray]:
         """Return the widths, each (answers of a kind, places), by kind: those that draws tell for all its answers."""
-<<<<<<< HEAD
         curves: dict[str, np.ndarray] = {}
         for kind, parts in self.by_kind.items():
             widths = [None if part is None else part.widths(level) for part in parts]
@@ -48,13 +47,6 @@ class Trials:
             if len(known) == len(parts):
                 curves[kind] = np.vstack(known)
         return curves
-=======
-        known = {
-            kind: [None if one is None else one.widths(level) for one in parts] for kind, parts in self.by_kind.items()
-        }
-        told = {kind: [one for one in parts if one is not None] for kind, parts in known.items()}
-        return {kind: np.vstack(parts) for kind, parts in told.items() if len(parts) == len(known[kind])}
->>>>>>> e6af9f25dae4699b13ef41ff9ef739c6ab8c61d4
 
     @cached_property
     def by_kind(self) -> dict[str, list[Widths | None]]:
