@@ -267,7 +267,7 @@ class ScoreReport(PrivateEstimator):
         self._read_by(Reading(rows.shape[1]))
         self._note_names(X)
         facts = {"scored": type(self.estimator).__name__, "level": float(self.level)}
-        self._publish(values, requested, "exact", facts, reservation)
+        self._publish(values, requested, "idealized", facts, reservation)  # predictions are products in floats
         return self
 
     def summary(self) -> str:
@@ -320,7 +320,8 @@ def score_report(
     out.
 
     Theorem. All are functions of two releases of counts and a sum, or one of five sums, with discrete Laplace noise:
-    the report is ε-DP for one row, and exact. docs/theory/scores.md
+    the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may depend on the other
+    rows. docs/theory/scores.md
 
     The report has scores_ {name: (value, lower, upper)}; for classes confusion_matrix_ (K, K), noisy counts of (class,
     predicted class), and for two calibration_ (20, 4): the middle of a bin, the share of the second class in it, and
