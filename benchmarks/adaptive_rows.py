@@ -200,7 +200,9 @@ optimisation, and with groups of rows that keep their columns, as in pandas befo
 stopped before its end, so nothing is said of it there. On 5 attributes its error lies within that of our runs.
 
 """
-    foot = """## What such rows must not be used for
+    foot = """The first share and the number of steps a fit were chosen with these data in view: elsewhere errors may be larger.
+
+## What such rows must not be used for
 
 - **No figure of four attributes or more.** Tables of up to three were asked for. Nothing says how wrong others are.
 - **No single small cell.** The errors above are means; a small cell may be off by all of itself. A table that was
