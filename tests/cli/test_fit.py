@@ -128,7 +128,7 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     assert done.code == 0
     check_silence(done)
     lines = done.out.splitlines()
-    assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), idealized)"
+    assert lines[0] == "linear model of PAY, as a number (PureDP(0.5), exact)"
     for name in ("intercept", "SEX=1", "AGE=[90,100]"):
         assert any(line.startswith(name) for line in lines)
     assert lines[-1].startswith("No score was requested: ")
@@ -383,8 +383,8 @@ def test_ratings_are_fitted_stored_and_predicted(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        ({"score": "1"}, "neither --score"),
-        ({"radius": "1"}, "neither --score"),
+        ({"score": "1"}, "take no --score"),
+        ({"radius": "1"}, "take no --score"),
         ({"target": "SEX"}, "needs the kind bounded column"),
         ({"features": "SEX"}, "the users, then the items"),
     ],

@@ -105,7 +105,7 @@ def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: 
     model = kind(0.3, 1e-5, row_norm=4.0, classes=[0, 1])
     found = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(found) > 0.95
-    monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, _n: InterceptNoise(None, centre.remaining))
+    monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, *_: InterceptNoise(None, centre.remaining))
     before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(before) < 0.9
 

@@ -23,7 +23,7 @@ _FAR, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the first look;
 
 
 def highest_probability(guarantee: Part, q: float) -> float:
-    """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: the least that δ(ε) proves, within rounding.
+    """Return a number ≥ P(E) for every event with Q(E) = `q` in [0, 1]: the least that δ(ε) proves, to some 1e-8.
 
     Every ε gives a valid line, so the search cannot err unsafely. Where a part has a Rényi curve only, the region of
     the whole curve is read instead; not where losses can be infinite.

@@ -273,7 +273,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return centre
         return centre if spares_delta(centre.mu_side, guarantee, n_classes) else Centre(None, guarantee)
 
-    def _intercept_noise(self, centre: Centre, n_classes: int, has_weights: bool) -> InterceptNoise:
+    def _intercept_noise(self, centre: Centre, n_classes: int, has_weights: bool = False) -> InterceptNoise:
         """Return the noise of an intercept found again; not of weighted rows, whose sum of weights is not known."""
         if self.fit_intercept and (centre.noise is None or centre.alone) and n_classes == 2 and not has_weights:
             return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.mu_side)

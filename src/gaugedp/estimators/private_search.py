@@ -226,7 +226,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         given = self.estimator.get_params()
         if is_classifier(self.estimator):
             check_given(given["classes"], given.get("bounds"), given.get("row_norm"))
-            return ClassScore(read_classes(given["classes"]), bool(given["strict_labels"]))
+            return ClassScore(read_classes(given["classes"]), bool(given.get("strict_labels", False)))
         if is_regressor(self.estimator) and "target_bounds" in given:
             low, high = read_bounds("target_bounds", given["target_bounds"])
             return NumberScore(float(low), float(high))

@@ -68,7 +68,7 @@ class LinearRegression(Intervals, LinearRegressor):
     loss: str = "squared"
 
     judged_by = "preconditioned"
-    _possible: np.ndarray | None = None  # public rows, of which all others are sums with weights
+    _possible = np.empty((0, 0))  # public rows, of which all others are sums with weights, where there are such
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
@@ -109,14 +109,17 @@ class LinearRegression(Intervals, LinearRegressor):
         reservation = pay(guarantee)
         n_rows = int(count.draw(len(sums), rng))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
-        span = None if self._possible is None else scipy.linalg.orth(frame.features(self._possible).T, rcond=1e-6)
-        weights, best = self.method_.solve_sums(sums, rng, span)
+        weights, best = self.method_.solve_sums(sums, rng, self._span(frame))
         self.coef_, self.intercept_ = frame.back(weights)
         self._best = None if best is None or self._weights_up_to > 0 else best.mapped(*frame.back_map())
         self._read_by(frame.reading)
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
+
+    def _span(self, frame: Frame) -> np.ndarray | None:
+        """Return an orthonormal basis (k, r) of where all features lie; None where that is everywhere."""
+        return scipy.linalg.orth(frame.features(self._possible).T, rcond=1e-6) if len(self._possible) else None
 
     def _draw(self, frame: Frame, rows: np.ndarray, target: np.ndarray) -> None:
         requested = self._requested()

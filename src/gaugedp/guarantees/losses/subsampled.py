@@ -125,7 +125,10 @@ def _turns(std: float) -> tuple[Array, Array]:
 
 def _log_bound(order: float, rate: float, std: float, removed: int, added: int) -> float:
     """Bound log M: the power of a mean is below the mean of powers; dQ is at least (1 − q)^b of N(0, σ²)."""
-    grown = np.arange(removed + 1) ** 2 * (order * (order + 1) / (2 * std**2))
+    scale = order * (order + 1) / (2 * std**2)
+    if removed and math.isinf(removed**2 * scale):
+        return math.inf
+    grown = np.arange(removed + 1) ** 2 * (scale if removed else 0.0)
     return log_sum(_log_chances(removed, rate) + grown) - order * added * math.log1p(-rate)
 
 
