@@ -200,7 +200,8 @@ optimisation, and with groups of rows that keep their columns, as in pandas befo
 stopped before its end, so nothing is said of it there. On 5 attributes its error lies within that of our runs.
 
 """
-    foot = """The first share and the number of steps a fit were chosen with these data in view: elsewhere errors may be larger.
+    foot = """The first share and the number of steps a fit were chosen with these data in view: elsewhere errors
+may be larger.
 
 ## What such rows must not be used for
 

@@ -111,6 +111,11 @@ class PerPerson:
             (self.kind == "sum" and not is_number, f"{self.of} has no bounds.", _BOUND),
             (looks != bool(self.cells), "It is not said which cells of which attribute are looked for.", _LOOK),
             (looks and self.of not in attributes, f"{self.of} is no attribute: it has no cells.", _LOOK),
+            (
+                any(name in attributes and not attributes[name].has_cells for name in self.sources),
+                "The categories of an attribute are not known yet.",
+                "Release them first, with gaugedp keys or gd.release_keys.",
+            ),
             ((self.kind == "last") != (self.order is not None), "The last, and nothing else, has an order.", _ORDER),
             (
                 self.values is not None and self.kind != "count" and (self.kind == "any" or not is_number),

@@ -22,6 +22,7 @@ from gaugedp.estimators import (
 )
 from gaugedp.estimators.model_scores import Asked, ClassJudged, NumberJudged
 from gaugedp.estimators.private_search import NamedRows
+from gaugedp.estimators.rows import products
 
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 KNOWN = {"bounds": (-1, 1), "random_state": 1}
@@ -211,3 +212,38 @@ def test_the_ledger_pays_epsilon_alone_and_no_rows_are_fine() -> None:
     assert report.release_.exactness == "idealized"
     for value, low, high in report.scores_.values():
         assert low <= value <= high
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_row_whose_prediction_is_no_number_moves_no_more_than_any_other(kind: str) -> None:
+    """Products of huge numbers are inf − inf."""
+    rows, huge = np.zeros((5, 2)), np.array([[1.7e308, 1.7e308]])
+    judged = {"classes": ClassJudged(np.array(["no", "yes"])), "numbers": NumberJudged(-3.0, 3.0)}[kind]
+    if kind == "classes":
+        model = LogisticRegression(1.0, row_norm=2.0, classes=["no", "yes"], random_state=1).fit(*table(50))
+        model.coef_ = np.array([[5.0, -5.0]])
+    else:
+        model = LinearRegression(1.0, row_norm=2.0, target_bounds=(-3, 3), random_state=1).fit(*numbers(50))
+        model.coef_ = np.array([5.0, -5.0])
+    target = np.array(["no"] * 6 if kind == "classes" else [0.0] * 6)
+    sums = []
+    for x, y in ((rows, target[:5]), (np.vstack([rows, huge]), target)):
+
+        class Told(Asked):
+            def released(self, exact, noise):
+                sums.append(exact)
+                return super().released(exact, noise)
+
+        judged.release(model, NamedRows(x, None), y, Told(1.0, False, gd.research_rng(1)))
+    half = len(sums) // 2
+    for before, after in zip(sums[:half], sums[half:], strict=True):
+        assert np.abs(after - before).sum() <= (1 if kind == "classes" else 5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 10, 1001])
+def test_a_prediction_depends_on_its_row_alone(n: int) -> None:
+    """A product of matrices has other last bits with one row more."""
+    rng = np.random.default_rng(n)
+    rows, slopes = rng.normal(size=(n + 1, 20)), rng.normal(size=20)
+    assert np.array_equal(products(rows, slopes)[:n], products(rows[:n], slopes))
+    assert np.array_equal(products(np.asfortranarray(rows), slopes), products(rows, slopes))

@@ -154,3 +154,9 @@ def test_a_running_total_of_groups() -> None:
     odometer.add(g.SubsampledGaussian(0.01, 1.0).group(2), 10)
     more = total + 10 * g.SubsampledGaussian(0.01, 1.0).group(2)
     assert odometer.epsilon(1e-5) == pytest.approx(more.epsilon(1e-5), rel=1e-9)
+
+
+def test_little_noise_has_answers_too() -> None:
+    """Where the ratio under the noise of others is so small that its inverse overflows."""
+    group = g.SubsampledGaussian(0.2308876, 0.0830449).group(5)
+    assert 0 < group.delta(0.64) <= 1 - (1 - 0.2308876) ** 5 + 1e-3

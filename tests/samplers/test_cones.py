@@ -146,3 +146,12 @@ def test_the_gauge_has_the_law_of_a_gamma_variable(name: str) -> None:
     z = (products.mean(axis=0) - moment) / products.std(axis=0) * math.sqrt(len(many))
     assert np.abs(z).max() < 5.5
     assert np.abs((products.mean(axis=0) - 1.1 * moment) / products.std(axis=0) * math.sqrt(len(many))).max() > 5.5
+
+
+def test_facets_of_no_one_body_have_no_simplices() -> None:
+    """As rounded differences of real generators may be: faces then part into simplices of unlike size."""
+    for key in range(5):
+        points = np.random.default_rng(key).normal(size=(4, 8))
+        noise = gauge_noise(Polytope.difference_hull(points))
+        assert noise.rank == 4
+    assert pulled(np.array([[True, True, False], [True, True, True]])).ndim in (1, 2)

@@ -9,7 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.attributes import OTHER
-from gaugedp.errors import UnreadableTable
+from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.keys import count_keys, is_key
 from tests.tables.engines import ENGINES
 from tests.tables.sources import KINDS, as_arrow, make
@@ -129,3 +129,22 @@ def test_a_database_that_does_not_know_its_texts_is_refused(monkeypatch) -> None
 def test_columns_that_are_no_categories_are_refused() -> None:
     with pytest.raises(UnreadableTable, match="cannot be compared with categories"):
         scanned(pa.table({"city": [[1], [2]]}), "city")
+
+
+def test_texts_that_a_collation_takes_for_equal_are_different_keys() -> None:
+    """Else the spelling of one person could stand for the texts of all."""
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (k VARCHAR COLLATE NOCASE)")
+    connection.execute("INSERT INTO t SELECT 'aLiCe' UNION ALL SELECT 'alice' FROM range(20)")
+    table = gd.Table.scan(connection.table("t"), domain=gd.Domain.of(k=gd.unknown_keys(100)), name="t")
+    names, counts = count_keys(table, "k", bytes(16))
+    assert dict(zip(names, counts.tolist(), strict=True)) == {"aLiCe": 1, "alice": 20}
+
+
+def test_a_value_of_persons_is_not_made_of_keys_that_nobody_knows() -> None:
+    rows = gd.Table.scan(
+        pa.table({"k": ["x"], "p": [1]}), domain=gd.Domain.of(k=gd.unknown_keys(9)), unit=gd.PrivacyUnit("p"), name="t"
+    )
+    with pytest.raises(InvalidRequest, match="Release them first"):
+        gd.by_person(rows, "p", k=gd.PerPerson.max("k"))

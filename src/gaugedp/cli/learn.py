@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -90,7 +91,7 @@ def _known(text: str, given: str | None, column: str, otherwise: str) -> tuple[s
         raise InvalidRequest(
             f"The domain file describes the column {column} already.", "Take its line out, or use its bounds."
         )
-    return domain.name, domain.protected()
+    return domain.name, replace(domain.protected(), as_one=False)  # it is rows that are looked at
 
 
 def written_in(path: str) -> str:

@@ -20,6 +20,7 @@ from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import CONSTANT, SHORT, Centre, ScaledRows, clip_factor, read_scaling
+from gaugedp.estimators.rows import products
 from gaugedp.estimators.weights import WeightedEstimator, check_no_weights
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -218,7 +219,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return ⟨coef, x⟩ + intercept: shape (n,) for two classes (above 0 for the second), else (n, K)."""
-        scores: np.ndarray = self._like_fitted(X) @ self.coef_.T + self.intercept_
+        rows = self._like_fitted(X)
+        scores: np.ndarray = np.stack([products(rows, slopes) for slopes in self.coef_], axis=1) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 
 from gaugedp.estimators.base import Scored
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import read_target
+from gaugedp.estimators.rows import products, read_target
 from gaugedp.estimators.weights import WeightedEstimator
 
 
@@ -34,7 +34,7 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions, shape (n,)."""
-        return self._like_fitted(X) @ self.coef_ + self.intercept_
+        return np.asarray(products(self._like_fitted(X), self.coef_) + self.intercept_)
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         """Set `coef_` and `intercept_` from slopes and a constant in the units of the boxes."""

@@ -123,7 +123,8 @@ class ClassJudged(Judged):
 
     def release(self, model: Any, rows: NamedRows, target: np.ndarray, asked: Asked) -> Released:
         """See Judged. A row adds 1 to one count, so it moves them by 1 in ℓ₁, 2 where it is replaced; the loss by 1."""
-        shares, codes = self.predicted(model, rows), codes_of(target, self.classes)
+        shares = np.clip(np.nan_to_num(self.predicted(model, rows), nan=1 / len(self.classes)), 0.0, 1.0)
+        codes = codes_of(target, self.classes)
         known, guesses = codes >= 0, shares.argmax(axis=1)
         bins = self.shape[2]
         places = np.clip((shares[:, 1] * 2 * bins).astype(int) - bins * guesses, 0, bins - 1)
@@ -200,8 +201,8 @@ class NumberJudged(Judged):
     def release(self, model: Any, rows: NamedRows, target: np.ndarray, asked: Asked) -> Released:
         """See Judged. A row adds a vector of at most 5 in ℓ₁; replaced, it moves 0 + 2 + 1 + 1 + 1 or less."""
         known, width = ~np.isnan(target), self.high - self.low
-        both = target[known], self.predicted(model, rows)[known]
-        y, predicted = (np.clip(numbers, self.low, self.high) for numbers in both)
+        told = np.nan_to_num(self.predicted(model, rows)[known], nan=self.low / 2 + self.high / 2)
+        y, predicted = (np.clip(numbers, self.low, self.high) for numbers in (target[known], told))
         t, r = (2 * y - self.low - self.high) / width, (predicted - y) / width
         vectors = np.column_stack([np.ones(len(t)), t, t * t, np.abs(r), r * r]).clip(-1, 1)
         sums = np.rint(vectors * PIECES).astype(np.int64).sum(axis=0) / PIECES

@@ -56,6 +56,15 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
         raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
 
 
+def products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return ⟨w, x⟩ for rows x (n, d), shape (n,), each summed by itself: what stands beside a row moves no bit of it.
+
+    A product of matrices would not do: its last bits depend on how many rows there are.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray((np.ascontiguousarray(rows) * weights).sum(axis=1))
+
+
 def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     """Return y as floats, shape (n,): every entry by itself, the number that it is or writes, else NaN.
 

@@ -14,7 +14,7 @@ from gaugedp.estimators.base import PrivateEstimator, Scored
 from gaugedp.estimators.feature_names import check_names
 from gaugedp.estimators.gibbs_fit import MatrixGibbs
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
-from gaugedp.estimators.rows import as_read, check_shape, into_ball, read_array, read_bounds, read_target
+from gaugedp.estimators.rows import as_read, check_shape, into_ball, products, read_array, read_bounds, read_target
 from gaugedp.estimators.trace_losses import SQUARED, TraceLoss, trace_loss
 from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.calibrate import largest_parameter
@@ -115,7 +115,11 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
             raise InvalidRequest("The designs do not fit the model.", "Give the same columns.", "")
-        return ((rows @ self.coef_) * rows).sum(axis=1) if shape is None else rows @ self.coef_.ravel()
+        if shape is not None:
+            return products(rows, self.coef_.ravel())
+        halves = np.stack([products(rows, column) for column in self.coef_.T], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray((halves * rows).sum(axis=1))
 
     def _fitted(self, guarantee: Guarantee) -> Guarantee:
         """Return what the fit keeps, besides the number of rows."""

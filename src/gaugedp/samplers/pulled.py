@@ -6,12 +6,15 @@ import numpy as np
 def pulled(incidence: np.ndarray) -> np.ndarray:
     """Return the simplices (m, r), places in order, of facets whose points `incidence` (n_facets, n_points) tells.
 
+    Nothing, shape (0,), where these are no facets of one body: simplices of unlike size come of it.
+
     A face is the cones from its first point over its own facets without that point (Lee and Santos 2017).
     Sets of points are whole numbers, a bit for each.
     """
     facets = [sum(1 << int(place) for place in np.flatnonzero(row)) for row in incidence]
     known: dict[int, list[tuple[int, ...]]] = {}
-    return np.array([simplex for facet in facets for simplex in _of_face(facet, facets, known)])
+    simplices = [simplex for facet in facets for simplex in _of_face(facet, facets, known)]
+    return np.array(simplices if len(set(map(len, simplices))) == 1 else [])
 
 
 def _of_face(face: int, others: list[int], known: dict[int, list[tuple[int, ...]]]) -> list[tuple[int, ...]]:

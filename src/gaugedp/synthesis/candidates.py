@@ -16,6 +16,7 @@ from gaugedp.releasing import Guess
 from gaugedp.synthesis.released import counts_cells
 
 _SIXTEENTHS = 16
+_MOST = 2.0**40  # of a count that is guessed: noise may be louder
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Candidate:
 
     def guess(self, counts: np.ndarray, rho: float) -> Guess:
         """Return what the look compares with: expected counts, and what noise for ρ would put them off by."""
-        sixteenths = np.rint(_SIXTEENTHS * counts.ravel()).astype(np.int64)
-        return Guess(self.place, sixteenths, round(_SIXTEENTHS * self.noise_size(rho)), self.weight)
+        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_MOST, _MOST)).astype(np.int64)
+        return Guess(self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _MOST)), self.weight)
 
 
 def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Candidate, ...]]:

@@ -41,11 +41,11 @@ class KeyCounting:
     def statement(self, row_key: bytes) -> Sql:
         """Return the statement; it reads the table `SOURCE`."""
         rows = self._rows() if self.unit.column is None else self._bounded(row_key)
-        counted = over(rows, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
         key: Sql = exp.column(_NAME)
-        if _is_text(self.types[self.column]):  # as bytes: an engine may hold text that is none
+        if _is_text(self.types[self.column]):  # as bytes before they are grouped: a collation may take texts for equal
             key = exp.Encode(this=key, charset=exp.Literal.string("utf-8"))
-        return over(counted, key.as_(_NAME), "n")
+        spelt = over(rows, key.as_(_NAME))
+        return over(spelt, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
 
     def _rows(self) -> Sql:
         """The key of every row that has one, beside its person, if any."""

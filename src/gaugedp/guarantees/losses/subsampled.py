@@ -107,8 +107,9 @@ def _mean_change(order: float, log_ratio: Array, log_weights: Array) -> float:
         term = term * (order - k + 2) / k * x
         series = series + term
     large = log_ratio[~small]
-    scaled = np.expm1(order * large) + order * np.expm1(-large)
-    return float(np.exp(log_weights[small]) @ series + np.exp(log_weights[~small] + large) @ scaled)
+    below, above = np.exp(log_weights[~small]), np.exp(log_weights[~small] + large)
+    rest = above * np.expm1(order * large) + order * (below - above)
+    return float(np.exp(log_weights[small]) @ series + rest.sum())
 
 
 def _largest_order(std: float) -> float:
