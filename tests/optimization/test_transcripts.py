@@ -133,8 +133,16 @@ def worst_moments(region, scale: MomentScale) -> tuple[TraceProblem, TraceProble
 
 
 @WAYS
-@pytest.mark.parametrize("region", [Spectraplex(12), NuclearBall((6, 10))], ids=repr)
-@pytest.mark.parametrize("guarantee", [gd.GaussianDP(MU), gd.PureDP(MU)], ids=repr)
+@pytest.mark.parametrize(
+    ("guarantee", "region"),
+    [
+        (gd.GaussianDP(MU), Spectraplex(12)),
+        (gd.GaussianDP(MU), NuclearBall((6, 10))),
+        (gd.PureDP(MU), Spectraplex(5)),
+        (gd.PureDP(MU), NuclearBall((3, 5))),
+    ],
+    ids=repr,
+)
 def test_moments(guarantee, region, replaced: bool) -> None:
     """Joint Gaussian noise is charged what the worst rows move; two balls more: no rows move both sums furthest."""
     scale = MomentScale(region, (-1.0, 1.0), 1.0, 0.0 if isinstance(region, Spectraplex) else -1.0, replaced)
