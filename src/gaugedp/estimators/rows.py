@@ -7,6 +7,7 @@ import numpy as np
 from gaugedp._cells import entries_of, kind_of, numbers, read_cells
 from gaugedp._validate import positive
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.row_blocks import slices
 
 SUM_BITS, PRODUCT_BITS = 22, 12
 _MOST_ROWS = 2**28  # so many sums of products are exact
@@ -61,8 +62,11 @@ def products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
     A product of matrices would not do: its last bits depend on how many rows there are.
     """
+    sums = np.empty(len(rows))
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray((np.ascontiguousarray(rows) * weights).sum(axis=1))
+        for part in slices(rows):
+            sums[part] = (np.ascontiguousarray(rows[part]) * weights).sum(axis=1)
+    return sums
 
 
 def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
