@@ -148,7 +148,7 @@ def test_a_stored_answer_is_never_longer_than_was_foreseen(text: str, table: gd.
     facts = {name: fact for name, fact in answer.facts.items() if name != "account"}
     monkeypatch.setattr(releasing, "MAX_RELEASED_BYTES", length - 1)
     with pytest.raises(InvalidRequest):
-        releasing._check_fits(facts, query)
+        releasing.check_fits(facts, query)
 
 
 @pytest.mark.slow
