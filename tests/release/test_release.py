@@ -416,9 +416,7 @@ def test_an_unknown_level_is_refused(table: Table, level: Any) -> None:
 
 
 def test_the_interval_of_a_mean_is_within_those_of_its_sum_and_count(table: Table) -> None:
-    answer = released(
-        table, gd.query(DOMAIN, "mean(PAY)"), rng=gd.research_rng(3)
-    )  # one draw in 700 is at another place
+    answer = released(table, gd.query(DOMAIN, "mean(PAY)"), rng=gd.research_rng(3))
     mechanism = gd.plan(gd.query(DOMAIN, "mean(PAY)"), UNIT, epsilon=0.5).mechanism
     (sum_,), (count,) = answer.numbers[:1].astype(float), answer.numbers[1:].astype(float)
     before = 0.0
@@ -426,7 +424,8 @@ def test_the_interval_of_a_mean_is_within_those_of_its_sum_and_count(table: Tabl
         sum_width, count_width = mechanism.half_widths((1 + level) / 2)
         corners = [(sum_ + a * sum_width) / 2 / (count + b * count_width) for a in (-1, 1) for b in (-1, 1)]
         low, high = answer.interval(level)
-        assert max(0, 500 + min(corners)) - 1e-6 <= low[0] < high[0] <= min(1000, 500 + max(corners)) + 1e-6
+        slack = 0.02 * (max(corners) - min(corners))  # of the far quantile of a quotient, which public draws tell
+        assert max(0, 500 + min(corners) - slack) <= low[0] < high[0] <= min(1000, 500 + max(corners) + slack)
         assert high[0] - low[0] > before
         before = high[0] - low[0]
 
