@@ -198,6 +198,7 @@ def _shaped() -> list[Case]:
     walks = {"KNorm walk"}
     floats = {
         "KNorm between",
+        "KNorm flat",
         "KNorm ellipsoid",
         "KNorm spectral",
         "KNorm independent",
