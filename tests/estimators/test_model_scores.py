@@ -247,3 +247,19 @@ def test_a_prediction_depends_on_its_row_alone(n: int) -> None:
     rows, slopes = rng.normal(size=(n + 1, 20)), rng.normal(size=20)
     assert np.array_equal(products(rows, slopes)[:n], products(rows[:n], slopes))
     assert np.array_equal(products(np.asfortranarray(rows), slopes), products(rows, slopes))
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_what_the_noises_keep_adds_up_to_epsilon(kind: str) -> None:
+    """So noise that is a tenth too small for its body, or a share that is a tenth too large, is seen."""
+    judged = {"classes": ClassJudged(np.array(["no", "yes"])), "numbers": NumberJudged(-3.0, 3.0)}[kind]
+    noises = []
+
+    class Told(Asked):
+        def released(self, exact, noise):
+            noises.append(noise)
+            return super().released(exact, noise)
+
+    model, target = (CLASSIFIER, ["no"]) if kind == "classes" else (REGRESSION, [0.0])
+    judged.release(model, NamedRows(np.zeros((1, 2)), None), np.array(target), Told(0.5, False, gd.research_rng(1)))
+    assert 0.5 * (1 - 1e-9) <= sum(noise.guarantee.epsilon_value for noise in noises) <= 0.5
