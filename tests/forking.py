@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,6 +124,13 @@ class Nursery:
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
+
+
+def wait_for_text(path: Path, longest: float) -> None:
+    """Wait until a file has text, `longest` seconds at most: how soon it has depends on the machine."""
+    end = time.monotonic() + longest
+    while time.monotonic() < end and not (path.exists() and path.stat().st_size):
+        time.sleep(0.005)
 
 
 @contextmanager
