@@ -1,4 +1,4 @@
-"""A thousand made-up mechanisms with rational probabilities: no accountant is ever below the exact product."""
+"""Made-up mechanisms with rational probabilities: no accountant is ever below the exact product."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from gaugedp.guarantees.base import METHODS
 from tests.guarantees import finite
 
 PER_CHUNK = 100
-CHUNKS = [0, *(pytest.param(chunk, marks=pytest.mark.thorough) for chunk in range(1, 10))]
+CHUNKS = [0, *(pytest.param(chunk, marks=pytest.mark.thorough) for chunk in range(1, 4))]
 ULPS = 1 + mpmath.mpf(10) ** -13
 
 
@@ -45,10 +45,10 @@ def test_the_delta_at_every_epsilon_returned_is_kept(chunk: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(3))
+@pytest.mark.parametrize("chunk", range(2))
 def test_pure_guarantees_read_off_mechanisms_cover_their_product(chunk: int) -> None:
     rng = random.Random(100 + chunk)
-    for _ in range(60):
+    for _ in range(40):
         laws = [finite.made_up(rng, rng.randint(3, 5)) for _ in range(2)]
         together = finite.product(*laws)
         guarantee = compose((PureDP(finite.loss(each)), 1) for each in laws)

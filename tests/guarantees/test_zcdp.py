@@ -63,7 +63,7 @@ def test_tiny_rhos_stay_sound() -> None:
 
 
 @pytest.mark.slow
-@given(st.floats(1e-6, 30), st.floats(0, 60), st.floats(0, 60))
+@given(st.floats(1e-6, 30), st.floats(0, 60), st.floats(0, 60), examples=20)
 def test_delta_decreases_in_epsilon(rho: float, first: float, second: float) -> None:
     low, high = sorted((first, second))
     assert ZCDP(rho).delta(low) >= ZCDP(rho).delta(high) * (1 - 1e-6)

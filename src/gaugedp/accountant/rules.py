@@ -68,7 +68,7 @@ def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
     exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may say less
     if exact and tight.method == "tight" and math.isfinite(tight) and tight.low >= tight * (1 - _NARROW):
         return tight
-    others = [rule("rdp")]
+    others = [] if tight.method == "rdp" else [rule("rdp")]
     if guarantee.cost("approx") is not None or len(tuple(guarantee.components())) <= _FEW:
         others += [rule("basic"), rule("advanced")]
     return min([tight, *others], key=lambda bound: (float(bound), METHODS.index(bound.method)))
