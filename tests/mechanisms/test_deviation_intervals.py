@@ -12,7 +12,7 @@ from gaugedp.queries.trials import Trials
 
 DOMAIN = gd.Domain.of(A=["x", "y"], V=gd.bounded(0, 100))
 UNIT = gd.PrivacyUnit()
-REPEATS = 2000
+REPEATS = 500
 CELLS = {
     "skewed": (np.repeat([0, 5, 30, 100], [300, 500, 150, 50]), np.repeat([0, 5, 30, 100], [600, 1000, 300, 100])),
     "even": (np.tile(np.arange(101), 20), np.tile(np.arange(101), 40)),
@@ -35,10 +35,12 @@ def held(text: str, guarantee: dict, name: str, factor: float) -> np.ndarray:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("guarantee", [{"epsilon": 1.0}, {"rho": 0.05}, {"epsilon": 1.0, "delta": 1e-6}])
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize(
+    ("name", "guarantee"),
+    [("skewed", {"epsilon": 1.0}), ("even", {"rho": 0.05}), ("constant", {"epsilon": 1.0, "delta": 1e-6})],
+)
 def test_intervals_hold_as_often_as_they_say(name: str, guarantee: dict) -> None:
-    """95 % hold, within what 2,000 draws tell (a false alarm in 10^6); with half the widths they do not."""
+    """95 % hold, within what 500 draws tell (a false alarm in 10^6); with half the widths they do not."""
     error = 5 * math.sqrt(0.95 * 0.05 / REPEATS)
     assert held("sd(V) by A", guarantee, name, 1.0).min() > 0.95 - error
     assert held("sd(V) by A", guarantee, name, 0.5).min() < 0.95 - error

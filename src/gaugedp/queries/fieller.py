@@ -12,16 +12,14 @@ def within(
     sides are straight, so that what is within is an interval.
     """
     gaps = tops[:, None] - bottoms[:, None] * places
-    low, high = np.full(len(tops), np.inf), np.full(len(tops), -np.inf)
-    for i in range(len(places) - 1):
-        start, end = np.zeros(len(tops)), np.ones(len(tops))
-        for side in (-1, 1):
-            at, then = side * gaps[:, i] - curves[:, i], side * gaps[:, i + 1] - curves[:, i + 1]
-            crossed = np.divide(at, at - then, out=np.zeros(len(tops)), where=(at > 0) != (then > 0))
-            start = np.where(at > 0, np.where(then > 0, 2.0, np.maximum(start, crossed)), start)
-            end = np.where((then > 0) & (at <= 0), np.minimum(end, crossed), end)
-        inside = start <= end
-        span = places[i + 1] - places[i]
-        low = np.where(inside, np.minimum(low, places[i] + span * start), low)
-        high = np.where(inside, np.maximum(high, places[i] + span * end), high)
+    start, end = np.zeros((len(tops), len(places) - 1)), np.ones((len(tops), len(places) - 1))
+    for side in (-1, 1):
+        excess = side * gaps - curves
+        at, then = excess[:, :-1], excess[:, 1:]
+        crossed = np.divide(at, at - then, out=np.zeros_like(at), where=(at > 0) != (then > 0))
+        start = np.where(at > 0, np.where(then > 0, 2.0, np.maximum(start, crossed)), start)
+        end = np.where((then > 0) & (at <= 0), np.minimum(end, crossed), end)
+    inside, first, spans = start <= end, places[:-1], np.diff(places)
+    low = np.where(inside, first + spans * start, np.inf).min(axis=1)
+    high = np.where(inside, first + spans * end, -np.inf).max(axis=1)
     return low, high
