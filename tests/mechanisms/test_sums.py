@@ -118,7 +118,11 @@ def test_several_sums_err_less_than_by_other_noise(count: int) -> None:
 
 
 class Less(BySweeps):
-    """Noise that is 10 % too small."""
+    """Noise that is 10 % too small, drawn in floats."""
+
+    def __init__(self, body: BoxHull) -> None:
+        super().__init__(body)
+        self.law = None
 
     def draw(self, size, rng) -> np.ndarray:
         return 0.9 * super().draw(size, rng)
