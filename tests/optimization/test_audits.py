@@ -85,8 +85,8 @@ def test_noisy_descent(asked: Guarantee) -> None:
     made, claim = NoisyDescent.calibrate(asked, (1, 1), 1.0, Scale(0.9, 1)), asked
     if isinstance(asked, gd.PureDP):
         made, claim = replace(made, path=replace(made.path, n_steps=1)), made.noise.guarantee
-    assert not violated(descent(made), claim, 1500)
-    assert violated(descent(halved(made, "noise")), claim, 1500)
+    assert not violated(descent(made), claim, 700)
+    assert violated(descent(halved(made, "noise")), claim, 700)
 
 
 def squares(made: LeastSquares) -> Told:
@@ -106,19 +106,20 @@ def test_least_squares(solver: str, asked: Guarantee) -> None:
     made, claim = LeastSquares.calibrate((4, 1), asked, 0.05, "replace", solver), asked
     if made.moments is not None and isinstance(asked, gd.PureDP):
         made, claim = replace(made, steps=3), gd.PureDP(3 * made.gradient.guarantee.epsilon_value)
-    assert not violated(squares(made), claim, 2500)
-    assert violated(squares(halved(made, "gradient")), claim, 2500)
+    runs = 1800 if made.moments is not None and isinstance(asked, gd.PureDP) else 800
+    assert not violated(squares(made), claim, runs)
+    assert violated(squares(halved(made, "gradient")), claim, runs)
 
 
-@pytest.mark.parametrize("asked", [gd.PureDP(20.0), gd.ApproxDP(1.0, 0.1)], ids=repr)
-def test_second_moments(asked: Guarantee) -> None:
+@pytest.mark.parametrize(("asked", "runs"), [(gd.PureDP(20.0), 1000), (gd.ApproxDP(1.0, 0.1), 2000)], ids=repr)
+def test_second_moments(asked: Guarantee, runs: int) -> None:
     """A row along one axis and one along the other, targets 0: second moments move by √2, gradients do not move."""
     made = replace(LeastSquares.calibrate((4, 2), asked, 0.05, "replace", "preconditioned"), steps=3)
     assert made.moments is not None
     tables = tuple((row[None] * 2.0**BITS, np.zeros(1)) for row in np.eye(2))
     for method, is_loud in ((made, False), (halved(made, "moments"), True)):
         told = ratio(lambda table, rng, method=method: method.solve(*table, rng), tables)
-        assert violated(told, made.moments.guarantee, 3000) == is_loud
+        assert violated(told, made.moments.guarantee, runs) == is_loud
 
 
 @dataclass
@@ -219,15 +220,24 @@ def strengthened(made: ObjectivePerturbation, times: int) -> tuple[ObjectivePert
     return replace(made, strength=strength), gd.ApproxDP(1.0, profile(beside, strength, made.noise, 1.0))
 
 
-@pytest.mark.parametrize("name", PULLS)
-@pytest.mark.parametrize("asked", [gd.PureDP(2.0), gd.ApproxDP(1.0, 0.1)], ids=repr)
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("logistic, added", gd.PureDP(2.0)),
+        ("rounded hinge, replaced", gd.PureDP(2.0)),
+        ("softmax, added", gd.PureDP(2.0)),
+        ("logistic, replaced", gd.ApproxDP(1.0, 0.1)),
+        ("rounded hinge, added", gd.ApproxDP(1.0, 0.1)),
+    ],
+    ids=repr,
+)
 def test_objective_perturbation(name: str, asked: Guarantee) -> None:
     pull = PULLS[name]
     size = len(pull.one) * (2 if isinstance(pull.loss, Softmax) else 1)
     problem = Problem(pull.loss, size, 5.0, pull.other is not None)
     made, claim = strengthened(ObjectivePerturbation.calibrate(problem, asked, 1000), pull.stronger)
-    assert not violated(pull.told(made), claim, 2000)
-    assert violated(pull.told(replace(made, noise=made.noise / 2)), claim, 2000)
+    assert not violated(pull.told(made), claim, 1500)
+    assert violated(pull.told(replace(made, noise=made.noise / 2)), claim, 1500)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
