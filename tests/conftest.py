@@ -32,6 +32,11 @@ def pytest_runtest_setup() -> None:
         pytest.skip("the time of this run was over: make long runs it")
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid}", flush=True)  # at once: a run that is stopped tells, too
+
+
 @pytest.fixture(autouse=True)
 def same_numbers_in_any_order(request: pytest.FixtureRequest) -> None:
     """A module's generator starts each test from the test's own name: no test depends on what ran before it."""
