@@ -4,6 +4,7 @@ A test that a planted fault names runs in `make test`, long or not; its cases th
 """
 
 import os
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -34,7 +35,7 @@ def pytest_runtest_setup() -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
-        print(f"\nfailed: {report.nodeid}", flush=True)  # at once: a run that is stopped tells, too
+        sys.stderr.write(f"\nfailed: {report.nodeid}\n")  # at once: a run that is stopped tells, too
 
 
 @pytest.fixture(autouse=True)
