@@ -57,6 +57,7 @@ def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
     against = ", ".join(f"{name} {readable(error)}" for name, error in others.items())
     reason = f"least expected error, {readable(errors[best])}"
     if errors[best] > least:
-        name = mechanisms[errors.index(least)].name
-        reason = f"exact, and within a tenth of the least error ({name}, {readable(least)}): {readable(errors[best])}"
+        first = mechanisms[errors.index(least)]
+        why = "simpler, and hardly above" if first.exactness == "exact" else "exact, and within a tenth of"
+        reason = f"{why} the least error ({first.name}, {readable(least)}): {readable(errors[best])}"
     return mechanisms[best], reason + (f" (against {against})" if against else "")
