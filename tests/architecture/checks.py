@@ -6,6 +6,7 @@ the library, and on planted violations that it must find.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 from statistics import median
@@ -57,9 +58,14 @@ FLOAT_MODULES = {"math", "np", "numpy"}
 # -- what a file imports ---------------------------------------------------------------------------
 
 
+@cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def imports(place: str, source: str) -> Iterator[tuple[str, bool, int]]:
     """Yield (dotted name, at module level, line) for every import; `from a import b` gives "a.b"."""
-    tree = ast.parse(source)
+    tree = _tree(source)
     lazy = {id(node) for function in _functions(tree) for node in ast.walk(function)}
     for node in ast.walk(tree):
         for name in _names(place, node):
@@ -117,7 +123,7 @@ def import_circles(files: dict[str, str]) -> list[str]:
 
 
 def _within_the_room(place: str, source: str, modules: dict[str, str]) -> Iterator[str]:
-    blocks = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.If)]
+    blocks = [node for node in ast.walk(_tree(source)) if isinstance(node, ast.If)]
     for_types = {node.lineno for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING" for node in block.body}
     for name, _, line in imports(place, source):
         there = modules.get(name) or modules.get(name.rpartition(".")[0])
@@ -149,7 +155,7 @@ def one_door(place: str, source: str) -> list[str]:
     """Only releasing.py evaluates a query on a table."""
     return [
         f"{place}:{node.lineno}: calls .evaluate(); Only releasing.py may."
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(_tree(source))
         if place != "releasing.py" and isinstance(node, ast.Call) and _attribute(node.func) == "evaluate"
     ]
 
@@ -157,7 +163,7 @@ def one_door(place: str, source: str) -> list[str]:
 def one_source_of_randomness(place: str, source: str) -> list[str]:
     """All randomness comes from entropy.py."""
     forbidden = {"random", "secrets", "numpy.random", "np.random"}
-    tree = ast.parse(source)
+    tree = _tree(source)
     named = [(name, line) for name, _, line in imports(place, source)]
     named += [(ast.unparse(node), node.lineno) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     found = [
@@ -178,7 +184,7 @@ def exact_samplers(place: str, source: str) -> list[str]:
     path = PurePosixPath(place)
     if path.parts[0] != "samplers" or not path.stem.startswith(EXACT_SAMPLERS):
         return []
-    tree = ast.parse(source)
+    tree = _tree(source)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     found = [(node, "float()") for node in calls if ast.unparse(node.func) == "float"]
     found += [(node, ast.unparse(node)) for node in ast.walk(tree) if _is_float_function(node)]
@@ -201,7 +207,7 @@ def _is_float_function(node: ast.AST) -> bool:
 def narrow_handlers(place: str, source: str) -> list[str]:
     """No handler catches everything; `except BaseException` is allowed where it ends by raising again."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.ExceptHandler) and _catches_all(node):
             found.append(f"{place}:{node.lineno}: catches everything.")
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and _broad(node.args):
@@ -247,7 +253,7 @@ def function_sizes(files: dict[str, str]) -> list[str]:
     sizes = {
         f"{place}:{function.lineno} {function.name}": body_lines(function, source)
         for place, source in files.items()
-        for function in _functions(ast.parse(source))
+        for function in _functions(_tree(source))
     }
     if not sizes:
         return []
@@ -263,7 +269,7 @@ def argument_counts(files: dict[str, str]) -> list[str]:
     counts = {
         f"{place}:{function.lineno} {function.name}": len(argument_names(function))
         for place, source in files.items()
-        for function in _functions(ast.parse(source))
+        for function in _functions(_tree(source))
     }
     many = [
         f"{name}: {count} arguments; at most a tenth may have more than 4."
@@ -301,7 +307,7 @@ def mechanisms_without_page(files: dict[str, str], pages: set[str]) -> list[str]
         (PurePosixPath(place).stem, node)
         for place, source in files.items()
         if place.startswith("mechanisms/")
-        for node in ast.parse(source).body
+        for node in _tree(source).body
         if isinstance(node, ast.ClassDef)
     ]
     kin = {"Mechanism"}

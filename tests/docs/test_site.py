@@ -177,6 +177,7 @@ def test_what_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert lost(planted) == ["#b", "x.png"]
 
 
+@cache
 def described(site: Path) -> set[str]:
     """The names of modules that have an entry in the reference; those of classes are methods, and do not count."""
     entries = [name.split(".") for path in (site / "reference").glob("*.html") for name in anchors(path)]
