@@ -28,6 +28,7 @@ from gaugedp.samplers.diagnostics import slowest_time
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
+from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.reals import Law
 from gaugedp.samplers.second_moments import mean_square, second_moment
 from gaugedp.samplers.variables import Laplace, Spherical
@@ -163,6 +164,8 @@ class ByCoordinates(GaugeNoise):
         self.columns, self.rank = columns, columns.shape[1]
         if unit is not None:
             self.law, self.sides = Combined(np.eye(len(unit)), unit, Laplace), np.array([factor])
+            if self.rank == len(unit) and (inverse := Inverse.of(unit, 1)) is not None:
+                self.cube_gauge = Fraction(inverse.cube) / Fraction(factor)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
