@@ -31,10 +31,11 @@ LAWS: dict[str, Law] = {
     "normal": Combined(COUNTS, UNLIKE[:, :3], Normal),
     "normal sums": Combined(COUNTS, UNLIKE, Normal),
     "ball": Combined(np.eye(3), UNLIKE[:, :3], Spherical),
+    "disc": Combined(np.eye(2), UNLIKE[:2, :2], Spherical),
     "line": Combined(np.array([[2.0]]), np.eye(1), Spherical),
 }
 PRECISIONS = (8, 16, 53, 120)
-BRACKETED = ("sums", "normal sums", "ball")
+BRACKETED = ("sums", "normal sums", "ball", "disc")
 
 
 def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:

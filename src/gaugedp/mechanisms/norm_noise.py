@@ -289,7 +289,7 @@ def _on_lattice(body: Body, step: Fraction) -> bool:
     """
     if not isinstance(body, Polytope):
         return False
-    scaled = body.columns() / (float(step) * Fraction(body.factor).denominator)
+    scaled = body.columns() / float(step * Fraction(body.factor).denominator)
     return bool((scaled == np.rint(scaled)).all() and np.abs(scaled).max() < _WHOLE)
 
 
