@@ -24,7 +24,6 @@ ORACLES = {
     "rounded square": SeparableOracle(4.0, 2.0, Geometry((2,), 4)),
     "square": SeparableOracle(4.0, 2.0, Geometry((2,), math.inf)),
 }
-LESS = ("inside", "near a corner")
 PLACES = {"inside": (0.3, -0.2), "near a corner": (1.2, 0.05), "pushed out": (-1.6, 1.2)}
 
 
@@ -47,7 +46,7 @@ def regulariser(oracle: SeparableOracle, points: np.ndarray) -> np.ndarray:
 
 def grid_on(ball: Geometry, draws: np.ndarray) -> np.ndarray:
     """Points of the ball, fine where the draws are and for a fifth of their range around them."""
-    count = 10_000 if ball.ambient_dim == 1 else 350
+    count = 40_000 if ball.ambient_dim == 1 else 700
     shares = (np.arange(count) + 0.5) / count
     room = 0.2 * np.ptp(draws, axis=0)
     lows, highs = np.maximum(draws.min(axis=0) - room, -ball.radius), np.minimum(draws.max(axis=0) + room, ball.radius)
@@ -74,7 +73,7 @@ def drawn(oracle: SeparableOracle, place: np.ndarray, step: float) -> np.ndarray
 
 
 @pytest.mark.parametrize("step", [pytest.param(0.01, marks=pytest.mark.thorough), 0.2])
-@pytest.mark.parametrize("place", ["pushed out", *(pytest.param(place, marks=pytest.mark.thorough) for place in LESS)])
+@pytest.mark.parametrize("place", ["inside", "pushed out", pytest.param("near a corner", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_oracle_draws_the_law_that_integration_gives(name: str, place: str, step: float) -> None:
     """12,000 draws; over all keys each of the 48 cases fails with a chance of 2e-4. The key is fixed."""
@@ -101,11 +100,11 @@ def test_the_test_of_the_oracle_alarms(name: str) -> None:
 @pytest.mark.parametrize("slope", [pytest.param((0.5, 0.0), marks=pytest.mark.thorough), (7.0, 0.0), (4.0, 5.0)])
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_sampler_draws_the_law_of_loss_and_regulariser(name: str, slope: tuple[float, float]) -> None:
-    """1,500 chains of 30 steps; over all keys each of the 24 cases fails with a chance of 2e-4. The key is fixed."""
+    """4,000 chains of 30 steps; over all keys each of the 24 cases fails with a chance of 2e-4. The key is fixed."""
     oracle, d = ORACLES[name], ORACLES[name].ball.ambient_dim
     losses = Slanted(np.array(slope[:d]))
     one = SplitSampler(losses, oracle, oracle.weight * (oracle.exponent - 1), 0.1, 1.5)
-    draws = one.draw((1_500, d), 30, gd.research_rng(11))
+    draws = one.draw((4_000, d), 30, gd.research_rng(11))
     grid = grid_on(oracle.ball, draws)
     assert misfit(grid, losses.value(grid) + regulariser(oracle, grid), draws) > 1e-4
 
