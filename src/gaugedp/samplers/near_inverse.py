@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -49,6 +50,16 @@ class Inverse:
         """At least ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
         lengths = np.linalg.norm(self.matrix, self.p, axis=0)
         return float(lengths.sum() + len(lengths) * self.steep * self.missed) * _UP
+
+
+def cross_gauge(columns: np.ndarray, factor: float) -> Fraction | None:
+    """Return at least Σ‖e_i‖_K over the unit vectors, K = factor·conv{±b_j}, columns b_j; None where it is not proved.
+
+    ‖z‖_K = ‖B⁻¹·z‖₁/factor where B is square.
+    """
+    inverse = Inverse.of(columns, 1) if columns.shape[0] == columns.shape[1] else None
+    cube = math.inf if inverse is None else inverse.cube
+    return Fraction(cube) / Fraction(factor) if math.isfinite(cube) else None
 
 
 def _residual(points: np.ndarray, left: np.ndarray, found: np.ndarray) -> np.ndarray:
