@@ -201,7 +201,6 @@ def _shaped() -> list[Case]:
         "KNorm flat",
         "KNorm ellipsoid",
         "KNorm spectral",
-        "KNorm independent",
         *(f"NIM {name}" for name in ("thin", *LONG)),
     }
     return [

@@ -31,10 +31,11 @@ LAWS: dict[str, Law] = {
     "normal": Combined(COUNTS, UNLIKE[:, :3], Normal),
     "normal sums": Combined(COUNTS, UNLIKE, Normal),
     "ball": Combined(np.eye(3), UNLIKE[:, :3], Spherical),
+    "disc": Combined(np.eye(2), UNLIKE[:2, :2], Spherical),
     "line": Combined(np.array([[2.0]]), np.eye(1), Spherical),
 }
 PRECISIONS = (8, 16, 53, 120)
-BRACKETED = ("sums", "normal sums", "ball")
+BRACKETED = ("sums", "normal sums", "ball", "disc")
 
 
 def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
@@ -49,7 +50,7 @@ def undecided(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> float
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_every_first_precision_gives_the_same_integers(law: Law) -> None:
-    size, lattice = 2000 // law.d, np.geomspace(20.0, 50.0, law.d)
+    size, lattice = 500 // law.d, np.geomspace(20.0, 50.0, law.d)
     wanted = rounded(law, tape(law, size, 1), lattice)
     for first_bits in PRECISIONS:
         assert np.array_equal(rounded(law, tape(law, size, 1), lattice, first_bits), wanted), first_bits
@@ -70,7 +71,7 @@ def test_every_first_precision_gives_the_same_integers_in_many_draws(law: Law) -
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_a_hair_beside_a_border_the_integer_is_right(law: Law) -> None:
     """The lattice is such that the first coordinate lies within a rounding of a half: floats cannot tell the side."""
-    reals, wrong = tape(law, 400, 3), 0
+    reals, wrong = tape(law, 80, 3), 0
     for draw in range(len(reals.words)):
         true = truth(law, reals, draw)
         one = Tape((1, law.n_reals), 3)
@@ -82,7 +83,7 @@ def test_a_hair_beside_a_border_the_integer_is_right(law: Law) -> None:
             wanted = [int(mpmath.floor(mpmath.mpf(s) * x + 0.5)) for s, x in zip(lattice, true, strict=True)]
         assert list(rounded(law, one, lattice)[0]) == wanted
         wrong += int(np.rint(law.floats(one, 64)[0][0, 0] * lattice[0])) != wanted[0]
-    assert wrong > 20  # the control: without the bound, floats round many of these to the other side
+    assert wrong > 4  # the control: without the bound, floats round many of these to the other side
 
 
 def test_one_number_has_the_same_bits_for_every_decision() -> None:
@@ -120,20 +121,23 @@ def test_wide_noise_is_exact_modulo_2_to_the_64() -> None:
 
 
 @pytest.mark.parametrize("n_bits", [8, 16, 53, 64])
-@pytest.mark.parametrize("law", [*LAWS.values(), BoxNoise(300)], ids=[*LAWS, "many"])
+@pytest.mark.parametrize("law", [*LAWS.values(), BoxNoise(100)], ids=[*LAWS, "many"])
 def test_the_truth_is_within_the_bound_of_the_floats(law: Law, n_bits: int) -> None:
-    reals = tape(law, 40, 6)
-    values, bounds = law.floats(reals, n_bits)
-    worst = 0.0
-    for draw in np.flatnonzero(np.isfinite(bounds[:, 0])):
-        errors = [
-            abs(float(mpmath.mpf(float(value)) - true))
-            for value, true in zip(values[draw], truth(law, reals, int(draw)), strict=True)
+    """Those of the draw, and those of each coordinate, which are no wider."""
+    reals = tape(law, 12, 6)
+    true = [truth(law, reals, draw) for draw in range(12)]
+    least = np.inf
+    for values, bounds in (law.floats(reals, n_bits), law.closer(reals, n_bits)):
+        each = np.broadcast_to(bounds, values.shape)
+        ratios = [
+            float(abs(mpmath.mpf(float(values[place])) - true[place[0]][place[1]])) / float(each[place])
+            for place in map(tuple, np.argwhere(each < 1e100))
         ]
-        worst = max(worst, max(errors) / float(bounds[draw].max()))
-    assert worst < 1
-    if np.isfinite(bounds).any():
-        assert worst > 1e-3  # a bound that is not idle
+        assert max(ratios, default=0) < 1
+        assert max(ratios, default=1) > 1e-3  # a bound that is not idle
+        total = float(each[each < 1e100].sum())
+        assert total <= least * (1 + 1e-9) or each.max() > 1e100
+        least = total
 
 
 @pytest.mark.parametrize("n_bits", [8, 16, 64])
@@ -215,10 +219,10 @@ def test_logarithms_are_bracketed() -> None:
 
 
 def test_the_logarithm_of_floats_is_within_its_bound() -> None:
-    """Powers of two, the ends of the reduction, neighbours of 1, and 20,000 others down to 2^−512."""
+    """Powers of two, the ends of the reduction, neighbours of 1, and 4,000 others down to 2^−512."""
     rng = np.random.default_rng(8)
     edges = [1.0, math.nextafter(1, 0), 0.5, math.sqrt(0.5), math.nextafter(math.sqrt(0.5), 0), 2.0**-512, 2.0**-64]
-    numbers = np.concatenate([edges, rng.random(10**4), 2.0 ** -rng.uniform(0, 512, 10**4)])
+    numbers = np.concatenate([edges, rng.random(2000), 2.0 ** -rng.uniform(0, 512, 2000)])
     found = box_noise.minus_log(numbers)
     with mpmath.workprec(200):
         units = [

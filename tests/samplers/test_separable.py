@@ -72,8 +72,8 @@ def drawn(oracle: SeparableOracle, place: np.ndarray, step: float) -> np.ndarray
     return oracle.around(np.tile(place, (12_000, 1)), step).draw(np.arange(12_000), gd.research_rng(3))
 
 
-@pytest.mark.parametrize("step", [0.01, 0.2])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("step", [pytest.param(0.01, marks=pytest.mark.thorough), 0.2])
+@pytest.mark.parametrize("place", ["inside", "pushed out", pytest.param("near a corner", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_oracle_draws_the_law_that_integration_gives(name: str, place: str, step: float) -> None:
     """12,000 draws; over all keys each of the 48 cases fails with a chance of 2e-4. The key is fixed."""
@@ -97,7 +97,7 @@ def test_the_test_of_the_oracle_alarms(name: str) -> None:
     assert misfit(grid, exponent, draws) < 1e-6
 
 
-@pytest.mark.parametrize("slope", [(0.5, 0.0), (7.0, 0.0), (4.0, 5.0)])
+@pytest.mark.parametrize("slope", [pytest.param((0.5, 0.0), marks=pytest.mark.thorough), (7.0, 0.0), (4.0, 5.0)])
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_sampler_draws_the_law_of_loss_and_regulariser(name: str, slope: tuple[float, float]) -> None:
     """4,000 chains of 30 steps; over all keys each of the 24 cases fails with a chance of 2e-4. The key is fixed."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.accountant.rounding import above
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.polytope import Polytope
@@ -49,9 +48,7 @@ class EllipsoidNoise(NormNoise):
         shape = Ellipsoid(factorisation.left)
         noise, radius = _proved_noise(body, factorisation, gauge_noise(shape))
         epsilon, satisfied = rate_for(guarantee, noise)
-        step, scale_factor = lattice_of(body, shape, radius)
-        if noise.cube_gauge is not None and not is_integer(body):
-            scale_factor = max(scale_factor, above(Fraction(radius) + step * noise.cube_gauge))
+        step, scale_factor = lattice_of(body, shape, radius, noise.cube_gauge)
         return cls(body, satisfied, shape, noise, epsilon, scale_factor, step)
 
     @classmethod

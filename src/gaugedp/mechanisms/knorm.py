@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, cast
 
 import numpy as np
@@ -49,7 +48,7 @@ class KNorm(NormNoise):
         if noise.walks and not walk:
             noise = ByRejection(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
-        step, scale_factor = lattice_of(body, body, 1.0)
+        step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
@@ -72,13 +71,10 @@ class KNorm(NormNoise):
     def _is_scale_proved(self) -> bool:
         """A body lies in itself; rounding of real answers adds a cube, whose gauge is proved or has a closed form.
 
-        Answers in a flat body are on the lattice and are not rounded.
+        Answers in a flat body are on the lattice, as its generators are, and are not rounded.
         """
-        if is_integer(self.body) or isinstance(self.body, LpBall) or self.noise.rank < self.body.ambient_dim:
-            return True
-        gauge = self.noise.cube_gauge  # of the generators; differences of real ones are rounded
-        is_known = gauge is not None and isinstance(self.body, Polytope) and not self.body.differences
-        return is_known and Fraction(self.scale_factor) >= 1 + self.step * cast(Fraction, gauge)
+        is_rounded = not is_integer(self.body) and self.noise.rank == self.body.ambient_dim
+        return not is_rounded or isinstance(self.body, LpBall) or self.noise.cube_gauge is not None
 
     def describe(self) -> str:
         """Return rank, rate, and the length and the cost of the walk, or the price of a draw, where there is one."""

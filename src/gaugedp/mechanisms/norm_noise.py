@@ -33,6 +33,7 @@ from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ that a walk may cost where none was asked for
 _LARGEST = 2.0**61
+_WHOLE = 2.0**52  # differences of whole numbers below this are exact
 _LARGEST_WALKED_EPSILON = 100.0
 _ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
@@ -221,10 +222,10 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))
 
 
-def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]:
+def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = None) -> tuple[Fraction, float]:
     """Return (step, Δ) such that answers of neighbours, rounded to step·ℤ^d, differ by a point of Δ·shape.
 
-    Requires body ⊆ inside·shape.
+    Requires body ⊆ inside·shape. Δ is proved where `gauge` is: at least Σ‖e_i‖_S over the unit vectors.
 
     Integer answers have step 1 and are not rounded. Others are rounded to a power of two below radius/(d·2^12), and so
     fine that the point of step·[−1, 1]^d which that adds makes Δ at most a thousandth larger, or 2^−40 of the radius
@@ -240,7 +241,8 @@ def lattice_of(body: Body, shape: Body, inside: float) -> tuple[Fraction, float]
     if shape.rank == body.ambient_dim:
         cube = _gauge_of_cube(shape)
         step = _power_below(max(min(coarsest, inside / (1024 * cube)), radius * 2.0**-40))
-        return step, (inside + float(step) * cube) * _ROUNDING
+        size = (inside + float(step) * cube) * _ROUNDING
+        return step, size if gauge is None else max(size, above(Fraction(inside) + (step + _slip(body)) * gauge))
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
         raise InvalidRequest(
@@ -274,11 +276,21 @@ def _gauge_of_cube(shape: Body) -> float:
     return float(shape.gauge(axes).sum())
 
 
+def _slip(body: Body) -> Fraction:
+    """Return how far in each coordinate floats put the difference of two generators, which are the noise's own."""
+    is_rounded = isinstance(body, Polytope) and body.differences
+    return Fraction(body.radius(np.inf)) / 2**52 if is_rounded else Fraction(0)
+
+
 def _on_lattice(body: Body, step: Fraction) -> bool:
+    """Whether all generators, and factor times these, lie on the lattice: then answers do, and none is rounded.
+
+    factor = a/b in lowest terms, b a power of two: so the generators are multiples of b steps. Floats tell it exactly.
+    """
     if not isinstance(body, Polytope):
         return False
-    scaled = body.columns() * body.factor / float(step)
-    return bool((scaled == np.rint(scaled)).all())
+    scaled = body.columns() / float(step * Fraction(body.factor).denominator)
+    return bool((scaled == np.rint(scaled)).all() and np.abs(scaled).max() < _WHOLE)
 
 
 def _safe_quantile(sizes: np.ndarray, level: float) -> np.ndarray:

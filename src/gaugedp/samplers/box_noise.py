@@ -15,6 +15,7 @@ from gaugedp.samplers.integer_log import log_bracket
 from gaugedp.samplers.reals import UNIT, WORD, Ends, Law, Reals
 
 _LEVELS = 3  # up to eight numbers are multiplied before a logarithm is taken: at least 2^−512, no underflow
+_MULTIPLIED = 16  # integers
 _TERMS = 11
 _ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
 _LOG_2 = 0.6931471805599453  # log 2 to half a unit
@@ -48,12 +49,12 @@ class BoxNoise(Law):
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the products of the ends of R and of U_i, the outer ones."""
-        while 0 in (words := [reals.bits(draw, place, n_bits) for place in range(self.d + 1)]):
+        while 0 in (words := reals.many(draw, range(self.d + 1), n_bits)):
             n_bits += WORD  # R has no bound yet
         low, high = minus_log_bracket(words, n_bits)
         ends = []
-        for place in places:
-            side = _signed(reals.bits(draw, self.d + 1 + place, n_bits), n_bits)
+        for word in reals.many(draw, [self.d + 1 + place for place in places], n_bits):
+            side = _signed(word, n_bits)
             bottom, top = (low, high) if side >= 0 else (high, low)
             ends.append((Fraction(bottom * side, 1 << 2 * n_bits - 1), Fraction(top * (side + 1), 1 << 2 * n_bits - 1)))
         return ends
@@ -94,8 +95,9 @@ def minus_log_product(words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.nd
 def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
     """Bracket −2^n_bits·log(V_1·…·V_k), V_i in [word_i, word_i + 1]·2^−n_bits and every word at least 1."""
     low, high, dropped = 1, 1, -n_bits * len(words)
-    for word in words:  # low·2^dropped ≤ V_1·…·V_i ≤ high·2^dropped, in 2·n_bits bits
-        low, high = low * word, high * (word + 1)
+    for start in range(0, len(words), _MULTIPLIED):  # low·2^dropped ≤ V_1·…·V_i ≤ high·2^dropped, in 2·n_bits bits
+        part = words[start : start + _MULTIPLIED]
+        low, high = low * math.prod(part), high * math.prod([word + 1 for word in part])
         excess = max(0, low.bit_length() - 2 * n_bits)
         low, high, dropped = low >> excess, -(-high >> excess), dropped + excess
     smallest, largest = log_bracket(low, n_bits)[0], log_bracket(high, n_bits)[1]

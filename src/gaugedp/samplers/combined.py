@@ -12,6 +12,7 @@ from gaugedp.samplers.reals import UNIT, Ends, Law, Reals
 from gaugedp.samplers.variables import Laplace, Variables
 
 _LEAST = 2.0**-500  # of a row's size, so that a row of zeros has one
+_MOST = 2.0**500
 _UNLIKE = 8.0
 
 
@@ -52,12 +53,25 @@ class Combined(Law):
         """Return the products, with bounds of the rows' sizes times one number for each draw."""
         values, error, total = self.variables.floats(reals, n_bits)
         error = (error + (sum(self.right.shape) + 8) * UNIT * total) * (1 + 2.0**-30)
-        return values @ self.matrix.T, np.multiply.outer(error, self._row_sizes)
+        return (self.matrix @ values.T).T, np.multiply.outer(error, self._row_sizes)
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds from those of the variables one by one."""
+        values, errors = self.variables.apart(reals.words, n_bits)
+        errors = np.minimum(errors, _MOST)  # a variable that a row has not may have no bound: ∞·0 would be no number
+        errors = (errors + (sum(self.right.shape) + 8) * UNIT * np.abs(values)) * (1 + 2.0**-30)
+        return (self.matrix @ values.T).T, (self._sizes @ errors.T).T
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the sums of the outer products of the ends."""
-        ends, n_bits = self.variables.brackets(reals, draw, n_bits)
-        found = {place: combined_ends(*self._exact_row(place), ends, n_bits) for place in places}
+        rows = {place: self._exact_row(place) for place in places}
+        columns = sorted({column for row, _ in rows.values() for column in row})
+        ends, n_bits = self.variables.brackets(reals, draw, columns, n_bits)
+        known = dict(zip(columns, ends, strict=True))
+        found = {
+            place: combined_ends([*row.values()], exponent, [known[column] for column in row], n_bits)
+            for place, (row, exponent) in rows.items()
+        }
         if self.divisors is None:
             return list(found.values())
         return [
@@ -68,24 +82,31 @@ class Combined(Law):
         return rows if self.divisors is None else rows / self.divisors[:, None]
 
     @cached_property
+    def _sizes(self) -> np.ndarray:
+        """At least Σ_m |F_im·H_mk|, shape (d, k)."""
+        return np.asarray(self._divided(np.abs(self.left) @ np.abs(self.right)) * (1 + 2.0**-30))
+
+    @cached_property
     def _row_sizes(self) -> np.ndarray:
         """At least max_k Σ_m |F_im·H_mk| for each row, shape (d,), or for all where they are alike, (1,)."""
-        sizes = self._divided(np.abs(self.left) @ np.abs(self.right)).max(axis=1)
-        sizes = np.maximum(sizes * (1 + 2.0**-30), _LEAST)
+        sizes = np.maximum(self._sizes.max(axis=1), _LEAST)
         return sizes if sizes.max() > _UNLIKE * sizes.min() else sizes.max(keepdims=True)
 
     @cached_property
-    def _exact_rows(self) -> dict[int, tuple[list[int], int]]:
+    def _exact_rows(self) -> dict[int, tuple[dict[int, int], int]]:
         return {}
 
-    def _exact_row(self, place: int) -> tuple[list[int], int]:
-        """Return whole numbers and an exponent: a row of F·H is the numbers times 2^−exponent."""
+    def _exact_row(self, place: int) -> tuple[dict[int, int], int]:
+        """Return whole numbers by column and an exponent: a row of F·H is the numbers times 2^−exponent."""
         if place not in self._exact_rows:
             used = np.flatnonzero(self.left[place])
             factors, shift = whole_numbers(self.left[place, used])
-            rows, exponent = whole_numbers(self.right[used].ravel())
-            columns = [rows[start :: self.right.shape[1]] for start in range(self.right.shape[1])]
-            row = [sum(map(int.__mul__, factors, column)) for column in columns]
+            below = self.right[used]
+            at, columns = np.nonzero(below)
+            numbers, exponent = whole_numbers(below[at, columns])
+            row: dict[int, int] = {}
+            for number, factor, column in zip(numbers, at.tolist(), columns.tolist(), strict=True):
+                row[column] = row.get(column, 0) + number * factors[factor]
             self._exact_rows[place] = row, shift + exponent
         return self._exact_rows[place]
 
@@ -107,14 +128,14 @@ class Alone(Law):
         return self.variables.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the variables and one bound for each draw."""
-        values, error, total = self.variables.floats(reals, n_bits)
-        return values, ((error + 8 * UNIT * total) * (1 + 2.0**-30))[:, None]
+        """Return the variables and their bounds."""
+        values, errors = self.variables.apart(reals.words, n_bits)
+        return values, (errors + 8 * UNIT * np.abs(values)) * (1 + 2.0**-30)
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the ends of the variables."""
-        ends, n_bits = self.variables.brackets(reals, draw, n_bits)
-        return [(Fraction(ends[place][0], 1 << n_bits), Fraction(ends[place][1], 1 << n_bits)) for place in places]
+        ends, n_bits = self.variables.brackets(reals, draw, [*places], n_bits)
+        return [(Fraction(low, 1 << n_bits), Fraction(high, 1 << n_bits)) for low, high in ends]
 
 
 def whole_numbers(floats: np.ndarray) -> tuple[list[int], int]:

@@ -90,11 +90,11 @@ class ConeNoise(Law):
         if n_bits not in self._thresholds:
             total = self._ends[-1]
             scaled = [end << n_bits for end in self._ends[:-1]]
-            uppers = np.array([-(-end // total) for end in scaled], dtype=np.uint64)
-            self._thresholds[n_bits] = uppers, np.array([end // total for end in scaled], dtype=np.uint64)
-        uppers, lowers = self._thresholds[n_bits]
-        index = np.searchsorted(uppers, words, side="right")
-        return index, index == np.searchsorted(lowers, words, side="right")
+            outside = np.array([-(-end // total) - 1 for end in scaled], dtype=np.uint64)
+            self._thresholds[n_bits] = outside, np.array([end // total for end in scaled], dtype=np.uint64)
+        outside, reached = self._thresholds[n_bits]  # the last word that begins before an end, the first beyond it
+        index = np.searchsorted(outside, words, side="left")
+        return index, index == np.searchsorted(reached, words, side="right")
 
     def _index(self, word: int, n_bits: int) -> int | None:
         total = self._ends[-1]

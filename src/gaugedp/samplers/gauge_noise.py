@@ -28,6 +28,7 @@ from gaugedp.samplers.diagnostics import slowest_time
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
+from gaugedp.samplers.near_inverse import cross_gauge
 from gaugedp.samplers.reals import Law
 from gaugedp.samplers.second_moments import mean_square, second_moment
 from gaugedp.samplers.variables import Laplace, Spherical
@@ -39,7 +40,6 @@ _PUBLIC_SEED = 20240229
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
 _PRECISE = 0.005  # relative standard error of the mean length that trials are drawn for
 _SAFETY = 1.5  # on an autocorrelation time that was measured
-
 _MOST_KNOWN = 32
 _MOST_CORNERED = 5  # dimensions of a box whose corners are listed
 _MOST_WORK = 10**7  # rank² times generators: minutes
@@ -163,6 +163,7 @@ class ByCoordinates(GaugeNoise):
         self.columns, self.rank = columns, columns.shape[1]
         if unit is not None:
             self.law, self.sides = Combined(np.eye(len(unit)), unit, Laplace), np.array([factor])
+            self.cube_gauge = cross_gauge(unit, factor)
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
         """Return independent draws."""
@@ -279,8 +280,7 @@ class ByWalk(GaugeNoise):
         (2k)^r bounds the number of facets; a chain with relaxation time τ and that many states needs no more
         (Levin and Peres 2017, theorem 12.4, for a uniform law).
         """
-        count = self.columns.shape[1]
-        states = self.rank / 2 * math.log(2 * count)
+        states = self.rank / 2 * math.log(2 * self.columns.shape[1])
         return math.ceil(_SAFETY * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:

@@ -5,7 +5,8 @@ docs/theory/reals.md has the theorem and its proof.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +43,19 @@ class Reals:
             value = value << WORD | word
         return value >> (WORD * (1 + len(further)) - n_bits)
 
+    def many(self, draw: int, places: Sequence[int], n_bits: int) -> list[int]:
+        """Return the same of several numbers."""
+        if n_bits > WORD:
+            return [self.bits(draw, place, n_bits) for place in places]
+        numbers: list[int] = (self.words[draw, places] >> np.uint64(WORD - n_bits)).tolist()
+        return numbers
+
+    def part(self, draws: np.ndarray) -> "Reals":
+        """Return the first words of these draws alone, for floats to look at."""
+        reals = copy(self)
+        reals.words = self.words[draws]
+        return reals
+
     def _more(self, draw: int, place: int, block: int) -> int:  # noqa: ARG002 - a test names each word by its place
         return self._rng.integer(WORD)
 
@@ -62,6 +76,10 @@ class Law(ABC):
 
         |f − v·(1 + t)| ≤ bound for every |t| ≤ 2^−52, whatever the other bits are; infinite where nothing is known.
         """
+
+    def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same with bounds for each coordinate, where these are nearer and take longer."""
+        return self.floats(reals, n_bits)
 
     @abstractmethod
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
@@ -86,10 +104,12 @@ def rounded(law: Law, reals: Reals, lattice: np.ndarray, first_bits: int = WORD)
     Whole numbers beyond 64 bits are wrapped: so is the sum of answer and noise, which is post-processing of it.
     """
     shape = len(reals.words), law.d
-    if first_bits > WORD:
-        result, undecided = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)
-    else:
-        result, undecided = _by_floats(law, reals, lattice, first_bits)
+    result, undecided = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=bool)
+    if first_bits <= WORD:
+        result, undecided = _by_floats(law.floats(reals, first_bits), lattice)
+        left = np.flatnonzero(undecided.any(axis=1))
+        if len(left):
+            result[left], undecided[left] = _by_floats(law.closer(reals.part(left), first_bits), lattice)
     known = max(first_bits, WORD)
     for draw in np.flatnonzero(undecided.any(axis=1)):
         places = [int(place) for place in np.flatnonzero(undecided[draw])]
@@ -110,12 +130,12 @@ def _decided(law: Law, reals: Reals, draw: int, steps: dict[int, Fraction], n_bi
     return [_wrapped(found[place]) for place in steps]
 
 
-def _by_floats(law: Law, reals: Reals, lattice: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest whole numbers and where the bound leaves them open.
 
     A float below the rounded difference 1/2 − margin is below the difference itself, for rounding is monotone.
     """
-    values, bounds = law.floats(reals, n_bits)
+    values, bounds = known
     scaled = values * lattice
     nearest = np.rint(scaled)
     limit = 0.5 - (bounds * lattice * _COVERS + _UNDERFLOW)

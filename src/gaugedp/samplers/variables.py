@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp.samplers.box_noise import minus_log, minus_log_bracket, minus_log_product
+from gaugedp.samplers.box_noise import minus_log, minus_log_bracket, minus_log_product, together
 from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_sine import pi_bracket, sine_and_cosine
 from gaugedp.samplers.reals import UNIT, WORD, Reals
 
 _UP = 1 + 2.0**-40
+_LOOSE = 0.5
 _ROOT_2 = 1.4142135623730951  # to half a unit
 _QUARTER = 0.7853981633974483  # π/4 to half a unit
 _SIGN = np.uint64(2**63)
@@ -39,8 +40,12 @@ class Variables(ABC):
         """Return v (m, k), and for each draw at least Σ|x_j − v_j| and Σ|v_j|, (m,), from `n_bits` ≤ 64 bits."""
 
     @abstractmethod
-    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
-        """Return brackets of 2^p·x_j, whatever bits follow the first `n_bits`, and p; with more bits where it must."""
+    def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return v and bounds of |x_j − v_j| for each variable, both (m, k), from the words (m, n_reals)."""
+
+    @abstractmethod
+    def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
+        """Return brackets of 2^p·x_j for these j, whatever follows the first `n_bits`, and p; more bits if need be."""
 
 
 class Laplace(Variables):
@@ -59,11 +64,17 @@ class Laplace(Variables):
         error = UNIT * (5 * total + 6 * self.k) + unknown(parts, self.k)
         return np.copysign(sizes, reals.words.view(np.int64)), error, total + 8 * UNIT * self.k
 
-    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
+    def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """By lemma 2."""
+        parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 1) - 1)
+        sizes = minus_log(parts * 2.0 ** (1 - n_bits))
+        return np.copysign(sizes, words.view(np.int64)), UNIT * (5 * sizes + 6) + _inverse(parts)
+
+    def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
         """Return the ends of the sizes with their signs."""
-        while 0 in (parts := [word & (1 << n_bits - 1) - 1 for word in _words(reals, draw, range(self.k), n_bits)]):
+        while 0 in (parts := [word & (1 << n_bits - 1) - 1 for word in reals.many(draw, places, n_bits)]):
             n_bits += WORD  # a variable has no bound yet
-        signs = [word >> n_bits - 1 for word in _words(reals, draw, range(self.k), n_bits)]
+        signs = [word >> n_bits - 1 for word in reals.many(draw, places, n_bits)]
         sizes = [minus_log_bracket([part], n_bits - 1) for part in parts]
         return [_signed(size, sign) for size, sign in zip(sizes, signs, strict=True)], n_bits - 1
 
@@ -86,34 +97,48 @@ class Normal(Variables):
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
         """By lemmas 2 and 3."""
-        return self.from_words(reals.words, n_bits)
+        parts, lengths = self._lengths(reals.words, n_bits)
+        total, off = lengths.sum(axis=1), unknown(parts, 1)
+        with np.errstate(divide="ignore"):
+            inverse = self.n_pairs / lengths.min(axis=1)
+        error = 2 * _UP * (total * _turning(n_bits) + inverse * (8 * UNIT + 2 * off))
+        return self._points(lengths, reals.words, n_bits), error, 2 * total
 
-    def from_words(self, words: np.ndarray, n_bits: int) -> Floats:
-        """Return the same from the words (m, n_reals)."""
+    def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """By lemmas 2 and 3: both variables of a pair have one bound."""
+        parts, lengths = self._lengths(words, n_bits)
+        with np.errstate(divide="ignore"):
+            errors = _UP * (lengths * _turning(n_bits) + (8 * UNIT + 2 * _inverse(parts)) / lengths)
+        return self._points(lengths, words, n_bits), np.hstack([errors, errors])[:, : self.k]
+
+    def _lengths(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bits of V and √(−2·log V), each (m, n_pairs)."""
         parts = first_bits(words[:, : self.n_pairs], n_bits)
         lengths = minus_log(parts * 2.0**-n_bits)
         lengths = np.sqrt(np.abs(lengths, out=lengths), out=lengths)
         lengths *= _ROOT_2
-        total, off = lengths.sum(axis=1), unknown(parts, 1)
-        with np.errstate(divide="ignore"):
-            inverse = self.n_pairs / lengths.min(axis=1)
-        error = 2 * _UP * (total * (24 * UNIT + 6.3 * 2.0**-n_bits) + inverse * (8 * UNIT + 2 * off))
+        return parts, lengths
+
+    def _points(self, lengths: np.ndarray, words: np.ndarray, n_bits: int) -> np.ndarray:
         values = np.empty((2 * self.n_pairs, len(words))).T
         _turned(lengths, words[:, self.n_pairs :], n_bits, values)
-        return values[:, : self.k], error, 2 * total
+        return values[:, : self.k]
 
-    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
-        """Return the products of the ends of lengths, sines and cosines."""
-        return self.from_places(reals, draw, 0, n_bits)
+    def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
+        """Return the products of the ends of lengths, sines and cosines, of those pairs alone."""
+        return self.from_places(reals, draw, 0, places, n_bits)
 
-    def from_places(self, reals: Reals, draw: int, start: int, n_bits: int) -> tuple[list[Bracket], int]:
-        """Return the same from the numbers that begin at a place."""
-        places = range(start, start + self.n_pairs)
-        while 0 in (words := _words(reals, draw, places, n_bits)):
+    def from_places(
+        self, reals: Reals, draw: int, start: int, places: list[int], n_bits: int
+    ) -> tuple[list[Bracket], int]:
+        """Return the same from the numbers that begin at `start`."""
+        half = self.n_pairs
+        which = sorted({place % half for place in places})
+        while 0 in (words := reals.many(draw, [start + pair for pair in which], n_bits)):
             n_bits += WORD
-        angles = _words(reals, draw, range(start + self.n_pairs, start + self.n_reals), n_bits)
-        pairs = [_pair(word, angle, n_bits) for word, angle in zip(words, angles, strict=True)]
-        return ([first for first, _ in pairs] + [second for _, second in pairs])[: self.k], n_bits
+        angles = reals.many(draw, [start + half + pair for pair in which], n_bits)
+        found = {pair: _pair(*bits, n_bits) for pair, *bits in zip(which, words, angles, strict=True)}
+        return [found[place % half][place // half] for place in places], n_bits
 
 
 class Spherical(Variables):
@@ -129,40 +154,54 @@ class Spherical(Variables):
         return self.k + self._normal.n_reals
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """By lemmas 1 and 4."""
-        radius, radius_error = minus_log_product(reals.words[:, : self.k], n_bits)
-        points, error, _ = self._normal.from_words(reals.words[:, self.k :], n_bits)
-        lengths, root = np.sqrt(np.einsum("ij,ij->i", points, points)), math.sqrt(self.k)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            turned = (1 + root) * error / lengths + root * (self.k + 8) * UNIT
-            values = points * (radius / lengths)[:, None]
-            error = _UP * ((np.abs(radius) + radius_error) * turned + root * radius_error)
-        bad = ~np.isfinite(error)
-        values[bad], error[bad] = 0.0, np.inf
-        return values, error, root * np.abs(radius) * (1 + 2.0**-30)
+        """Return the sums of the bounds and of the sizes."""
+        values, errors = self.apart(reals.words, n_bits)
+        return values, errors.sum(axis=1), np.abs(values).sum(axis=1)
 
-    def brackets(self, reals: Reals, draw: int, n_bits: int) -> tuple[list[Bracket], int]:
+    def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """By lemmas 1 and 4: `off` bounds by which share the length is off, then also the factor R/‖g‖₂."""
+        radius, radius_error = minus_log_product(words[:, : self.k], n_bits)
+        points, errors = self._normal.apart(words[:, self.k :], n_bits)
+        levels = (self.k - 1).bit_length()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lengths = np.sqrt(together(points * points, np.add)[:, 0])
+            off = np.sqrt(together(errors * errors, np.add)[:, 0]) / lengths * _UP + (levels + 8) * UNIT
+            is_known = off < _LOOSE
+            factor = radius / lengths
+            off = (off + radius_error / np.abs(radius)) / (1 - off) * _UP
+            errors *= (np.abs(factor) * (1 + off) * _UP)[:, None]
+            values = points * factor[:, None]
+            errors += np.abs(values) * off[:, None]
+        bad = ~(is_known & np.isfinite(off))
+        values[bad], errors[bad] = 0.0, np.inf
+        return values, errors
+
+    def brackets(self, reals: Reals, draw: int, places: list[int], n_bits: int) -> tuple[list[Bracket], int]:
         """Return the quotients of the outer ends."""
-        while True:
-            words = _words(reals, draw, range(self.k), n_bits)
-            points, n_bits = self._normal.from_places(reals, draw, self.k, n_bits)
-            squares = [(min(abs(low), abs(high)) ** 2 * (low * high > 0), max(low**2, high**2)) for low, high in points]
-            least = math.isqrt(sum(low for low, _ in squares))
-            if least and 0 not in words:
-                break
+        n_words = self.k + self._normal.n_pairs
+        while (
+            0 in (words := reals.many(draw, range(n_words), n_bits))
+            or not (squares := self._square(reals, draw, words[self.k :], n_bits))[0]
+        ):
             n_bits += WORD
-        radius = minus_log_bracket(_words(reals, draw, range(self.k), n_bits), n_bits)
-        lengths = least, math.isqrt(sum(high for _, high in squares)) + 1
+        radius = minus_log_bracket(words[: self.k], n_bits)
+        lengths = math.isqrt(squares[0]), math.isqrt(squares[1]) + 1
+        points, _ = self._normal.from_places(reals, draw, self.k, places, n_bits)
         return [_scaled(point, radius, lengths) for point in points], n_bits
+
+    def _square(self, reals: Reals, draw: int, words: list[int], n_bits: int) -> Bracket:
+        """Bracket 4^n_bits·‖g‖₂²: −2·log V for each pair, and the square of a variable whose pair is cut off."""
+        n_whole, is_odd = divmod(self.k, 2)
+        pairs = minus_log_bracket(words[:n_whole], n_bits)
+        alone, _ = self._normal.from_places(reals, draw, self.k, [n_whole] * is_odd, n_bits)
+        low = sum(min(abs(low), abs(high)) ** 2 * (low * high > 0) for low, high in alone)
+        high = sum(max(low**2, high**2) for low, high in alone)
+        return (pairs[0] << n_bits + 1) + low, (pairs[1] << n_bits + 1) + high
 
 
 def first_bits(words: np.ndarray, n_bits: int) -> np.ndarray:
     """Return the first `n_bits` bits of 64-bit words."""
     return words if n_bits == WORD else words >> np.uint64(WORD - n_bits)
-
-
-def _words(reals: Reals, draw: int, places: range, n_bits: int) -> list[int]:
-    return [reals.bits(draw, place, n_bits) for place in places]
 
 
 def unknown(parts: np.ndarray, count: int) -> np.ndarray:
@@ -171,6 +210,17 @@ def unknown(parts: np.ndarray, count: int) -> np.ndarray:
     off = np.full_like(least, np.inf)
     np.divide(count, least, out=off, where=least > 0)
     return off
+
+
+def _inverse(parts: np.ndarray) -> np.ndarray:
+    """Return how far each logarithm may be off by bits that are not known: 1/part at most."""
+    with np.errstate(divide="ignore"):
+        return 1 / parts.astype(float)
+
+
+def _turning(n_bits: int) -> float:
+    """Return by which share of its length a pair may be off: in all for both, from known bits and others."""
+    return 24 * UNIT + 6.3 * 2.0**-n_bits
 
 
 def _signed(size: Bracket, is_negative: int) -> Bracket:

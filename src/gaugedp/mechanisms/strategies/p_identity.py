@@ -8,9 +8,9 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP
 from gaugedp.mechanisms.strategies.dense import Dense
-from gaugedp.mechanisms.strategies.inverse import Inverse
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.continuous import uniforms
+from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.reals import UNIT
 
 MOST_COLUMNS = 128

@@ -8,8 +8,8 @@ import numpy as np
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies.base import UP, Strategy
-from gaugedp.mechanisms.strategies.inverse import Inverse
 from gaugedp.samplers.combined import Combined
+from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.reals import UNIT
 from gaugedp.samplers.variables import Laplace, Normal
 

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from gaugedp.mechanisms.strategies.base import UP
 from gaugedp.samplers.reals import UNIT
+
+_UP = 1 + 2.0**-40  # covers the rounding of the sums that norms are computed by
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +34,32 @@ class Inverse:
             return None
         residual = _residual(np.eye(len(left)), left, matrix)
         residual += 0.0 if sizes is None else UNIT * sizes @ np.abs(matrix)
-        missed = float(np.linalg.norm(residual)) * UP
+        missed = float(np.linalg.norm(residual)) * _UP
         if not missed <= 1e-3:
             return None
         longest = float(np.linalg.norm(matrix)) * (1.0 if p == 2 else math.sqrt(len(matrix)))
-        return cls(left, matrix, p, missed, longest / (1 - missed) * UP)
+        return cls(left, matrix, p, missed, longest / (1 - missed) * _UP)
 
     def reach(self, points: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, float]:
         """Return u near some `found` (k, n) and how far in ‖·‖_p the true u with L·u = point are from them at most."""
         missed = float(np.linalg.norm(_residual(points, self.left, found), axis=0).max())
-        return found, self.steep * missed * UP
+        return found, self.steep * missed * _UP
 
     @property
     def cube(self) -> float:
         """At least ‖u‖_p for each L·u in the cube: the sum over the unit vectors."""
         lengths = np.linalg.norm(self.matrix, self.p, axis=0)
-        return float(lengths.sum() + len(lengths) * self.steep * self.missed) * UP
+        return float(lengths.sum() + len(lengths) * self.steep * self.missed) * _UP
+
+
+def cross_gauge(columns: np.ndarray, factor: float) -> Fraction | None:
+    """Return at least Σ‖e_i‖_K over the unit vectors, K = factor·conv{±b_j}, columns b_j; None where it is not proved.
+
+    ‖z‖_K = ‖B⁻¹·z‖₁/factor where B is square.
+    """
+    inverse = Inverse.of(columns, 1) if columns.shape[0] == columns.shape[1] else None
+    cube = math.inf if inverse is None else inverse.cube
+    return Fraction(cube) / Fraction(factor) if math.isfinite(cube) else None
 
 
 def _residual(points: np.ndarray, left: np.ndarray, found: np.ndarray) -> np.ndarray:
