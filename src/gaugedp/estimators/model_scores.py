@@ -103,8 +103,8 @@ def score_report(
     out.
 
     Theorem. All are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete Laplace
-    noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may depend on the
-    other rows. docs/theory/scores.md
+    noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may depend on
+    the other rows. docs/theory/scores.md
 
     The report has scores_ {name: (value, lower, upper)}; for classes confusion_matrix_ (K, K), noisy counts of (class,
     predicted class), and for two calibration_ (20, 4): the middle of a bin, the share of the second class in it, and
