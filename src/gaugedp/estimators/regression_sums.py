@@ -103,7 +103,7 @@ class RowSums:
     def __call__(self, of: Of) -> np.ndarray:
         """Return of(features, target), block by block: a block is read from memory once, and sums are exact."""
         features, target = self._steps
-        return np.sum([of(features[part], target[part]) for part in slices(features)], axis=0)
+        return np.asarray(np.sum([of(features[part], target[part]) for part in slices(features)], axis=0))
 
 
 @dataclass(frozen=True)
