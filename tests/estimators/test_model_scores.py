@@ -167,15 +167,15 @@ def test_an_audit_alarms_for_noise_of_eight_times_epsilon_alone(
 def test_intervals_hold_the_score_of_other_rows_as_often_as_they_say(
     epsilon: float, model, draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are drawn anew: 24 of 25 are expected; four misses or more happen once in 100 at 96.5 %."""
+    """Rows are drawn anew: 38 to 40 of 40 are expected; five misses or more happen once in 20 at 95 %."""
     monkeypatch.setattr(score_sums, "_DRAWS", 200)
     exact = score_report(model, *draw(200_000, 3), epsilon=1e6, random_state=1).scores_
     held = dict.fromkeys(exact, 0)
-    for key in range(25):
+    for key in range(40):
         scores = score_report(model, *draw(400, 100 + key), epsilon=epsilon, random_state=key).scores_
         for name, (_, low, high) in scores.items():
             held[name] += low <= exact[name][0] <= high
-    assert all(count >= 22 for count in held.values()), held
+    assert all(count >= 36 for count in held.values()), held
 
 
 def test_without_noise_an_interval_is_as_wide_as_sampling_makes_it() -> None:
@@ -192,12 +192,12 @@ def test_the_interval_of_the_commonest_share_holds_where_classes_are_equally_com
     monkeypatch.setattr(score_sums, "_DRAWS", 200)
     model = LogisticRegression(1.0, 1e-6, classes=["no", "yes"], **KNOWN).fit(*table(200))
     held = 0
-    for key in range(25):
+    for key in range(40):
         rng = np.random.default_rng(key)
         labels = np.where(rng.random(500) < 0.5, "no", "yes")
         report = score_report(model, rng.uniform(-1, 1, (500, 2)), labels, epsilon=1.0, random_state=key)
         held += report.scores_["majority share"][1] <= 0.5
-    assert held >= 22
+    assert held >= 36
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 200])
