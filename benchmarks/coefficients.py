@@ -1,11 +1,12 @@
 """How often do the intervals of coefficients hold, and how wide are they beside those without privacy?
 
-Rows from a known model, drawn anew with the noise 500 times; 95 % intervals of all coefficients. δ = 1e-6 where it is
-not 0. Writes docs/benchmarks/coefficients.md.
+Rows from a known model, drawn anew with the noise 500 times, or as often as is asked for; 95 % intervals of all
+coefficients. δ = 1e-6 where it is not 0. Writes docs/benchmarks/coefficients.md.
 
-    python benchmarks/coefficients.py
+    python benchmarks/coefficients.py [TIMES]
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,11 +82,11 @@ def _errors(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.sqrt(np.diag(np.linalg.inv((whole.T * weights) @ whole))[:-1])
 
 
-def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]]) -> str:
+def seen(case: Case, fit: Callable[..., tuple[Any, np.ndarray, np.ndarray]], times: int) -> str:
     """Return a row of the table."""
     held, halves, without = [], [], []
     rng = np.random.default_rng(2026)
-    for key in range(TIMES):
+    for key in range(times):
         model, beta, errors = fit(case, rng, key)
         low, high = model.coef_interval()
         held.append((low <= beta) & (beta <= high))
@@ -109,25 +110,26 @@ def words(case: Case) -> str:
     return ", ".join(text for text, holds in parts.items() if holds)
 
 
-def main() -> None:
+def main(times: int) -> None:
     """Write the page."""
-    rows = [seen(case, fit) for fit in (linear, logistic) for case in CASES]
+    rows = [seen(case, fit, times) for fit in (linear, logistic) for case in CASES]
     PAGE.write_text(
         "# Intervals of coefficients\n\n"
-        "`python benchmarks/coefficients.py` wrote this page. Rows are drawn from a known model, and the noise with "
-        f"them, {TIMES} times a case: columns uniform in [−1, 1], linear coefficients from −0.6 to 0.6 with residuals "
-        "of deviation 0.5 and a target range of 8, logistic ones from −2 to 2. Where columns are correlated, the given "
-        "share of each is common to all. δ = 1e-6 unless it is 0. Rows are replaced unless they are added.\n\n"
+        f"`python benchmarks/coefficients.py {times}` wrote this page. Rows are drawn from a known model, and the "
+        f"noise with them, {times} times a case: columns uniform in [−1, 1], linear coefficients from −0.6 to 0.6 with "
+        "residuals of deviation 0.5 and a target range of 8, logistic ones from −2 to 2. Where columns are correlated, "
+        "the given share of each is common to all. δ = 1e-6 unless it is 0. Rows are replaced, unless added.\n\n"
         "How often a 95 % interval holds its coefficient: the mean over coefficients, and the least of them. "
         "The half width is the median, and stands beside that of least squares or maximum likelihood on the same rows, "
         "where the variance of the residuals is known.\n\n"
         "| model | rows | columns | ε | | holds | least | half width | over that without privacy |\n"
         "|---|---:|---:|---:|---|---:|---:|---:|---:|\n" + "\n".join(rows) + "\n\n"
-        "One of many coefficients may be off by chance: with 500 repetitions a share has a standard error of 1 %. "
+        f"One of many coefficients may be off by chance: with {times} repetitions a share of 95 % has a standard error "
+        f"of {100 * np.sqrt(0.95 * 0.05 / times):.2g} %. "
         "Intervals hold more often than they say where noise hides the second moments, and are very wide there.\n",
         "utf-8",
     )
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else TIMES)

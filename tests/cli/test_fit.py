@@ -124,7 +124,7 @@ def test_the_model_is_printed_written_and_stored(desk: Desk) -> None:
 
 
 def test_the_model_is_shown_for_people(desk: Desk) -> None:
-    done = fit(desk, out="model.json")
+    done = fit(desk, "people.csv", "--details", out="model.json")
     assert done.code == 0
     check_silence(done)
     lines = done.out.splitlines()
@@ -142,6 +142,13 @@ def test_the_model_is_shown_for_people(desk: Desk) -> None:
     )
 
 
+def test_how_rows_are_read_is_told_where_details_are_asked_for_alone(desk: Desk) -> None:
+    lines = fit(desk).out.splitlines()
+    assert not any(line.startswith(("To predict for a row", "Malformed lines", "Intervals hold")) for line in lines)
+    assert lines[-1].startswith("No score was requested: ")
+    assert fit(desk, score="0.1", epsilon="0.1").out.splitlines()[-1].startswith("Held-out mean absolute error: ")
+
+
 def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
     files = {"domain": "acs.toml", "ledger": "acs.ledger", "budget": "20,1e-5", "delta": "1e-6"}
     asked = {"features": "HOUSING_TYPE", "target": "OWN_RENT", "model": "logistic", "epsilon": "0.5"} | files
@@ -150,7 +157,7 @@ def test_a_score_that_says_nothing_is_called_so(acs: Desk) -> None:
 
 
 def test_a_large_delta_is_remarked_on_and_the_rule_for_text_is_said(desk: Desk) -> None:
-    done = fit(desk, ledger="new.ledger", budget="2,0.01", delta="0.002")
+    done = fit(desk, "people.csv", "--details", ledger="new.ledger", budget="2,0.01", delta="0.002")
     assert done.err.count("Remark: delta is 0.01: ") == done.err.count("Remark: delta is ") == 1
     assert "text that is not a plain number (such as 1,250 or €5) counts as missing" in done.out
     assert "Remark: delta is 0.002: " in fit(desk, ledger="new.ledger", delta="0.002").err

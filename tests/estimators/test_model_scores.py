@@ -17,12 +17,14 @@ from gaugedp.estimators import (
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
-    model_scores,
     score_report,
+    score_sums,
 )
-from gaugedp.estimators.model_scores import Asked, ClassJudged, NumberJudged
+from gaugedp.estimators.class_scores import ClassSums
+from gaugedp.estimators.number_scores import NumberSums, _bernstein_sums, _moments
 from gaugedp.estimators.private_search import NamedRows
 from gaugedp.estimators.rows import products
+from gaugedp.estimators.score_sums import ScoreNoise, expected_counts
 
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 KNOWN = {"bounds": (-1, 1), "random_state": 1}
@@ -68,9 +70,9 @@ def test_without_noise_scores_are_the_exact_ones(neighbours: str) -> None:
         "R²": r2_score(target, REGRESSION.predict(rows)),
         "mean absolute error": mean_absolute_error(target, REGRESSION.predict(rows)),
     }
-    for told, wanted in ((report, exact), (report_of_numbers, exact_numbers)):
-        assert set(told.scores_) == set(wanted)
-        for name, (value, low, high) in told.scores_.items():
+    for scored, wanted in ((report, exact), (report_of_numbers, exact_numbers)):
+        assert set(scored.scores_) == set(wanted)
+        for name, (value, low, high) in scored.scores_.items():
             assert value == pytest.approx(wanted[name], abs=2e-3)
             assert low <= value <= high
     assert "accuracy: " in report.summary()
@@ -96,32 +98,32 @@ def test_any_classifier_is_scored(model) -> None:
 
 @pytest.mark.parametrize("replaced", [True, False])
 def test_no_row_moves_the_sums_further_than_their_body(replaced: bool) -> None:
-    """Every pair of rows and targets of a grid, without noise: the longest move is above half of what is charged."""
+    """Every pair of rows and targets of a grid, without noise: the longest move is not far below what is charged."""
     seen: list[tuple[np.ndarray, float]] = []
 
-    class Exact(Asked):
-        def released(self, exact, noise):
-            seen.append((exact, noise.body.radius(1)))
-            return super().released(exact, noise)
+    class Exact(ScoreNoise):
+        def released(self, exact, law, draws):
+            seen.append((exact, law.body.radius(1)))
+            return super().released(exact, law, draws)
 
-    asked = Exact(1.0, replaced, gd.research_rng(1))
+    noise = Exact(1.0, replaced, gd.research_rng(1))
     cases = [
-        (ClassJudged(np.array(["no", "yes"])), CLASSIFIER, ["no", "yes", "odd"]),
-        (NumberJudged(-3.0, 3.0), REGRESSION, [-3.0, 0.0, 3.0, 50.0, np.nan]),
+        (ClassSums(np.array(["no", "yes"])), CLASSIFIER, ["no", "yes", "odd"]),
+        (NumberSums(-3.0, 3.0), REGRESSION, [-3.0, 0.0, 3.0, 50.0, np.nan]),
     ]
-    for judged, model, targets in cases:
+    for sums_of, model, targets in cases:
         ends: list[list[np.ndarray]] = []
         for x in ([-1.0, -1.0], [0.0, 0.0], [1.0, -1.0], [-1.0, 1.0]):
             for target in targets:
                 seen.clear()
-                judged.release(model, NamedRows(np.array([x]), None), np.array([target]), asked)
+                sums_of.release(model, NamedRows(np.array([x]), None), np.array([target]), noise)
                 ends.append([exact for exact, _ in seen])
         radii = [radius for _, radius in seen]
         others = ends if replaced else [[np.zeros_like(exact) for exact in ends[0]]]
         moved = [max(np.abs(a[i] - b[i]).sum() for a in ends for b in others) for i in range(len(radii))]
         for most, radius in zip(moved, radii, strict=True):
-            assert 0.5 * radius < most <= radius
-        if isinstance(judged, ClassJudged):
+            assert 0.3 * radius < most <= radius
+        if isinstance(sums_of, ClassSums):
             assert moved[0] == radii[0]
 
 
@@ -132,32 +134,92 @@ def test_an_audit_alarms_for_noise_of_eight_times_epsilon_alone(
     kind: str, paid: float, leaks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One row is replaced by the one that moves the sums furthest; what is seen is their move along that."""
-    monkeypatch.setattr(model_scores, "_DRAWS", 1)
+    monkeypatch.setattr(score_sums, "_DRAWS", 1)
     seeds, rows = iter(range(10**6)), NamedRows(np.zeros((1, 2)), None)
     if kind == "classes":
-        judged, model, ends = ClassJudged(np.array(["no", "yes"])), CLASSIFIER, (np.array(["no"]), np.array(["yes"]))
+        sums_of, model, ends = ClassSums(np.array(["no", "yes"])), CLASSIFIER, (np.array(["no"]), np.array(["yes"]))
     else:
-        judged, model, ends = NumberJudged(-3.0, 3.0), REGRESSION, (np.array([-3.0]), np.array([3.0]))
-    still = [judged.release(model, rows, end, Asked(1e6, True, gd.research_rng(1))).numbers for end in ends]
+        sums_of, model, ends = NumberSums(-3.0, 3.0), REGRESSION, (np.array([-3.0]), np.array([3.0]))
+    numbers: list[np.ndarray] = []
+
+    class Kept(ScoreNoise):
+        def released(self, exact, law, draws):
+            released = super().released(exact, law, draws)
+            numbers.append(released[0])
+            return released
+
+    def released(end: np.ndarray, epsilon: float, key: int) -> np.ndarray:
+        numbers.clear()
+        sums_of.release(model, rows, end, Kept(epsilon, True, gd.research_rng(key)))
+        return np.concatenate(numbers)
+
+    still = [released(end, 1e6, 1) for end in ends]
 
     def seen(end: np.ndarray) -> float:
-        asked = Asked(paid, True, gd.research_rng(next(seeds)))
-        return float(judged.release(model, rows, end, asked).numbers @ np.rint(still[1] - still[0]))
+        return float(released(end, paid, next(seeds)) @ (still[1] - still[0]).round(3))
 
     assert audit(seen, *ends, gd.PureDP(1.0), 500, rng=gd.research_rng(1)).violated == leaks
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_intervals_hold_as_often_as_they_say(epsilon: float) -> None:
-    rows, labels = table(1000, 3)
-    exact = score_report(CLASSIFIER, rows, labels, epsilon=1e6, random_state=1).scores_
-    held = {name: 0 for name in exact}
-    for key in range(60):
-        told = score_report(CLASSIFIER, rows, labels, epsilon=epsilon, random_state=key).scores_
-        for name, (_, low, high) in told.items():
-            held[name] += low - 1e-4 <= exact[name][0] <= high + 1e-4
-    assert all(51 <= count <= 60 for count in held.values()), held  # 57 expected; 3.6 standard errors
+@pytest.mark.parametrize("epsilon", [0.5, 1e5])
+@pytest.mark.parametrize(("model", "draw"), [(CLASSIFIER, table), (REGRESSION, numbers)], ids=["classes", "numbers"])
+def test_intervals_hold_the_score_of_other_rows_as_often_as_they_say(
+    epsilon: float, model, draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are drawn anew: 38 to 40 of 40 are expected; five misses or more happen once in 20 at 95 %."""
+    monkeypatch.setattr(score_sums, "_DRAWS", 200)
+    exact = score_report(model, *draw(200_000, 3), epsilon=1e6, random_state=1).scores_
+    held = dict.fromkeys(exact, 0)
+    for key in range(40):
+        scores = score_report(model, *draw(400, 100 + key), epsilon=epsilon, random_state=key).scores_
+        for name, (_, low, high) in scores.items():
+            held[name] += low <= exact[name][0] <= high
+    assert all(count >= 36 for count in held.values()), held
+
+
+def test_without_noise_an_interval_is_as_wide_as_sampling_makes_it() -> None:
+    """Of accuracy 2·z·√(p(1 − p)/n), z for 1 − 0.7/20: neither less nor much more."""
+    value, low, high = score_report(CLASSIFIER, *table(key=2), epsilon=1e5, random_state=1).scores_["accuracy"]
+    assert (high - low) / 2 == pytest.approx(2.108 * np.sqrt(value * (1 - value) / 4000), rel=0.08)
+
+
+@pytest.mark.statistical
+def test_the_interval_of_the_commonest_share_holds_where_classes_are_equally_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The largest of two noisy shares is above ½, and so are quantiles of it: each class has an interval of its own."""
+    monkeypatch.setattr(score_sums, "_DRAWS", 200)
+    model = LogisticRegression(1.0, 1e-6, classes=["no", "yes"], **KNOWN).fit(*table(200))
+    held = 0
+    for key in range(40):
+        rng = np.random.default_rng(key)
+        labels = np.where(rng.random(500) < 0.5, "no", "yes")
+        report = score_report(model, rng.uniform(-1, 1, (500, 2)), labels, epsilon=1.0, random_state=key)
+        held += report.scores_["majority share"][1] <= 0.5
+    assert held >= 36
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 200])
+def test_expected_counts_have_the_quantiles_of_a_gamma_law(count: int) -> None:
+    from scipy.stats import gamma, norm
+
+    level = np.array([0.02, 0.2, 0.5, 0.8, 0.98])
+    exact = gamma(count + 0.5).ppf(level) - 0.5
+    assert expected_counts(np.full(5, float(count)), norm.ppf(level)) == pytest.approx(exact, abs=0.2, rel=0.02)
+    assert (expected_counts(np.full(5, -3.0), norm.ppf(level)) < 0).sum() >= 3
+
+
+def test_sums_of_polynomials_hold_the_moments_and_add_up_to_one_a_row() -> None:
+    rng = np.random.default_rng(1)
+    r, u = rng.random(50), rng.random(50)
+    sums = _bernstein_sums(r, u)
+    assert 50 - 1e-4 < sums.sum() <= 50
+    assert (sums >= 0).all()
+    moments = _moments(sums.ravel())
+    for a in range(5):
+        for b in range(5):
+            assert moments[a, b] == pytest.approx((r**a * (2 * u - 1) ** b).sum(), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +280,7 @@ def test_the_ledger_pays_epsilon_alone_and_no_rows_are_fine() -> None:
 def test_a_row_whose_prediction_is_no_number_moves_no_more_than_any_other(kind: str) -> None:
     """Products of huge numbers are inf − inf."""
     rows, huge = np.zeros((5, 2)), np.array([[1.7e308, 1.7e308]])
-    judged = {"classes": ClassJudged(np.array(["no", "yes"])), "numbers": NumberJudged(-3.0, 3.0)}[kind]
+    sums_of = {"classes": ClassSums(np.array(["no", "yes"])), "numbers": NumberSums(-3.0, 3.0)}[kind]
     if kind == "classes":
         model = LogisticRegression(1.0, row_norm=2.0, classes=["no", "yes"], random_state=1).fit(*table(50))
         model.coef_ = np.array([[5.0, -5.0]])
@@ -229,15 +291,15 @@ def test_a_row_whose_prediction_is_no_number_moves_no_more_than_any_other(kind: 
     sums = []
     for x, y in ((rows, target[:5]), (np.vstack([rows, huge]), target)):
 
-        class Told(Asked):
-            def released(self, exact, noise):
+        class Told(ScoreNoise):
+            def released(self, exact, law, draws):
                 sums.append(exact)
-                return super().released(exact, noise)
+                return super().released(exact, law, draws)
 
-        judged.release(model, NamedRows(x, None), y, Told(1.0, False, gd.research_rng(1)))
+        sums_of.release(model, NamedRows(x, None), y, Told(1.0, False, gd.research_rng(1)))
     half = len(sums) // 2
     for before, after in zip(sums[:half], sums[half:], strict=True):
-        assert np.abs(after - before).sum() <= (1 if kind == "classes" else 5)
+        assert np.abs(after - before).sum() <= 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 6, 10, 1001])
@@ -252,14 +314,14 @@ def test_a_prediction_depends_on_its_row_alone(n: int) -> None:
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_what_the_noises_keep_adds_up_to_epsilon(kind: str) -> None:
     """So noise that is a tenth too small for its body, or a share that is a tenth too large, is seen."""
-    judged = {"classes": ClassJudged(np.array(["no", "yes"])), "numbers": NumberJudged(-3.0, 3.0)}[kind]
-    noises = []
+    sums_of = {"classes": ClassSums(np.array(["no", "yes"])), "numbers": NumberSums(-3.0, 3.0)}[kind]
+    laws = []
 
-    class Told(Asked):
-        def released(self, exact, noise):
-            noises.append(noise)
-            return super().released(exact, noise)
+    class Told(ScoreNoise):
+        def released(self, exact, law, draws):
+            laws.append(law)
+            return super().released(exact, law, draws)
 
     model, target = (CLASSIFIER, ["no"]) if kind == "classes" else (REGRESSION, [0.0])
-    judged.release(model, NamedRows(np.zeros((1, 2)), None), np.array(target), Told(0.5, False, gd.research_rng(1)))
-    assert 0.5 * (1 - 1e-9) <= sum(noise.guarantee.epsilon_value for noise in noises) <= 0.5
+    sums_of.release(model, NamedRows(np.zeros((1, 2)), None), np.array(target), Told(0.5, False, gd.research_rng(1)))
+    assert 0.5 * (1 - 1e-9) <= sum(law.guarantee.epsilon_value for law in laws) <= 0.5

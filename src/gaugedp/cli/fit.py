@@ -66,6 +66,7 @@ _SHOWN = 60
 @signature_options
 @click.option("--key", metavar="TEXT", help="A name for this request: the same again returns the stored model, free.")
 @click.option("--out", metavar="FILE", help="Write the model as JSON.")
+@click.option("--details", is_flag=True, help="Also print how to predict, what intervals hold, and how rows were read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
 def fit(
     table: str,
@@ -84,6 +85,7 @@ def fit(
     purpose: str | None,
     key: str | None,
     out: str | None,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Fit a model to TABLE (a .csv, .tsv or .parquet file) and pay for it. Without --score, none is computed."""
@@ -103,11 +105,11 @@ def fit(
     result = paid(planned, look, source, account, "Reading the rows and fitting the model")
     stored = account if stage.was_stored else None
     stage.show("write")
-    _write(result, out, as_json, stored)
+    _write(result, out, stored, as_json, details)
 
 
-def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
-    """Print a model for people; where it was `stored` in a ledger before, with its balance of now."""
+def show(result: dict[str, Any], stored: Ledger | None = None, details: bool = False) -> None:
+    """Print a model for people, its score last; where it was `stored` in a ledger before, with its balance of now."""
     guarantee, several = from_dict(result["guarantee"]), isinstance(result["intercept"], dict)
     named = {"intercept": result["intercept"], **result["coefficients"]}
     rows = [{"feature": name, **(values if several else {"coefficient": values})} for name, values in named.items()]
@@ -120,14 +122,28 @@ def show(result: dict[str, Any], stored: Ledger | None = None) -> None:
         click.echo(f"... and {len(rows) - _SHOWN:,} more: write them with --out")
     if "intervals" in result:
         _show_intervals(result["intervals"])
-    click.echo(_use_in_words(result))
-    for line in result["facts"].get("rules", ()):
-        click.echo(line)
+    if details:
+        _show_details(result)
+    _show_account(result, stored)
+    click.echo(_score_in_words(result["score"]))
+
+
+def _show_details(result: dict[str, Any]) -> None:
+    """Print what the numbers mean, and by which rules the rows were read."""
+    if "intervals" in result:
+        click.echo(
+            "Intervals hold the noise and the sampling, for independent rows within their bounds, and residuals of one "
+            "variance. Names of bounded columns are numbers; NAME=CELL is one cell of an attribute."
+        )
+    lines = (_use_in_words(result), *result["facts"].get("rules", ()))
+    click.echo("\n".join(lines))
+
+
+def _show_account(result: dict[str, Any], stored: Ledger | None) -> None:
     account = result["facts"]["account"]
     if stored is not None:
         click.echo(stored_before("model", account))
     show_account(account, stored)
-    click.echo(_score_in_words(result["score"]))
 
 
 def _show_intervals(intervals: dict[str, Any]) -> None:
@@ -140,13 +156,9 @@ def _show_intervals(intervals: dict[str, Any]) -> None:
         rows.append({"coefficient": name, **dict(zip(columns, texts, strict=True))})
     beside = f" beside {reference}" if reference else ""
     show_table(rows, f"Coefficients{beside}, with {intervals['level']:.0%} intervals", numbers=tuple(rows[0])[1:])
-    click.echo(
-        "Intervals hold the noise and the sampling, for independent rows within their bounds, and residuals of one "
-        "variance. Names of bounded columns are numbers; NAME=CELL is one cell of an attribute."
-    )
 
 
-def show_ratings(result: dict[str, Any], stored: Ledger | None = None) -> None:
+def show_ratings(result: dict[str, Any], stored: Ledger | None = None, details: bool = False) -> None:
     """Print a model of ratings: the items that are rated highest, by the model."""
     about = f"({rounded_up(from_dict(result['guarantee']))}, {result['exactness']})"
     highest = sorted(result["items"].items(), key=lambda pair: -pair[1])
@@ -154,13 +166,10 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None) -> None:
     show_table(rows, f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}")
     if len(highest) > _SHOWN:
         click.echo(f"... and {len(highest) - _SHOWN:,} more: write them with --out")
-    click.echo(f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings.")
-    for line in result["facts"]["rules"]:
-        click.echo(line)
-    account = result["facts"]["account"]
-    if stored is not None:
-        click.echo(stored_before("model", account))
-    show_account(account, stored)
+    if details:
+        reason = f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings."
+        click.echo("\n".join([reason, *result["facts"]["rules"]]))
+    _show_account(result, stored)
 
 
 def _use_in_words(result: dict[str, Any]) -> str:
@@ -238,12 +247,12 @@ def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing:
     return result
 
 
-def _write(result: dict[str, Any], out: str | None, as_json: bool, stored: Ledger | None) -> None:
+def _write(result: dict[str, Any], out: str | None, stored: Ledger | None, as_json: bool, details: bool) -> None:
     text = json.dumps(result)
 
     def printed() -> None:
         show_model = show_ratings if result["model"] == "ratings" else show
-        click.echo(text) if as_json else show_model(result, stored)
+        click.echo(text) if as_json else show_model(result, stored, details)
 
     hand_over("model", [(lambda path: path.write_text(f"{text}\n", encoding="utf-8"), out)], printed)
     if as_json and stored is not None:

@@ -97,10 +97,13 @@ class Intervals:
         check_is_fitted(self, "n_features_in_")
         between(0, 1, level=level)
         if self._best is None:
-            raise InvalidRequest(
-                "This fit says nothing of how far noise moved the coefficients: it released no second moments, "
-                "or is a regression with weights.",
-                f'Fit with solver="{self.judged_by}", a larger epsilon or more rows, and a regression without weights.',
-                "",
-            )
+            raise self._no_law()
         return self._best, self.n_features_in_  # type: ignore[attr-defined]
+
+    def _no_law(self) -> InvalidRequest:
+        solver = self.solver_  # type: ignore[attr-defined]
+        if solver == self.judged_by:
+            reason, action = "its rows have weights", "Fit without sample_weight."
+        else:
+            reason, action = f'solver="{solver}" releases no second moments', f'Fit with solver="{self.judged_by}".'
+        return InvalidRequest(f"This fit does not say how far noise moved the coefficients: {reason}.", action, "")

@@ -97,8 +97,8 @@ class RowSums:
 
     @cached_property
     def _steps(self) -> tuple[np.ndarray, np.ndarray]:
-        exact = self._frame.features(self._rows), self._frame.goal(self._target)
-        return np.rint(weighed(exact[0], self._weights)), np.rint(weighed(exact[1], self._weights))
+        features = weighed(self._frame.features(self._rows), self._weights)
+        return np.rint(features, out=features), np.rint(weighed(self._frame.goal(self._target), self._weights))
 
     def __call__(self, of: Of) -> np.ndarray:
         """Return of(features, target)."""
