@@ -154,7 +154,10 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None) -> None:
     show_table(rows, f"ratings model of {result['target']}: what each item is rated by a user of the middle {about}")
     if len(highest) > _SHOWN:
         click.echo(f"... and {len(highest) - _SHOWN:,} more: write them with --out")
-    click.echo(f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings.")
+    click.echo(
+        f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings, "
+        "`gaugedp recommend` items for one user."
+    )
     for line in result["facts"]["rules"]:
         click.echo(line)
     account = result["facts"]["account"]
