@@ -18,14 +18,15 @@ def test_the_best_beta_keeps_delta_and_no_larger_one_does(one: LogSobolev) -> No
     assert one.delta_at(1.01 * one.best) > one.delta
     assert one.delta_at(one.printed) <= one.delta * (1 + 1e-9)
     assert one.printed <= one.best * (1 + 1e-12)
-    assert one.best * 2 * one.spread < one.n_columns - 2
+    assert one.by_curvature * 2 * one.spread < one.n_columns - 2
+    assert one.by_curvature * (1 - 1e-9) <= one.best
 
 
 @pytest.mark.parametrize("one", CASES, ids=str)
 def test_the_ceiling_is_below_the_threshold_of_concentration(one: LogSobolev) -> None:
-    """At the ceiling half of the curvature is left; neither it nor the best β reaches d/(2·spread)."""
+    """At the ceiling half of the curvature is left; neither it nor what curvature proves reaches d/(2·spread)."""
     assert one.curvature(one.ceiling) == pytest.approx((one.n_columns - 2) / 2)
-    assert max(one.ceiling, one.best) < one.threshold
+    assert max(one.ceiling, one.by_curvature) < one.threshold
     for gamma in np.linspace(0.01, 0.99, 99):
         assert one.accuracy(float(gamma), one.ceiling, one.spread) == 0.0
 
@@ -33,8 +34,37 @@ def test_the_ceiling_is_below_the_threshold_of_concentration(one: LogSobolev) ->
 def test_more_delta_or_rows_do_not_lift_it_while_pure_has_no_ceiling() -> None:
     found = [LogSobolev(50, n, 1.0, delta) for n in (1e4, 1e5) for delta in (1e-9, 1e-2)]
     assert [one.ceiling for one in found] == pytest.approx([1.2e-3, 1.2e-3, 1.2e-4, 1.2e-4])
-    assert all(one.pure == 0.5 and one.best < 48 / (2 * one.spread) for one in found)
+    assert all(one.pure == 0.5 and one.by_curvature < 48 / (2 * one.spread) for one in found)
     assert found[0].accuracy(0.1, 0.5, 1e4) > 0.75e4  # the same bound tells much of the pure mechanism's β
+
+
+def test_beside_the_uniform_law_there_is_no_ceiling_but_a_logarithm() -> None:
+    """At d = 10 the best β·n passes d/2 and grows by 2·log 100 from n = 10⁴ to 10⁶, up to a logarithm of itself."""
+    best = [LogSobolev(10, n, 1.0, 1e-6).best * n for n in (1e4, 1e6)]
+    assert 5 < best[0] < best[1] - 6 < best[0] + 2 * math.log(100) - 6
+    assert all(one < 1e-2 * 0.5 * n for one, n in zip(best, (1e4, 1e6), strict=True)), "far below the pure mechanism"
+
+
+def test_dimension_gives_the_sharp_constant_of_the_sphere_and_never_less_than_curvature() -> None:
+    for d in (3, 8, 40):
+        one = LogSobolev(d, 2.0, 1.0, 1e-6)
+        assert one.rho(1e-9) == pytest.approx(d - 1, rel=1e-6)
+        for beta in np.linspace(0.01, d / 2, 40):
+            assert one.with_dimension(beta) >= one.curvature(beta)
+        values = [(one.curvature(0.2) - 0.16 / t) * (t + d - 1) / (t + d - 2) for t in np.geomspace(1e-4, 1e4, 4001)]
+        assert one.with_dimension(0.2) == pytest.approx(max(values), rel=1e-4)
+
+
+@pytest.mark.parametrize("width", [0.1, 0.5, 1.0, 2.0, 4.0])
+def test_no_constant_is_above_the_spectral_gap(width: float) -> None:
+    """d = 3, A = e₃e₃ᵀ: the gap of functions of z, a grid's, is at least that of the law, and that at least each ρ."""
+    edges = np.linspace(-1, 1, 401)
+    z = (edges[1:] + edges[:-1]) / 2
+    weight, step = np.exp(width * z**2), edges[1] - edges[0]
+    flow = ((1 - edges**2) * np.exp(width * edges**2))[1:-1] / step**2
+    form = np.diag(np.append(flow, 0) + np.append(0, flow)) - np.diag(flow, 1) - np.diag(flow, -1)
+    gap = np.linalg.eigvalsh(form / np.sqrt(np.outer(weight, weight)))[1]
+    assert LogSobolev(3, 1.0, 1.0, 0.1).rho(width) <= gap * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.4, 1.2])

@@ -387,6 +387,37 @@ def test_ratings_are_fitted_stored_and_predicted(desk: Desk) -> None:
     assert all(1 <= float(row[-1]) <= 5 for row in rows), "a user whom nobody knows gets the items' means"
 
 
+def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> None:
+    """Later items are rated higher, and every other user rates all of them higher; the model knows no user."""
+    liked = [(user, item, 1 + item // 2 + 2 * (user % 2)) for user in range(1, 61) for item in range(1, 5)]
+    lines = [f"{user},{item},{stars}" for user, item, stars in liked]
+    (desk.folder / "rated.csv").write_text("\n".join(["who,what,stars", *lines]), "utf-8")
+    text = 'name = "rated"\n[unit]\nneighbours = "add_remove"\ncolumn = "who"\nmax_rows = 4\n'
+    text += "[attributes]\nwho = { from = 1, to = 60 }\nwhat = { from = 1, to = 4 }\n"
+    (desk.folder / "rated.toml").write_text(text + "[columns]\nstars = { low = 1, high = 5 }\n", "utf-8")
+    asked = {"domain": "rated.toml", "model": "ratings", "target": "stars", "features": "who, what"}
+    words = {"ledger": "r.ledger", "budget": "900,1e-5", "epsilon": "800", "delta": "1e-6", "out": "model.json"}
+    assert fit(desk, "rated.csv", **asked, **words).code == 0
+    command = ("recommend", "own.csv", "--model", "model.json", "--domain", "rated.toml", "-n", "2")
+
+    def told(*rows: str) -> dict[str, float]:
+        (desk.folder / "own.csv").write_text("\n".join(["who,what,stars", *rows]), "utf-8")
+        assert desk.gaugedp(*command, "--out", "best.csv").code == 0
+        best = (desk.folder / "best.csv").read_text("utf-8").splitlines()[1:]
+        return {item: float(rating) for item, rating in (line.split(",") for line in best)}
+
+    for stranger in ("7", "61"):  # who is not in the table is told as much
+        high, low = (told(f"{stranger},1,{stars}", f"{stranger},9,5", f"{stranger},3,") for stars in (4, 1))
+        assert list(high) == list(low) == ["4", "2"], "what stands in the file is left out, the highest is first"
+        assert high["4"] > low["4"] + 0.5
+        assert len(told()) == 2
+    (desk.folder / "own.csv").write_text("who,what,stars\n7,1,4", "utf-8")
+    assert "for this user's eyes only" in desk.gaugedp(*command).out
+    (desk.folder / "own.csv").write_text("who,what,stars\n7,1,4\n8,1,4", "utf-8")
+    refused = desk.gaugedp(*command)
+    assert (refused.code, "of several users" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [

@@ -1,6 +1,7 @@
 """Moments released once: exact sums, how far one row moves them, their noise, and the matrix that they give."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,45 @@ def test_the_joint_body_is_smaller_than_the_product_of_two_balls() -> None:
     assert scale.sensitivity < 0.85 * math.hypot(math.sqrt(2), 2 * scale.weight)
 
 
+def mixed_rows(rng: np.random.Generator) -> RankOne:
+    """Rows of lengths from 0 to 1: far from the centre those of length 1 are, beside 0 the short ones."""
+    return RankOne(unit_rows(220, 2, rng) * np.sqrt(np.append(rng.random(110), np.ones(110)))[:, None])
+
+
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+@pytest.mark.parametrize("reach", REACHES)
+def test_no_two_rows_move_centred_moments_further_than_is_charged(reach: float, bounds) -> None:
+    """The centre of least noise, and one so far out that short rows have the largest first moments."""
+    made = mixed_rows(np.random.default_rng(6))
+    plain = MomentScale(made.region, bounds, reach, 0.0)
+    for scale in (plain.centred(), replace(plain, centre=0.5)):
+        points = np.vstack([joint(made, scale.scaled(made, np.full(220, end)), scale.weight) for end in bounds])
+        assert max(float(np.linalg.norm(points - point, axis=1).max()) for point in points) <= scale.sensitivity
+        alone = replace(scale, replaced=False).sensitivity
+        assert 0.99 * alone < np.linalg.norm(points, axis=1).max() <= alone
+
+
+def test_two_rows_nearly_attain_the_charge_of_centred_moments() -> None:
+    made = mixed_rows(np.random.default_rng(6))
+    scale = MomentScale(made.region, (0.0, 1.0), 1.0, 0.0).centred()
+    assert scale.centre > 0.3
+    points = np.vstack([joint(made, scale.scaled(made, np.full(220, end)), scale.weight) for end in (0.0, 1.0)])
+    assert max(float(np.linalg.norm(points - one, axis=1).max()) for one in points) > 0.89 * scale.sensitivity
+
+
+def test_a_centre_takes_noise_from_the_gradient_where_it_helps_alone() -> None:
+    """For targets of one sign: by half at d = 2, an eighth at d = 20; nowhere for ±1, or for matrices."""
+    for d, least in ((2, 2.0), (10, 1.2), (20, 1.1)):
+        plain = MomentScale(Spectraplex(d), (0.0, 1.0), 1.0, 0.0)
+        assert plain.noise / plain.centred().noise > least
+    assert MomentScale(Spectraplex(5), (-1.0, 1.0), 1.0, 0.0).centred().centre == 0
+    assert MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0).centred().centre == 0
+    with pytest.raises(InvalidRequest, match="no centre"):
+        MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0, centre=0.1)
+    with pytest.raises(InvalidRequest, match="rows z"):
+        Full(np.zeros((1, 4)), (2, 2)).traces()
+
+
 # -- guarantees ------------------------------------------------------------------------------------------
 
 
@@ -134,6 +174,31 @@ def test_without_noise_the_matrix_is_found(kind: str, guarantee) -> None:
     found = method.solve(TraceProblem(made, target, squared), 3000, research_rng(1))
     assert np.linalg.norm(found, "nuc") <= 1 + 1e-9
     assert np.linalg.norm(found - truth) < 0.02
+
+
+def test_a_centre_changes_nothing_but_noise() -> None:
+    made = designs("rank one", 2000, np.random.default_rng(8))
+    problem, found = TraceProblem(made, made.predictions(np.eye(4) / 5), squared), []
+    for scale in (scale_of(made, (0.0, 1.0)), scale_of(made, (0.0, 1.0)).centred()):
+        method = MatrixMoments.calibrate(gd.GaussianDP(1e5), scale)
+        found.append(method.solve(problem, 2000, research_rng(1)))
+    assert found[0] == pytest.approx(found[1], abs=0.02)
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_denoised_moments_are_nearer_than_noisy_ones(level: float) -> None:
+    """H = level·I and one spike of four edges, p = 120: the bulk goes to its level, the spike to its own length."""
+    p, rng = 120, np.random.default_rng(9)
+    method = MatrixMoments.calibrate(gd.GaussianDP(1.0), scale_of(RankOne(np.zeros((1, 15)))))
+    noise = rng.standard_normal((p, p)) * math.sqrt(float(method.noise.variances.max())) / math.sqrt(2)
+    exact = level * np.eye(p)
+    exact[0, 0] += 4 * method.edge
+    noisy = exact + np.tril(noise, -1) + np.tril(noise, -1).T + math.sqrt(2) * np.diag(np.diag(noise))
+    values, vectors = method.denoised(noisy)
+    off = (vectors * values) @ vectors.T - exact
+    assert np.linalg.norm(off) < 0.4 * np.linalg.norm(noisy - exact)
+    assert values[-1] == pytest.approx(4 * method.edge + level, rel=0.1)
+    assert (values >= 0).all()
 
 
 def test_floors_rise_with_the_noise_within_their_limits() -> None:

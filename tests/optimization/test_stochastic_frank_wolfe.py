@@ -13,10 +13,13 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.matrix_descent import MatrixDescent
+from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import Schedule, StochasticFrankWolfe, _moved
 from gaugedp.optimization.streams import NOISES
-from gaugedp.optimization.trace_designs import Full, RankOne, TraceProblem, TraceScale
+from gaugedp.optimization.trace_designs import CountedSlope, Full, RankOne, TraceProblem, TraceScale
 from gaugedp.optimization.vertices import ORACLES, Running, oracle
 from tests.optimization.test_matrix_descent import squared, unit_rows
 from tests.optimization.test_streams import decays, noise_map
@@ -178,6 +181,37 @@ def test_many_rows_share_slots_and_move_less_each() -> None:
     weights = [model._weights(problem, np.array([0]), (np.eye(1),) * count)[1][0] for count in (1, 2)]
     assert weights == pytest.approx([0.6 / 54, 0.6 * schedule.rate / 6])
     assert model.solve(problem, len(problem.target), research_rng(1)).item() == pytest.approx(0.4, abs=0.2)
+
+
+def test_a_million_rows_share_few_steps_and_are_added_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = RankOne(unit_rows(400, 3, np.random.default_rng(2)))
+    model = StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(made.region, 10**6, 1.0, 1.0))
+    assert (model.schedule.group, model.schedule.n_later) == (16, 31250)
+    problem, points = TraceProblem(made, np.full(400, 0.4), squared), (np.eye(3) / 4, np.eye(3) / 5)
+    whole = made.combine(*model._weights(problem, np.arange(400), points))
+    monkeypatch.setattr("gaugedp.optimization.stochastic_frank_wolfe.slices", lambda rows: slices(rows, 90))
+    assert model._added(problem, np.arange(400), points) == pytest.approx(whole, rel=1e-12)
+    assert not model._added(problem, np.arange(0), points).any()
+
+
+def test_the_charge_has_room_for_the_rounding_of_a_large_first_batch() -> None:
+    schedule = Schedule(2**30, 2**16)
+    n_first = schedule.first * schedule.group
+    assert _moved(schedule, 1.0, 1.0)[0] > (1 + 2.0**-24) / n_first + 2 * n_first * 2.0**-53
+
+
+def test_gradients_are_counted() -> None:
+    """A first gradient of half of the rows, and two of each other row; moments take none."""
+    made, slope = RankOne(unit_rows(30, 3)), CountedSlope(squared)
+    problem = TraceProblem(made, np.linspace(0, 1, 30), slope)
+    StochasticFrankWolfe.calibrate(gd.GaussianDP(1.0), TraceScale(made.region, 30)).solve(problem, 30, research_rng(1))
+    assert slope.n_gradients == 15 + 2 * 15
+    descent = MatrixDescent.calibrate(gd.GaussianDP(1.0), TraceScale(made.region, 30))
+    descent.solve(problem, 30, research_rng(1))
+    assert slope.n_gradients == 45 + 30 * descent.n_steps
+    moments = MatrixMoments.calibrate(gd.GaussianDP(1.0), MomentScale(made.region, (0.0, 1.0), 1.0, 0.0))
+    moments.solve(problem, 30, research_rng(1))
+    assert slope.n_gradients == 45 + 30 * descent.n_steps
 
 
 def test_a_row_more_leaves_the_others_in_their_slots() -> None:

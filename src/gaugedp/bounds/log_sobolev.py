@@ -13,9 +13,10 @@ class LogSobolev:
     `spread` bounds λ_max − λ_min of A for every table, by public knowledge (n where rows have norm at most 1);
     `sensitivity` is Δ in the operator norm; d ≥ 3.
 
-    With W = −β·xᵀAx the curvature is ρ = d − 2 − 2β·spread: Ric + Hess W ≥ ρ, so the law satisfies the inequality with
-    the constant 1/ρ where ρ > 0, and the loss is sub-Gaussian: P(loss ≥ ε) ≤ exp(−(ε − k)²/(4k)), k = 2β²Δ²/ρ.
-    docs/theory/eigenvectors.md; the source's W has the other sign, and λ_max for the spread.
+    The law satisfies the inequality with the constant 1/ρ for the largest ρ of three, by the curvature (Bakry and
+    Émery), by it and the dimension, or beside the uniform law (Holley and Stroock). Where ρ > 0 the loss is
+    sub-Gaussian: P(loss ≥ ε) ≤ exp(−(ε − k)²/(4k)), k = 2β²Δ²/ρ. docs/theory/eigenvectors.md; the source's W has the
+    other sign, and λ_max for the spread.
     """
 
     n_columns: int
@@ -31,19 +32,39 @@ class LogSobolev:
 
     @property
     def ceiling(self) -> float:
-        """(d − 2)/(4·spread): up to it ρ ≥ (d − 2)/2. No δ and no number of rows lifts it."""
+        """(d − 2)/(4·spread): up to it the curvature is (d − 2)/2. No δ and no number of rows lifts it."""
         return (self.n_columns - 2) / (4 * self.spread)
 
     def curvature(self, beta: float) -> float:
-        """Return ρ = d − 2 − 2β·spread; the method says nothing where it is not above 0."""
+        """Return d − 2 − 2β·spread ≤ Ric + Hess W for W = −β·xᵀAx; it says nothing where it is not above 0."""
         return self.n_columns - 2 - 2 * beta * self.spread
+
+    def with_dimension(self, beta: float) -> float:
+        """Return the largest (curvature − (β·spread)²/t)·(t + d − 1)/(t + d − 2) over t > 0: curvature at t = ∞.
+
+        CD(ρ, m) for m = t + d − 1, as |∇W| ≤ β·spread. It is the larger where (β·spread)² < curvature.
+        """
+        width, d = beta * self.spread, self.n_columns
+        room = self.curvature(beta) - width**2
+        if room <= 0:
+            return self.curvature(beta)
+        ahead = width * (d - 1)
+        t = width * (ahead + math.sqrt(ahead**2 + room * (d - 1) * (d - 2))) / room
+        return (self.curvature(beta) - (width**2 / t if t else 0.0)) * (t + d - 1) / (t + d - 2)
+
+    def beside_uniform(self, beta: float) -> float:
+        """Return (d − 1)·e^{−β·spread}: the uniform law's d − 1, and densities that are e^{β·spread} apart at most."""
+        return (self.n_columns - 1) * math.exp(-beta * self.spread)
+
+    def rho(self, beta: float) -> float:
+        """Return the largest ρ of the three."""
+        return max(self.with_dimension(beta), self.beside_uniform(beta))
 
     def delta_at(self, beta: float) -> float:
         """Return the bound on P(loss ≥ ε), a δ that β keeps; 1 where nothing is proved."""
         positive(beta=beta)
-        if self.curvature(beta) <= 0:
-            return 1.0
-        divergence = 2 * (beta * self.sensitivity) ** 2 / self.curvature(beta)
+        rho = self.rho(beta)
+        divergence = 2 * (beta * self.sensitivity) ** 2 / rho if rho else math.inf
         if divergence >= self.epsilon:
             return 1.0
         return math.exp(-((self.epsilon - divergence) ** 2) / (4 * divergence))
@@ -62,12 +83,25 @@ class LogSobolev:
 
     @property
     def best(self) -> float:
-        """The largest β that the method proves: `delta_at` is δ there.
+        """The largest β that the method proves, rounded down: `delta_at` is δ there, and 2β²Δ²/ρ = κ²."""
+        most = self._kappa * math.sqrt(self.n_columns - 1) / (math.sqrt(2) * self.sensitivity)  # ρ ≤ d − 1
+        low, high = self.by_curvature * (1 - 1e-12), most
+        for _ in range(100):
+            middle = (low + high) / 2
+            keeps = 2 * (middle * self.sensitivity) ** 2 <= self._kappa**2 * self.rho(middle)
+            low, high = (middle, high) if keeps else (low, middle)
+        return low
 
-        2β²Δ²/ρ = κ², κ = √(log(1/δ) + ε) − √log(1/δ), is a quadratic equation for β. Below (d − 2)/(2·spread).
-        """
+    @property
+    def _kappa(self) -> float:
+        """√(log(1/δ) + ε) − √log(1/δ)."""
         log = -math.log(self.delta)
-        kappa = self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
+        return self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
+
+    @property
+    def by_curvature(self) -> float:
+        """The largest β that the curvature alone proves, a root of 2β²Δ²/ρ = κ². Below (d − 2)/(2·spread)."""
+        kappa = self._kappa
         half, free = self.spread * kappa**2, kappa**2 * (self.n_columns - 2)
         root = math.sqrt(half**2 + 2 * self.sensitivity**2 * free)
         return free / (half + root)

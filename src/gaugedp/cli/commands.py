@@ -31,6 +31,7 @@ COMMANDS = {  # in the order of work, with one line of help, so that --help impo
     "stream": "Answer a question for each period of a year or more, at one price.",
     "fit": "Fit a model to a table and pay for it.",
     "predict": "Predict for each line of a table with a fitted model.",
+    "recommend": "Recommend items to one user, by a model of ratings and their own.",
     "ledger": "Open, show or verify a ledger, or report its year.",
     "audit": "Test a mechanism on two neighbouring answers.",
     "doctor": "Check the installation, and a folder for ledgers.",

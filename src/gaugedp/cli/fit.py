@@ -167,7 +167,8 @@ def show_ratings(result: dict[str, Any], stored: Ledger | None = None, details: 
     if len(highest) > _SHOWN:
         click.echo(f"... and {len(highest) - _SHOWN:,} more: write them with --out")
     if details:
-        reason = f"{result['facts']['solver']}: {result['facts']['reason']}. `gaugedp predict` predicts single ratings."
+        use = "`gaugedp predict` predicts single ratings, `gaugedp recommend` items for one user."
+        reason = f"{result['facts']['solver']}: {result['facts']['reason']}. {use}"
         click.echo("\n".join([reason, *result["facts"]["rules"]]))
     _show_account(result, stored)
 

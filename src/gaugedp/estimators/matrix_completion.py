@@ -100,20 +100,23 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
             candidates = np.setdiff1d(items, self._items.places(rated[same_ids(users, user)]))
         return self._items.values[candidates[np.argsort(-predicted[candidates], kind="stable")[:n]]]
 
-    def _predicted(self, users: np.ndarray, items: np.ndarray, own: tuple[Any, Any] | None) -> np.ndarray:
+    def for_own_ratings(self) -> dict[str, Any]:
+        """Return what a fit to own ratings needs besides the fitted attributes, in units of half of the bounds' range.
+
+        These are releases, or functions of them: the variance of ratings around the items' means, their variance over
+        that of a score, and the variance of users' offsets with the deviation of its noise.
+        """
         model = self._fitted()
-        offsets, scores = model.users, model.scores
+        spread = [model.spread.value, model.spread.std] if np.isfinite(model.spread.std) else None
+        return {"variance": float(model.variance), "ridge": float(model.ridge), "spread": spread}
+
+    def _predicted(self, users: np.ndarray, items: np.ndarray, own: tuple[Any, Any] | None) -> np.ndarray:
+        model, (low, high) = self._fitted(), self._bounds
         if own is not None:
             if not isinstance(own, tuple | list) or len(own) != 2:
                 raise InvalidRequest("own is not a pair.", "Give own=(X, y).")
-            ratings = self._ratings(self._columns(own[0]), own[1])
-            theirs = np.isin(np.arange(len(offsets)), ratings.users)
-            by_own = model.own(ratings)
-            offsets, scores = np.where(theirs, by_own[0], offsets), np.where(theirs[:, None], by_own[1], scores)
-        scaled = model.mean + np.where(users >= 0, offsets[users], 0) + np.where(items >= 0, model.items[items], 0)
-        scaled = scaled + np.where((users >= 0) & (items >= 0), (scores[users] * model.factors[items]).sum(axis=1), 0)
-        low, high = self._bounds
-        return (low + high) / 2 + np.clip(scaled, -1, 1) * (high - low) / 2
+            model = model.with_own(self._ratings(self._columns(own[0]), own[1]))
+        return (low + high) / 2 + model.predict(users, items) * (high - low) / 2
 
     def _check(self) -> tuple[float, float]:
         one_of(UNITS, unit=self.unit)

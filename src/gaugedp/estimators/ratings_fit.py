@@ -151,6 +151,7 @@ class RatingsFit:
             "item_factors": model.item_factors_.tolist(),
             "user_factors": model.user_factors_.tolist(),
             "user_spread": float(model.user_spread_),
+            "own": model.for_own_ratings(),
             "guarantee": self.guarantee.to_dict(),
             "exactness": model.release_.exactness,
             "facts": {

@@ -42,6 +42,9 @@ class StoredModel(Protocol):
     def predict(self, cells: np.ndarray, steps: np.ndarray) -> Sequence[str | float | None]:
         """Return what is predicted for lines with cells (n, attributes) and steps (n, columns), −1 where missing."""
 
+    def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> Sequence[tuple[str, float]]:
+        """Return the n items that a user would rate highest by their own lines (k, 2) and ratings (k,), or refuse."""
+
     @property
     def classes(self) -> Sequence[str]:
         """The classes that have scores; none where a number is predicted."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from gaugedp.domain import Domain
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.table_fit import is_classifier
 from gaugedp.estimators.table_rows import TableDesign
 
@@ -70,6 +71,11 @@ class TableModel:
             sums = np.hstack([-sums, sums]) / (2 if self.has_probabilities else 1)
         found = softmax(sums, axis=1) if self.has_probabilities else sums
         return np.where(np.all(cells >= 0, axis=1)[:, None], found, np.nan)
+
+    def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
+        """Refuse: there are no items."""
+        del cells, steps, n
+        raise InvalidRequest("The model is none of ratings, and has no items.", "Give one of --model ratings.", "")
 
     def stand_in(self, name: str) -> float:
         """Return what a missing number of a bounded column counts as."""

@@ -214,7 +214,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     def _moments(self, guarantee: Guarantee, kind: Designs, residual: TraceLoss) -> MatrixMoments:
         replaced = self.neighbours == "replace"
         scale = MomentScale(kind.region, residual.bounds, residual.reach, kind.products_at_least, replaced)
-        return MatrixMoments.calibrate(guarantee, scale)
+        return MatrixMoments.calibrate(guarantee, scale.centred())
 
 
 def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:

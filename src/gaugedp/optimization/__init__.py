@@ -9,29 +9,46 @@ from gaugedp.optimization.gibbs import Gibbs
 from gaugedp.optimization.least_squares import LeastSquares
 from gaugedp.optimization.losses import Absolute, Hinge, Huber, Logistic, Loss, Softmax, Squared
 from gaugedp.optimization.matrix_descent import MatrixDescent, MatrixFrankWolfe
+from gaugedp.optimization.matrix_grams import GramScale, MatrixGrams
+from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall, Spectraplex
 from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
+from gaugedp.optimization.streams import Independent, Stream, ToeplitzRoot, Tree
+from gaugedp.optimization.trace_designs import CountedSlope, Full, RankOne, TraceProblem, TraceScale
 
 __all__ = [
     "Absolute",
+    "CountedSlope",
     "FrankWolfe",
+    "Full",
     "Geometry",
     "Gibbs",
+    "GramScale",
     "Hinge",
     "Huber",
+    "Independent",
     "LeastSquares",
     "Logistic",
     "Loss",
     "MatrixDescent",
     "MatrixFrankWolfe",
+    "MatrixGrams",
+    "MatrixMoments",
+    "MomentScale",
     "NoisyMoments",
     "NuclearBall",
     "Oja",
+    "RankOne",
     "Simplex",
     "Softmax",
     "Spectraplex",
     "SphereExponential",
     "Squared",
     "StochasticFrankWolfe",
+    "Stream",
+    "ToeplitzRoot",
+    "TraceProblem",
+    "TraceScale",
+    "Tree",
     "frank_wolfe",
 ]

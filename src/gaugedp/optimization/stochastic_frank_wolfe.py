@@ -8,6 +8,7 @@ import numpy as np
 from gaugedp._validate import positive
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.streams import MOST_NUMBERS
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
@@ -15,7 +16,8 @@ from gaugedp.optimization.vertices import Oracle, Running, oracle
 
 _ROUNDING = 1 + 2.0**-24  # of slopes and predictions in floats
 _DRIFT = 2.0**-43  # a step: twice what rounding adds to the running gradient, of norm at most 64
-_MOST_SLOTS = 2**18  # steps of a pass: more rows share slots
+_DRIFT_OF_ROWS = 2.0**-51  # a row of the first batch: four times what rounding adds to its mean
+_MOST_SLOTS = 2**16  # twice the steps of a pass: more rows share slots
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class StochasticFrankWolfe:
 
     D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2 rows, and D_t = (1 − η)·D_{t−1} + g_t with
     g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once (algorithm 2 of the thesis of the theory page);
-    beyond 262,144 rows, or where noise would take more than 1 GiB, g_t is the mean of several rows.
+    beyond 65,536 rows, or where noise would take more than 1 GiB, g_t is the mean of several rows.
 
     Theorem. A row adds to D_0 a matrix of norm at most 1/n_0, or to one g_t one of at most η·`growth` over its number
     of rows: 1 + swing·β for any loss with |φ′| ≤ 1 and β-Lipschitz φ′, 1 for the squared loss, whose φ′ is affine in X.
@@ -128,11 +130,18 @@ class StochasticFrankWolfe:
         choose = self.oracle.start(rng)
         order, starts = self.schedule.slots(len(problem.target), self.replaced, rng)
         for t in range(1 + self.schedule.n_later):
-            places = order[starts[t] : starts[t + 1]]
-            weights = self._weights(problem, places, (point, before) if t else (point,))
-            estimate = (1 - rate) * estimate + problem.designs.combine(*weights)
+            added = self._added(problem, order[starts[t] : starts[t + 1]], (point, before) if t else (point,))
+            estimate = (1 - rate) * estimate + added
             before, point = point, (1 - rate) * point + rate * choose(estimate)
         return point
+
+    def _added(self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Return what the rows of a slot add, block by block."""
+        parts = slices(problem.designs.rows[: len(places)])
+        return sum(
+            (problem.designs.combine(*self._weights(problem, places[part], points)) for part in parts),
+            start=np.zeros(self.region.shape),
+        )
 
     def _weights(
         self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]
@@ -148,6 +157,6 @@ class StochasticFrankWolfe:
 
 def _moved(schedule: Schedule, growth: float, factor: float) -> tuple[float, float]:
     """Return (Δ_0, Δ), with what floats may add."""
-    grown, drift = factor * _ROUNDING, schedule.n_later * _DRIFT
-    group = schedule.group
+    grown, group = factor * _ROUNDING, schedule.group
+    drift = schedule.n_later * _DRIFT + schedule.first * group * _DRIFT_OF_ROWS
     return grown / (schedule.first * group) + drift, grown * schedule.rate * growth / group + drift

@@ -49,6 +49,10 @@ class Designs(ABC):
         """
 
     @abstractmethod
+    def traces(self) -> np.ndarray:
+        """Return tr A, at least ‖A‖_F, for designs that have one, shape (n,)."""
+
+    @abstractmethod
     def vectors(self, part: slice) -> np.ndarray:
         """Return the coordinates (m, p) of the designs of a part of the rows, whole multiples, of ℓ₂ norm at most 1."""
 
@@ -84,6 +88,10 @@ class RankOne(Designs):
         """Return the symmetric part of Σ w·zᵀ, w = slope·z cut towards 0: ‖w‖·‖z‖ ≤ 1."""
         total = sum(cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows))
         return (total + total.T) / 2
+
+    def traces(self) -> np.ndarray:
+        """Return ‖z‖₂², which is ‖zzᵀ‖_F."""
+        return np.asarray((self.rows * self.rows).sum(axis=1))
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the upper triangles of zzᵀ, entries beside the diagonal times √2, cut towards 0."""
@@ -134,6 +142,10 @@ class Full(Designs):
         total = sum(cut(slopes[part]) @ self.rows[part] for part in slices(self.rows))
         return np.reshape(total, self.shape)
 
+    def traces(self) -> np.ndarray:
+        """Refuse: ‖A‖_F may be more than tr A."""
+        raise InvalidRequest("The designs have no trace to compare with.", "Take rows z, for A = zzᵀ.")
+
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""
         return self.rows[part]
@@ -147,9 +159,29 @@ class Full(Designs):
         return (weights @ self.rows[places]).reshape(self.shape)
 
 
+class CountedSlope:
+    """A slope that counts for how many rows it was asked: the gradients of single rows that a method took.
+
+    `n_gradients` depends on the number of rows, which is no release where rows are added or removed.
+    """
+
+    def __init__(self, slope: Slope) -> None:
+        self.slope, self.n_gradients = slope, 0
+
+    def __call__(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return the slopes (n,), and count n."""
+        self.n_gradients += len(target)
+        return self.slope(predictions, target)
+
+
 @dataclass(frozen=True, eq=False)
 class TraceProblem:
-    """Designs, targets (n,), and the slope φ′(⟨A, X⟩, y) of a convex loss, in [−1, 1] (cut to it where it is not)."""
+    """Designs, targets (n,), and the slope φ′(⟨A, X⟩, y) of a convex loss, in [−1, 1] (cut to it where it is not).
+
+    Hypothesis, which the caller proves: the slope of a row depends on its prediction and target alone. Guarantees rest
+    on that, and on nothing else about the slope. Where it is not the increasing slope of a convex loss, no method need
+    find a minimum.
+    """
 
     designs: Designs
     target: np.ndarray

@@ -1,7 +1,7 @@
 """Ratings as rows of (user, item, value), and the model that is released of them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -77,6 +77,28 @@ class Completed:
     ridge: float = RIDGE  # their variance over that of a score
     spread: Spread = Spread()
     reason: str = ""
+
+    def predict(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return values in [−1, 1] of pairs of places (k,); who has a place below 0 has no part of their own."""
+        values = self.mean + np.where(users >= 0, self.users[users], 0) + np.where(items >= 0, self.items[items], 0)
+        products = (self.scores[users] * self.factors[items]).sum(axis=1)
+        return np.clip(values + np.where((users >= 0) & (items >= 0), products, 0), -1, 1)
+
+    def alone(self, user: int) -> "Completed":
+        """Return the model of one user, in place 0, with the released part of `user`; none where that is below 0."""
+        one = np.array([user])
+        scores = np.where(user >= 0, self.scores[one], 0)
+        return replace(self, users=np.where(user >= 0, self.users[one], 0), scores=scores)
+
+    def with_own(self, ratings: Ratings) -> "Completed":
+        """Return the model whose users in `ratings` have parts by their own ratings: for the eyes of each alone."""
+        theirs = np.isin(np.arange(len(self.users)), ratings.users)
+        offsets, scores = self.own(ratings)
+        return replace(
+            self,
+            users=np.where(theirs, offsets, self.users),
+            scores=np.where(theirs[:, None], scores, self.scores),
+        )
 
     def own(self, ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
         """Return offsets (m,) and scores (m, k) of users by their own ratings, without noise: for their eyes only.
