@@ -80,6 +80,15 @@ def test_income_by_schooling_on_the_example(acs: Desk) -> None:
     assert acs.ledger("acs.ledger").spent == ApproxDP(4, 1e-6)
 
 
+def test_income_in_the_norm_l1_on_the_example(acs: Desk) -> None:
+    found = acs_model(acs, "linear", "PINCP", "EDU, AGEP, SEX", epsilon="4", score="4", norm="l1", radius="2")
+    facts = found["facts"]
+    assert (facts["estimator"], facts["norm"], facts["radius"]) == ("Lasso", "l1", 2.0)
+    assert found["coefficients"]["EDU=12"] >= found["coefficients"]["EDU=1"]
+    assert found["score"]["value"] < 42_000, "the mean of everybody is off by 43,489"
+    assert acs.ledger("acs.ledger").spent == ApproxDP(4, 1e-6)
+
+
 @pytest.mark.parametrize("model", ["logistic", "svc"])
 def test_owning_a_home_by_income_on_the_example(acs: Desk, model: str) -> None:
     found = acs_model(acs, model, "OWN_RENT", "HOUSING_TYPE, MSP, POVPIP, PUMA", epsilon="4", score="4")
@@ -281,6 +290,8 @@ def test_a_budget_without_a_cost_is_refused_before_a_ledger_is_made(desk: Desk) 
         (("cannot be written",), {"out": "absent/model.json"}),
         (("is also the domain file",), {"out": "domain.toml"}),
         (("ledger in memory",), {"ledger": ":memory:"}),
+        (("norm is 'l3'",), {"norm": "l3"}),
+        (("norm l1 is for linear",), {"norm": "l1", "reference": "SEX=1"}),
     ],
     ids=str,
 )

@@ -15,6 +15,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 
 from gaugedp.estimators import table_fit
 from gaugedp.estimators.held_out import Score, held_out, losses, scores
+from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.table_fit import TableFit, group_size, row_share
 from gaugedp.estimators.table_rows import TableDesign
@@ -149,6 +150,27 @@ def test_the_radius_reaches_the_model(model):
     assert short.request() != free.request()
     with pytest.raises(InvalidRequest, match="radius"):
         TableFit.plan(table, model, ROW, gd.PureDP(1), None, -1.0)
+
+
+def test_the_norm_chooses_the_estimator():
+    planned = TableFit.plan(design("sex", "pay", False), "linear", ROW, gd.ApproxDP(1.0, 1e-6), None, 3.0, norm="l1")
+    given = planned._estimator()
+    assert (type(given), given.radius, given.neighbours) == (Lasso, 3.0, "add_remove")
+    assert planned.request()["norm"] == "l1"
+    assert TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, norm="l1")._estimator().radius == 1.0
+    for wrong in ({"norm": "l3"}, {"norm": "l1", "reference": "sex=1"}):
+        with pytest.raises(InvalidRequest, match="norm"):
+            TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, **wrong)
+    with pytest.raises(InvalidRequest, match="norm"):
+        TableFit.plan(design("sex"), "logistic", ROW, gd.PureDP(1), None, norm="l1")
+
+
+def test_a_unit_of_several_rows_shares_the_guarantee_in_any_norm():
+    unit = PrivacyUnit("pid", max_rows=3)
+    for norm in ("l1", "l2"):
+        planned = TableFit.plan(design("sex", "pay", False), "linear", unit, gd.ApproxDP(1.0, 1e-6), None, norm=norm)
+        assert planned._estimator().epsilon == pytest.approx(1 / 3)
+        assert planned._estimator().delta <= 1e-6 / 3
 
 
 def test_one_class_and_too_many_features_are_refused():

@@ -55,6 +55,28 @@ def test_strong_convexity_is_nearly_reached(geometry: Geometry) -> None:
     assert 0.99 < least_modulus(geometry) < 1.2
 
 
+@pytest.mark.parametrize(
+    "geometry", [Geometry((9,), 1), Geometry((40,), 1.2), Geometry((9, 12), 1), Geometry((6,), 1, q=1.6)]
+)
+def test_strong_convexity_in_l2_is_reached_at_two_equal_values(geometry: Geometry) -> None:
+    """The divergence at (1, 1), along (1, −1): a constant 1 % larger would be wrong."""
+    one, step = np.zeros((2, *geometry.shape))
+    places = [(0, 0), (1, 1)] if len(geometry.shape) == 2 else [(0,), (1,)]
+    for place, sign in zip(places, (1, -1), strict=True):
+        one[place], step[place] = 1.0, 1e-3 * sign
+    start, end = one.reshape(1, -1), (one + step).reshape(1, -1)
+    excess = geometry.regulariser(end) - geometry.regulariser(start)
+    excess -= (geometry.gradient(start) * (end - start)).sum(axis=1)
+    assert excess[0] == pytest.approx(geometry.convexity / 2 * (step**2).sum(), rel=1e-4)
+    assert geometry.convexity > 1.1 * geometry.curvature
+
+
+@pytest.mark.parametrize(("p", "q"), [(1, 1.0), (1, 2.1), (1.5, 1.4), (3, 1.9), (2, math.nan)])
+def test_a_regulariser_that_is_not_strongly_convex_is_refused(p: float, q: float) -> None:
+    with pytest.raises(InvalidRequest, match="q is"):
+        Geometry((3,), p, 1.0, q)
+
+
 @each
 def test_the_range_is_reached_and_kept(geometry: Geometry) -> None:
     inside = points(geometry, 500)

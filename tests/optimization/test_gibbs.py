@@ -362,9 +362,45 @@ def test_what_cannot_be_is_refused(wrong) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "p", "steps"),
-    [((10,), 1, 264), ((50,), 1, 1_138), ((100,), 1, 1_884), ((1000,), 1, 9_219), ((30, 30), 1, 245_624)],
+    ("geometry", "steps"),
+    [
+        (Geometry((10,), 1), 208),
+        (Geometry((50,), 1), 706),
+        (Geometry((100,), 1), 1_124),
+        (Geometry((1000,), 1), 5_146),
+        (Geometry((30, 30), 1), 157_423),
+    ],
 )
-def test_corners_of_the_norm_do_not_set_the_number_of_steps(shape: tuple[int, ...], p: float, steps: int) -> None:
-    one = Gibbs.calibrate(Geometry(shape, p), Logistic(), 1000, ASKED)
+def test_corners_of_the_norm_do_not_set_the_number_of_steps(geometry: Geometry, steps: int) -> None:
+    one = Gibbs.calibrate(geometry, Logistic(), 1000, ASKED)
     assert one.steps == pytest.approx(steps, rel=0.01)
+
+
+def test_a_gaussian_regulariser_costs_a_matrix_few_steps_and_a_larger_bound() -> None:
+    """Schatten-1, 30 × 30: in the Frobenius ball around it the steps are those of ℓ₂."""
+    least, gaussian = (
+        Gibbs.calibrate(Geometry((30, 30), 1, q=q), Logistic(), 1000, ASKED, in_ball=False) for q in (None, 2.0)
+    )
+    assert gaussian.steps < 1_000 < least.steps / 100
+    assert 1.3 < gaussian.risk_bound() / least.risk_bound() < 1.5
+
+
+@pytest.mark.parametrize(("p", "q", "in_ball"), [(1, 2.0, False), (1, 1.5, True), (1.5, 2.0, True)])
+def test_another_regulariser_keeps_the_guarantee_and_its_law(p: float, q: float, in_ball: bool) -> None:
+    """δ(ε) by integration, and the mean of 400 draws within five standard errors."""
+    geometry = Geometry((2,), p, 2.0, q)
+    rows = np.array([[1.0, 0.4], [-0.3, 1.0], [1.0, -1.0], [0.2, 0.9]])
+    rows /= np.maximum(1, geometry.dual_norm(rows))[:, None]
+    targets = np.array([1.0, -1.0, 1.0, 1.0])
+    one = Gibbs.calibrate(geometry, Logistic(), 4, gd.ApproxDP(4.0, 1e-3), in_ball=in_ball)
+    other = np.concatenate([-rows[:1], rows[1:]])
+    assert profile(one, (rows, targets), (other, targets), 4.0)[0] <= 1e-3
+    ball = geometry if in_ball else geometry.outer
+    axis = ball.outer.radius * np.linspace(-1, 1, 301)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    grid = grid[ball.norm(grid) <= ball.radius]
+    logs = -one.posterior(rows, targets).value(grid)
+    mean = np.exp(logs - np.logaddexp.reduce(logs)) @ grid
+    draws = one.draw(rows, targets, 400, gd.research_rng(5))
+    assert np.abs(draws.mean(axis=0) - mean).max() < 5 * draws.std() / 20
+    assert (ball.norm(draws) <= ball.radius * (1 + 1e-6)).all()

@@ -51,6 +51,7 @@ _SHOWN = 60
 @click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon, of the fit.")
 @click.option("--delta", metavar="NUMBER", help="delta, beside epsilon; leave it out for pure differential privacy.")
 @click.option("--radius", metavar="NUMBER", help="A public bound on the coefficients; see the how-to for its units.")
+@click.option("--norm", default="l2", metavar="NORM", help="Of the coefficients: l2, or l1 for linear, many columns.")
 @click.option(
     "--reference",
     metavar="LEVELS",
@@ -77,6 +78,7 @@ def fit(
     epsilon: str,
     delta: str | None,
     radius: str | None,
+    norm: str,
     reference: str | None,
     score: str | None,
     ledger_path: str,
@@ -97,7 +99,7 @@ def fit(
     check_files(read, {"out": out}, {"out": ".json"})
     source = Table.scan(table, domain=domain, unit=unit)
     stage.begin("plan")
-    planned = _planned(domain, unit, (model, target, features), guarantee, reference)
+    planned = _planned(domain, unit, (model, target, features), guarantee, (reference, norm))
     look = planned.prepare(system_rng())  # refuses before a ledger is made
     check_chargeable(total, [planned.guarantee, planned.guarantee_of_parts])
     remark_on_delta(planned.guarantee, total)
@@ -211,7 +213,7 @@ def _planned(
     unit: PrivacyUnit,
     names: tuple[str, str, str],
     guarantee: tuple[float | None, ...],
-    reference: str | None,
+    options: tuple[str | None, str],
 ) -> "Planned":
     """Return what will be paid for; estimators are loaded here, and asked for where they are not installed."""
     from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
@@ -220,13 +222,14 @@ def _planned(
 
     model, target, features = names
     *budget, score, radius = guarantee
+    reference, norm = options
     columns = [plain(name) for name in parts(features, ",") if name]
     if model == "ratings":
-        if score is not None or radius is not None or reference is not None:
-            raise InvalidRequest("Ratings take no --score, --radius or --reference.", "Leave them out.")
+        if score is not None or radius is not None or reference is not None or norm != "l2":
+            raise InvalidRequest("Ratings take no --score, --radius, --norm or --reference.", "Leave them out.")
         return RatingsFit.plan(RatingsDesign.of(domain, columns, plain(target)), unit, guarantee_asked(*budget))
     design = TableDesign.of(domain, columns, plain(target), is_classifier(model))
-    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference)
+    return TableFit.plan(design, model, unit, guarantee_asked(*budget), score, radius, reference=reference, norm=norm)
 
 
 def paid(planned: "Planned", look: "Look", source: Table, ledger: Ledger, doing: str) -> dict[str, Any]:

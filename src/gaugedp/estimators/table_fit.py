@@ -16,6 +16,7 @@ from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta
 from gaugedp.estimators.contrasts import Contrasts
 from gaugedp.estimators.held_out import PreparedScore, Score, describe, held_out, losses, scores
+from gaugedp.estimators.lasso import Lasso
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.svc import LinearSVC
@@ -45,6 +46,7 @@ class Planned(Protocol):
 Look = Callable[[Table], dict[str, Any]]
 FORMAT = "gaugedp-model-1"
 MODELS: dict[str, Any] = {"logistic": LogisticRegression, "svc": LinearSVC, "linear": LinearRegression}
+NORMS = ("l2", "l1")
 _SAID = {"asked", "neighbours", "classes"}  # facts of an estimator that the model's own stand for
 _BELOW = 1 - 2.0**-30  # so that what a group of rows is guaranteed is not above what was asked, rounded up
 
@@ -62,6 +64,8 @@ class TableFit:
     A unit's rows are at most `group` steps of adding or removing one row. Each step gets ε/group, and the δ that group
     privacy raises to the requested one. With a score, rows are split at random, independently of their values, into a
     training and a held-out part. A row is in one part only (parallel composition): epsilon is the larger of the two.
+
+    norm : "l2"; or "l1" for "linear": the coefficients are those of `Lasso`, for features that lie in [−1, 1].
     """
 
     design: TableDesign
@@ -71,6 +75,7 @@ class TableFit:
     score: Score | None = None
     radius: float | None = None
     reference: str | None = None  # levels that coefficients are told beside, as "SEX=2, EDU=12"
+    norm: str = "l2"
 
     @classmethod
     def plan(
@@ -83,10 +88,14 @@ class TableFit:
         radius: float | None = None,
         *,
         reference: str | None = None,
+        norm: str = "l2",
     ) -> "TableFit":
         """Return the fit, after a trial fit to public rows: what cannot be fitted is refused before payment."""
         scored = None if score is None else Score(score, group_size(unit))
-        fit = cls(design, model, unit, requested, scored, radius, reference)
+        one_of(NORMS, norm=norm)
+        if norm == "l1" and (model != "linear" or reference is not None):
+            raise InvalidRequest("The norm l1 is for linear models without reference levels.", "Leave one of them out.")
+        fit = cls(design, model, unit, requested, scored, radius, reference, norm)
         _ = fit._contrasts, fit.guarantee_of_parts
         return fit
 
@@ -113,6 +122,7 @@ class TableFit:
             "asked": self.requested.to_dict(),
             "score": None if self.score is None else self.score.epsilon,
             "radius": self.radius,
+            "norm": self.norm,
         }
 
     def prepare(self, rng: Entropy) -> Look:
@@ -132,7 +142,7 @@ class TableFit:
         return look
 
     def _look(self, table: Table, rng: Entropy, prepared: PreparedScore | None) -> dict[str, Any]:
-        if is_elsewhere(table) and prepared is None and self.model == "linear":
+        if is_elsewhere(table) and prepared is None and self._estimator_class is LinearRegression:
             return self._results(self._estimator().fit_table(self.design, table, rng.bytes(16)))
         rows, target = self.design.read(table, rng.bytes(16))
         apart = np.zeros(len(rows), dtype=bool) if prepared is None else held_out(len(rows), rng)
@@ -154,23 +164,28 @@ class TableFit:
     def _contrasts(self) -> Contrasts:
         return Contrasts.read(self.design, self.reference)
 
+    @property
+    def _estimator_class(self) -> Any:
+        return Lasso if self.norm == "l1" else MODELS[self.model]
+
     def _estimator(self) -> Any:
         share = row_share(self.requested, group_size(self.unit), _epsilon(self.guarantee))
-        parameters: dict[str, Any] = {
-            "epsilon": _epsilon(share),
-            "delta": _delta(share),
-            "row_norm": self.design.row_norm,
-            "neighbours": "add_remove",
-            "radius": self.radius,
-        }
-        if self.design.by_class:
-            parameters["classes"] = list(range(len(self.design.classes or ())))
-        else:
-            parameters["target_bounds"] = self.design.bounds
-        estimator = MODELS[self.model](**parameters)
-        if not self.design.by_class:
+        parameters = {"epsilon": _epsilon(share), "delta": _delta(share), "neighbours": "add_remove"}
+        estimator = self._estimator_class(**parameters, **self._public)
+        if self._estimator_class is LinearRegression:
             estimator._possible = self.design.possible_rows()
         return estimator
+
+    @property
+    def _public(self) -> dict[str, Any]:
+        """What the estimator is told about rows, target and coefficients."""
+        if self.norm == "l1":
+            told = {} if self.radius is None else {"radius": self.radius}
+            return {"bounds": (-1.0, 1.0), "target_bounds": self.design.bounds, **told}
+        told = {"row_norm": self.design.row_norm, "radius": self.radius}
+        if self.design.by_class:
+            return {**told, "classes": list(range(len(self.design.classes or ())))}
+        return {**told, "target_bounds": self.design.bounds}
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
         """Return intercept and coefficients by name, for each class where there are several scores."""
@@ -206,6 +221,7 @@ class TableFit:
                 "estimator": type(estimator).__name__,
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),
                 "radius": self.radius,
+                "norm": self.norm,
                 "features": list(self.design.features),
                 "design": self.design.digest(),
                 **{name: fact for name, fact in estimator.release_.facts.items() if name not in _SAID},

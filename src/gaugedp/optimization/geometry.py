@@ -20,17 +20,21 @@ class Geometry:
     N = d or min(m, n), the regulariser is r(x) = `weight`/2·‖x‖_q², where
 
     - p ≥ 2: q = 2 and weight 1;
-    - p < 2: q in [p, 2] minimises N^{2/p − 2/q}/(q − 1), which is the weight.
+    - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] makes it least, or is the one that is given.
 
-    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, `convexity` = N^{2/p − 2/q} (1
-    for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2 and N^{1 − 2/p}·radius²/2
-    above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)); the rest is ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p and
-    ‖x‖₂ ≤ ‖x‖_q for q ≤ 2. docs/theory/gibbs.md)
+    A larger q than the least makes the bounds on risks larger, as √`range`, and the Gibbs sampler faster: q = 2 is a
+    Gaussian.
+
+    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, `convexity` =
+    N^{2/p − 2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2
+    and N^{1 − 2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in ‖·‖_q, and
+    ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p. docs/theory/gibbs.md)
     """
 
     shape: tuple[int, ...]
     p: float
     radius: float = 1.0
+    q: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple) or len(self.shape) not in {1, 2}:
@@ -39,6 +43,8 @@ class Geometry:
         positive(radius=self.radius)
         if not self.p >= 1:
             raise InvalidRequest(f"p is {self.p!r}.", "Give p as a number of at least 1, or infinity.")
+        if self.q is not None and not (1 < self.q <= 2 and min(self.p, 2) <= self.q):
+            raise InvalidRequest(f"q is {self.q!r}.", "Give q above 1, from p to 2; or leave it out.")
 
     @property
     def ambient_dim(self) -> int:
@@ -58,6 +64,8 @@ class Geometry:
     @cached_property
     def exponent(self) -> float:
         """q: N^{−2/q}/(q − 1) is least at log N − √(log²N − 2·log N), kept in [p, 2]; at 2 where log N ≤ 2."""
+        if self.q is not None:
+            return float(self.q)
         log = math.log(self.n_values)
         if self.p >= 2 or log <= 2:
             return 2.0
@@ -66,12 +74,17 @@ class Geometry:
     @cached_property
     def convexity(self) -> float:
         """The constant of strong convexity of r in ℓ₂ (the Frobenius norm)."""
+        return self.curvature * 2 ** (2 / self.exponent - 1)
+
+    @cached_property
+    def curvature(self) -> float:
+        """The constant of strong convexity of r in ‖·‖_q."""
         return self.n_values ** (2 / self.p - 2 / self.exponent) if self.p < 2 else 1.0
 
     @property
     def weight(self) -> float:
         """What ‖x‖_q²/2 is multiplied by."""
-        return self.convexity / (self.exponent - 1)
+        return self.curvature / (self.exponent - 1)
 
     @property
     def range(self) -> float:

@@ -263,7 +263,7 @@ class Gibbs:
     @property
     def _ball(self) -> Geometry:
         """𝒳."""
-        return self.geometry if self.in_ball else replace(self.geometry, p=2, radius=self.geometry.outer.radius)
+        return self.geometry if self.in_ball else replace(self.geometry, p=2, radius=self.geometry.outer.radius, q=None)
 
     @property
     def _is_euclidean(self) -> bool:
@@ -282,6 +282,7 @@ class Gibbs:
         if len(self.geometry.shape) == 1:
             return _BOLDNESS / (losses + _usual_slope(self.geometry, self.strength) ** 2 / 16)
         usual, steepest = _regulariser_pace(self.geometry, self.strength)
+        steepest = max(steepest, _wall_slope(self._ball))
         return 1 / max(losses / _BOLDNESS + usual, steepest**2 / 8)
 
     @property
@@ -381,6 +382,11 @@ def _usual_slope(geometry: Geometry, strength: float) -> float:
     return strength * geometry.weight * geometry.radius * geometry.n_values ** (2 / q - 1 - 1 / p)
 
 
+def _wall_slope(ball: Geometry) -> float:
+    """Return ‖v‖₂ of the slope v that keeps a law on a Schatten ball, p < 2, where all singular values are alike."""
+    return ball.ambient_dim / ball.radius * ball.n_values ** (1 / ball.p - 1 / 2) if ball.p < 2 else 0.0
+
+
 def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float]:
     """Return the trace of λr's Hessian where all singular values are alike, and the largest ‖λ∇r‖₂ on the ball.
 
@@ -388,8 +394,8 @@ def _regulariser_pace(geometry: Geometry, strength: float) -> tuple[float, float
     that is all (docs/theory/gibbs.md).
     """
     q, n_values = geometry.exponent, geometry.n_values
-    convexity = strength * geometry.convexity
+    curvature = strength * geometry.curvature
     if q == 2:
-        return convexity, 0.0
-    usual = convexity * geometry.ambient_dim * n_values ** (2 / q - 1)
+        return curvature, 0.0
+    usual = curvature * geometry.ambient_dim * n_values ** (2 / q - 1)
     return usual, strength * geometry.weight * geometry.radius * n_values ** (1 / q - 1 / 2)
