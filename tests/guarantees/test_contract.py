@@ -17,6 +17,7 @@ from gaugedp.guarantees import (
     GaussianDP,
     Grouped,
     Guarantee,
+    LossDistribution,
     PureDP,
     RenyiBudget,
     RenyiDP,
@@ -106,7 +107,7 @@ def test_equal_compositions_answer_equally(guarantee: Guarantee, method: str | N
     assert one.delta(0.4, method).low == other.delta(0.4, method).low
 
 
-SHORTENED = (RenyiDP, FiniteLoss, Grouped, RenyiBudget)
+SHORTENED = (RenyiDP, FiniteLoss, LossDistribution, Grouped, RenyiBudget)
 
 
 @every([each for each in ALL_ORDINARY if not isinstance(each, SHORTENED)])

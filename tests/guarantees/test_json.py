@@ -56,7 +56,14 @@ def test_nested_compositions_read_back_equal() -> None:
 
 
 def test_the_text_is_plain_and_sorted() -> None:
-    assert to_json(ApproxDP(1, 1e-6)) == '{"delta": 1e-06, "epsilon": 1.0, "kind": "ApproxDP"}'
+    assert to_json(ApproxDP(1, 1e-6)) == '{"delta": 1e-06, "epsilon": 1.0, "kind": "ApproxDP", "version": 1}'
+
+
+def test_a_text_of_another_version_is_refused_in_words() -> None:
+    assert from_json('{"kind": "ZCDP", "rho": 0.5}') == from_json('{"kind": "ZCDP", "rho": 0.5, "version": 1}')
+    for version in ("2", "true", '"1"', "null"):
+        with pytest.raises(InvalidRequest, match="reads version 1"):
+            from_json(f'{{"kind": "ZCDP", "rho": 0.5, "version": {version}}}')
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(2), RandomizedResponseLoss(2), ExponentialLoss(2)])
@@ -67,7 +74,7 @@ def test_whole_numbers_are_written_as_floats(guarantee: Guarantee) -> None:
 def test_the_names_in_ledgers_of_0_1_are_read() -> None:
     budget = {"kind": "BestOrder", "epsilon": 1.0, "delta": 1e-6, "orders": [2.0, 8.0]}
     assert from_dict(budget) == RenyiBudget(1, 1e-6, [2, 8])
-    assert json.loads(to_json(from_dict(budget))) == budget
+    assert json.loads(to_json(from_dict(budget))) == {**budget, "version": 1}
     grouped = {"kind": "Grouped", "promise": {"kind": "ZCDP", "rho": 0.5}, "size": 3}
     assert from_dict(grouped) == Grouped(ZCDP(0.5), 3)
 

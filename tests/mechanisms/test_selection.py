@@ -135,6 +135,31 @@ def test_no_output_loses_more_than_epsilon(start, move, epsilon: float) -> None:
             assert np.ptp(losses) <= epsilon * (1 + 1e-9)
 
 
+@settings(deadline=None, max_examples=60)
+@given(starts, st.lists(st.sampled_from([-1.0, 1.0, 0.5]), min_size=4, max_size=4), st.sampled_from([0.3, 1.0, 4.0]))
+def test_permute_and_flip_tells_no_more_than_laplace_noise(start, move, epsilon: float) -> None:
+    mechanism = gd.PermuteAndFlip.calibrate(CUBE, gd.PureDP(epsilon))
+    one = mechanism.probabilities(np.array(start))
+    other = mechanism.probabilities(np.array(start) + np.array(move))
+    for at in np.linspace(-epsilon, epsilon, 9):
+        told = np.maximum(one - np.exp(at) * other, 0.0).sum()
+        assert told <= mechanism.guarantee.delta(at) * (1 + 1e-9) + 1e-12
+    for order in (1.5, 2.0, 8.0):
+        divergence = np.log((one**order * other ** (1 - order)).sum()) / (order - 1)
+        assert divergence <= mechanism.guarantee.renyi(order) * (1 + 1e-9)
+
+
+def test_permute_and_flip_has_the_curve_of_laplace_noise() -> None:
+    """Two candidates whose scores change places show the middle of the profile."""
+    mechanism = gd.PermuteAndFlip.calibrate(LpBall(2, np.inf, 1.0), ONE)
+    assert mechanism.guarantee == gd.guarantees.LaplaceLoss(1.0)
+    assert mechanism.guarantee.renyi(2) == pytest.approx(math.log(2 * math.e / 3 + math.exp(-2) / 3), rel=1e-9)
+    assert mechanism.guarantee.cost("pure") == (1,)
+    one, other = (mechanism.probabilities(np.array(row)) for row in ([0.5, -0.5], [-0.5, 0.5]))
+    assert np.maximum(one - other, 0.0).sum() == pytest.approx(mechanism.guarantee.delta(0.0), rel=1e-3)
+    assert gd.PermuteAndFlip.calibrate(CUBE, gd.PureDP(0.7)).guarantee.cost("pure")[0] <= Fraction(7, 10)
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=4, max_size=4), st.integers(0, 3))
 def test_counts_lose_no_more_than_epsilon(start, cell: int) -> None:

@@ -85,10 +85,13 @@ def contour_for(total: Total, delta: float) -> Contour | None:
     return contour if contour.span is None and not contour.padding else None
 
 
-def tight_delta(total: Total, epsilon: float, order: float | None = None, least: float = 0.0) -> Certified:
+def tight_delta(
+    total: Total, epsilon: float, order: float | None = None, least: float = 0.0, with_low: bool = True
+) -> Certified:
     """Return the bracket of δ at `epsilon` given that no loss of `total` is infinite; `order` spares the search.
 
-    Where δ is sure to be below `least`, the Rényi bound that shows it is enough.
+    Where δ is sure to be below `least`, the Rényi bound that shows it is enough. Without `with_low` the lower end may
+    be 0.
     """
     closed = total.exact_delta(epsilon)
     if closed is not None:
@@ -103,7 +106,7 @@ def tight_delta(total: Total, epsilon: float, order: float | None = None, least:
     at_order = float(total.log_moment(np.array([order]))[0] + log_chernoff(np.array([order]))[0]) - order * epsilon
     if at_order < max(-700.0, log_of(least)):  # no float is below e^−700
         return _exponentials(Bracket(-math.inf, at_order))
-    few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER)
+    few = _few(total, order, epsilon, min(at_order, 0.0) - _NEARER, with_low)
     if few is not None:
         return _exponentials(few.log_delta(epsilon))
     return _exponentials(_refined(total, order, epsilon, min(at_order, 0.0)))
@@ -127,12 +130,12 @@ def _exponentials(bracket: Bracket) -> Certified:
     return Certified(min(1.0, high), low if low > LEAST_SURE else 0.0)
 
 
-def _few(total: Total, order: float, epsilon: float, log_delta: float) -> FewLosses | None:
+def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
     """Return the sums of few losses where a line would have to be padded, or takes longer."""
     n_nodes = min(_SHORT, _WORK // max(1, total.work))
     if lattice_of(total) is not None or is_enough(total, order, epsilon, log_delta, n_nodes):
         return None
-    return few_losses(total, order, log_delta)
+    return few_losses(total, order, log_delta, with_low)
 
 
 # -- which contour ---------------------------------------------------------------------------------

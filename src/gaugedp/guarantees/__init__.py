@@ -15,15 +15,17 @@ from gaugedp.guarantees.calibrate import (
 )
 from gaugedp.guarantees.composed import Composed, compose
 from gaugedp.guarantees.discrete import DiscreteGaussianLoss, DiscreteLaplaceLoss
-from gaugedp.guarantees.events import from_event, to_event
+from gaugedp.guarantees.events import from_event, from_pld, to_event
 from gaugedp.guarantees.filter import Filter
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.groups import Grouped, group_factor
 from gaugedp.guarantees.json import from_dict, from_json, to_json
 from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.loss_distribution import LossDistribution
 from gaugedp.guarantees.membership import MembershipRisk, MembershipTest
 from gaugedp.guarantees.odometer import Odometer
+from gaugedp.guarantees.offset_zcdp import OffsetZCDP
 from gaugedp.guarantees.probability import probability_range
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.renyi import RenyiDP
@@ -49,9 +51,11 @@ __all__ = [
     "Grouped",
     "Guarantee",
     "LaplaceLoss",
+    "LossDistribution",
     "MembershipRisk",
     "MembershipTest",
     "Odometer",
+    "OffsetZCDP",
     "PureDP",
     "RandomizedResponseLoss",
     "RenyiBudget",
@@ -66,6 +70,7 @@ __all__ = [
     "from_dict",
     "from_event",
     "from_json",
+    "from_pld",
     "gaussian_std",
     "group_factor",
     "laplace_scale",

@@ -1,4 +1,4 @@
-"""Conversion of guarantees from and to events of dp-accounting (the extra `events`)."""
+"""Conversion of guarantees from and to what dp-accounting writes them as (the extra `events`)."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from gaugedp._validate import decimal, positive
-from gaugedp.accountant.rounding import down_decimal, up_decimal
+from gaugedp.accountant.rounding import above, down_decimal, up_decimal
 from gaugedp.errors import InvalidRequest, MissingExtra
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.composed import Composed, compose
@@ -15,8 +15,11 @@ from gaugedp.guarantees.discrete import DiscreteLaplaceLoss
 from gaugedp.guarantees.finite import FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees.loss_distribution import LossDistribution
+from gaugedp.guarantees.offset_zcdp import OffsetZCDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.guarantees.sampled import Sampled
 from gaugedp.guarantees.subsampled import SubsampledGaussian
 from gaugedp.guarantees.zcdp import ZCDP
 
@@ -24,9 +27,11 @@ from gaugedp.guarantees.zcdp import ZCDP
 def from_event(event: Any) -> Guarantee:
     """Return the guarantee of a dp-accounting `event`.
 
-    Gaussian, Laplace, discrete Laplace, randomized response, Poisson-sampled Gaussian, zCDP, their compositions and
-    nothing are known; InvalidRequest for others. Neighbours are those the event was written for: sampled ones differ by
-    one record added or removed.
+    Gaussian, Laplace, discrete Laplace, randomized response, zCDP with or without an offset, what of these runs on a
+    sample, their compositions and nothing are known; InvalidRequest for others. Neighbours are those the event was
+    written for. Of Poisson samples one record is added or removed; of samples without replacement one is replaced: as
+    events speak of values of a norm up to C, and a replaced one moves a sum by 2C, the mechanism on the sample is taken
+    with what it keeps for two records.
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
@@ -37,8 +42,9 @@ def from_event(event: Any) -> Guarantee:
 def to_event(guarantee: Guarantee) -> Any:
     """Return the dp-accounting event that says as much as `guarantee`, with noise rounded down.
 
-    ε-DP becomes randomized response. InvalidRequest where there is no such event: (ε, δ)-DP with δ > 0, Rényi curves,
-    bounded range, discrete Gaussian and finite losses, groups.
+    ε-DP becomes randomized response, Gaussian noise on a Poisson sample as a group sees it a mixture of Gaussians.
+    InvalidRequest where there is no such event: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete Gaussian,
+    finite losses, other groups.
     """
     events = _events()
     if isinstance(guarantee, Composed):
@@ -54,9 +60,29 @@ def to_event(guarantee: Guarantee) -> Any:
     return _WRITERS[type(guarantee)](events, guarantee)
 
 
-def _noise(number: float) -> Fraction:
-    positive(noise=number)
-    return decimal(number)
+def from_pld(distribution: Any) -> LossDistribution:
+    """Return the guarantee of a dp-accounting `PrivacyLossDistribution`: its losses, one atom for each.
+
+    InvalidRequest for one that is not pessimistic: its profile is no upper bound. Read are the members in which
+    dp-accounting 0.4 to 0.6 keep the losses.
+    """
+    try:
+        removed, added = distribution._pmf_remove, distribution._pmf_add
+        laws = [_losses(removed), _losses(added)]
+        span, is_upper = removed._discretization, removed._pessimistic_estimate and added._pessimistic_estimate
+    except AttributeError:
+        raise InvalidRequest(
+            f"A {type(distribution).__name__} is no privacy loss distribution.", "Give one of dp-accounting."
+        ) from None
+    if not is_upper:
+        raise InvalidRequest("The distribution is an optimistic estimate.", "Make it with pessimistic_estimate=True.")
+    return LossDistribution(float(span), *laws)
+
+
+def _losses(law: Any) -> tuple[int, list[float], float]:
+    dense = law.to_dense_pmf()
+    chances = [max(0.0, float(chance)) for chance in dense._probs]  # a Fourier transform leaves some below 0
+    return int(dense._lower_loss), chances, float(dense._infinity_mass)
 
 
 def _events() -> Any:
@@ -66,11 +92,39 @@ def _events() -> Any:
         raise MissingExtra.needed_for("Reading and writing dp-accounting events", "events") from None
 
 
+def _of_noise(noise: float, make: Callable[[float], Guarantee]) -> Guarantee:
+    """Return what noise keeps: infinite noise tells nothing."""
+    return PureDP(0.0) if noise == math.inf else make(noise)
+
+
+def _inverse(noise: float) -> Fraction:
+    positive(noise=noise)
+    return 1 / decimal(noise)
+
+
 def _response(event: Any) -> Guarantee:
     noise, size = Fraction(event.noise_parameter), int(event.num_buckets)
+    if size == 1:
+        return PureDP(0.0)
     truth, lie = 1 - noise + noise / size, noise / size
     neither = 1 - truth - lie
     return FiniteLoss([truth, lie, neither], [lie, truth, neither])
+
+
+def _poisson(event: Any) -> Guarantee:
+    rate, noise = event.sampling_probability, from_event(event.event)
+    if isinstance(noise, GaussianDP) and rate > 0:
+        return SubsampledGaussian(rate, event.event.noise_multiplier)
+    return _on_sample(noise, rate)
+
+
+def _without_replacement(event: Any) -> Guarantee:
+    rate = event.sample_size / event.source_dataset_size
+    return _on_sample(from_event(event.event).group(2), rate, "without_replacement", "replace")
+
+
+def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
+    return guarantee if guarantee == PureDP(0.0) else compose([(Sampled(guarantee, rate, *sampling), 1)])
 
 
 def _told(events: Any, loss: float) -> Any:
@@ -80,29 +134,36 @@ def _told(events: Any, loss: float) -> Any:
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 
-def _sampled(event: Any) -> Guarantee:
-    noise = from_event(event.event)
-    if not isinstance(noise, GaussianDP):
-        raise InvalidRequest("Only Gaussian noise can be Poisson-sampled here.", "Sample a GaussianDpEvent.")
-    return SubsampledGaussian(event.sampling_probability, event.event.noise_multiplier)
+def _to_sampled(events: Any, guarantee: Sampled) -> Any:
+    inner, rate = to_event(guarantee.guarantee), decimal(guarantee.rate)
+    if guarantee.sampling == "poisson":
+        return events.PoissonSampledDpEvent(guarantee.rate, inner)
+    return events.SampledWithoutReplacementDpEvent(rate.denominator, rate.numerator, inner)
 
 
-def _zcdp(event: Any) -> Guarantee:
-    if event.xi:
-        raise InvalidRequest("zCDP with an offset xi has no guarantee here.", "Use xi = 0.")
-    return ZCDP(event.rho)
+def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
+    """Return noise on a Poisson sample; to a group a mixture, in which units are sampled a little too often."""
+    rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size
+    if size == 1:
+        return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))
+    exact = decimal(rate)
+    chances = [above(math.comb(size, k) * exact**k * (1 - exact) ** (size - k)) for k in range(1, size + 1)]
+    return events.MixtureOfGaussiansDpEvent(noise, list(range(size + 1)), [1 - math.fsum(chances), *chances])
 
 
 _READERS: dict[str, Callable[[Any], Guarantee]] = {
     "NoOpDpEvent": lambda event: PureDP(0.0),  # noqa: ARG005
-    "GaussianDpEvent": lambda event: GaussianDP(up_decimal(1 / _noise(event.noise_multiplier))),
-    "LaplaceDpEvent": lambda event: LaplaceLoss(event.noise_multiplier),
+    "GaussianDpEvent": lambda event: _of_noise(
+        event.noise_multiplier, lambda noise: GaussianDP(up_decimal(_inverse(noise)))
+    ),
+    "LaplaceDpEvent": lambda event: _of_noise(event.noise_multiplier, LaplaceLoss),
     "DiscreteLaplaceDpEvent": lambda event: DiscreteLaplaceLoss(
-        down_decimal(1 / _noise(event.noise_parameter)), event.sensitivity
+        down_decimal(_inverse(event.noise_parameter)), event.sensitivity
     ),
     "RandomizedResponseDpEvent": _response,
-    "ZCDpEvent": _zcdp,
-    "PoissonSampledDpEvent": _sampled,
+    "ZCDpEvent": lambda event: OffsetZCDP(event.rho, event.xi) if event.xi else ZCDP(event.rho),
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _without_replacement,
     "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
     "ComposedDpEvent": lambda event: compose((from_event(part), 1) for part in event.events),
 }
@@ -113,10 +174,10 @@ _WRITERS: dict[type[Guarantee], Callable[[Any, Any], Any]] = {
     PureDP: lambda events, guarantee: _told(events, guarantee.epsilon_value),
     RandomizedResponseLoss: lambda events, guarantee: _told(events, guarantee.epsilon_value),
     ZCDP: lambda events, guarantee: events.ZCDpEvent(guarantee.rho),
+    OffsetZCDP: lambda events, guarantee: events.ZCDpEvent(guarantee.rho, guarantee.xi),
     DiscreteLaplaceLoss: lambda events, guarantee: events.DiscreteLaplaceDpEvent(
         up_decimal(1 / decimal(guarantee.scale)), guarantee.sensitivity
     ),
-    SubsampledGaussian: lambda events, guarantee: events.PoissonSampledDpEvent(
-        guarantee.rate, events.GaussianDpEvent(guarantee.noise_multiplier)
-    ),
+    SubsampledGaussian: _to_mixture,
+    Sampled: _to_sampled,
 }

@@ -82,14 +82,14 @@ class SubsampledGaussian(Guarantee):
     def renyi(self, order: float) -> float:
         """Return the largest curve of all directions, by quadrature, never above the Gaussian's.
 
-        Of faint noise its bound by convexity: log(1 − q + q·e^{a(a−1)/2σ²})/(a − 1), a = `order`.
+        Of faint noise a bound by Minkowski's inequality: a·log(1 − q + q·e^{(a−1)/2σ²})/(a − 1), a = `order`.
         """
         check_order(order)
         if self.rate == 1 or math.isinf(order):
             return self._whole.renyi(order)
         shift = np.array([max(order - 1.0, 1e-13)])
         if self._is_faint:
-            return min(self._whole.renyi(order), self._convex(float(shift[0])))
+            return min(self._whole.renyi(order), self._by_norms(float(shift[0])))
         curves = []
         for removed in range(self.size + 1):
             losses = SubsampledPrivacyLoss([self._row(removed)], [1])
@@ -99,10 +99,9 @@ class SubsampledGaussian(Guarantee):
     def _row(self, removed: int) -> tuple[float, float, int, int]:
         return self.rate, self.noise_multiplier, removed, self.size - removed
 
-    def _convex(self, shift: float) -> float:
-        grown = shift * (shift + 1) / 2 / self.noise_multiplier**2
-        log_moment = amplified(grown, self.rate)
-        return up(max(log_moment / shift, -math.log1p(-self.rate)), relative=2.0**-40)
+    def _by_norms(self, shift: float) -> float:
+        log_norm = amplified(shift / 2 / self.noise_multiplier**2, self.rate)
+        return up(max((shift + 1) / shift * log_norm, -math.log1p(-self.rate)), relative=2.0**-40)
 
     def dominating_pair(self, removed: int) -> Pair:
         """Return the mixture of those removed against that of those added; of faint noise, pairs that dominate."""

@@ -5,10 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._validate import decimal
+from gaugedp.accountant.rounding import up_decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees.laplace import LaplaceLoss
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.choice import coins, one_of_each
 
@@ -21,8 +23,9 @@ class PermuteAndFlip(Selection):
 
     B is the ℓ_∞ radius of the body; for counts under add_remove, which all move one way, the exponent is ε·(…)/B.
 
-    Theorem. It is ε-DP, and its expected gap to the best score is at most that of the exponential mechanism at the
-    same ε, for all scores (McKenna and Sheldon 2020, theorems 1 and 2). docs/theory/permute_and_flip.md
+    Theorem. It tells no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
+    ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores
+    (McKenna and Sheldon 2020, theorem 2). docs/theory/permute_and_flip.md
     """
 
     name: ClassVar[str] = "PermuteAndFlip"
@@ -30,9 +33,9 @@ class PermuteAndFlip(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "PermuteAndFlip":
-        """Return the mechanism for a body and PureDP(ε)."""
-        epsilon = pure_epsilon(cls.name, guarantee)
-        return cls(body, PureDP(float(epsilon)), epsilon, *score_lattice(body), is_monotone(body))
+        """Return the mechanism for a body and PureDP(ε), or LaplaceLoss(1/ε)."""
+        loss = _loss(guarantee)
+        return cls(body, loss, 1 / decimal(loss.scale), *score_lattice(body), is_monotone(body))
 
     def recalibrated(self, guarantee: Guarantee) -> "PermuteAndFlip":
         """Return the mechanism for the same body."""
@@ -64,3 +67,11 @@ class PermuteAndFlip(Selection):
         parts = [min(batch, size - start) for start in range(0, size, batch)]
         choices = [one_of_each(coins(np.broadcast_to(gaps, (part, len(gaps))), self.rate, rng), rng) for part in parts]
         return np.concatenate(choices)
+
+
+def _loss(guarantee: Guarantee) -> LaplaceLoss:
+    """Return what Laplace noise of the least scale tells that implies the guarantee."""
+    match guarantee:
+        case LaplaceLoss():
+            return guarantee
+    return LaplaceLoss(up_decimal(1 / pure_epsilon(PermuteAndFlip.name, guarantee)))

@@ -2,6 +2,15 @@
 
 from gaugedp.report.html import render
 from gaugedp.report.plots import check_installed
+from gaugedp.report.renyi import mechanism_curves, mechanism_rows, mechanism_table, renyi_svg
 from gaugedp.report.tradeoff import tradeoff_svg
 
-__all__ = ["check_installed", "render", "tradeoff_svg"]
+__all__ = [
+    "check_installed",
+    "mechanism_curves",
+    "mechanism_rows",
+    "mechanism_table",
+    "render",
+    "renyi_svg",
+    "tradeoff_svg",
+]

@@ -1,6 +1,7 @@
 """Charts as SVG text, and what they are drawn with, which is loaded when something is drawn: no other file loads it."""
 
 import importlib.util
+import math
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
@@ -117,6 +118,25 @@ def draw_tradeoff(curves: Curves, title: str) -> str:
             axes.plot(*zip(*points, strict=True), label=visible(label), color=colour)
         axes.plot([0, 1], [1, 0], color=INK, linestyle="--", linewidth=1, label="guessing")
         axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false-positive rate", ylabel="false-negative rate")
+        axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
+        axes.grid(color=FAINT, linewidth=0.7)
+        _legend(axes)
+        return written(figure)
+
+
+def draw_renyi(curves: Curves, limits: dict[str, float], title: str) -> str:
+    """Return divergences against orders, one line a name, finite `limits` at order ∞ dotted, as an SVG file's text."""
+    check_installed()
+    with settings("renyi"):
+        figure, axes = new_figure(WIDE, WIDE.height + 60, (56, 170, 44, 26))
+        figure.patch.set_visible(True)
+        for (label, points), colour in zip(curves.items(), COLOURS, strict=False):
+            words = visible(label)
+            if math.isfinite(limits[label]):
+                axes.axhline(limits[label], color=colour, linestyle=":", linewidth=1)
+                words += f", pure ε {limits[label]:.2f}"
+            axes.plot(*zip(*points, strict=True), label=words, color=colour)
+        axes.set(ylim=(0, None), xlabel="order α", ylabel="divergence ζ in nats")
         axes.set_title(shortened(title, 90), fontsize=WIDE.font, color=INK, loc="left", parse_math=False)
         axes.grid(color=FAINT, linewidth=0.7)
         _legend(axes)

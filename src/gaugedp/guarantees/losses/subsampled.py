@@ -125,12 +125,12 @@ def _turns(std: float) -> tuple[Array, Array]:
 
 
 def _log_bound(order: float, rate: float, std: float, removed: int, added: int) -> float:
-    """Bound log M: the power of a mean is below the mean of powers; dQ is at least (1 − q)^b of N(0, σ²)."""
-    scale = order * (order + 1) / (2 * std**2)
-    if removed and math.isinf(removed**2 * scale):
-        return math.inf
-    grown = np.arange(removed + 1) ** 2 * (scale if removed else 0.0)
-    return log_sum(_log_chances(removed, rate) + grown) - order * added * math.log1p(-rate)
+    """Bound log M: the norm of a sum is below the sum of norms; dQ is at least (1 − q)^b of N(0, σ²)."""
+    log_chances = _log_chances(removed, rate)
+    grown = np.arange(removed + 1) ** 2 * (order / (2 * std**2))
+    change = float(np.exp(log_chances[1:]) @ np.expm1(np.minimum(grown[1:], 30.0)))
+    log_norm = math.log1p(change) if grown[-1] < 30 else log_sum(log_chances + grown)
+    return (1 + order) * log_norm - order * added * math.log1p(-rate)
 
 
 @lru_cache

@@ -1,0 +1,143 @@
+"""A privacy loss distribution on multiples of a span: what other accountants write a guarantee as."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gaugedp._validate import decimal, non_negative, positive, whole
+from gaugedp.accountant.loss import Pair
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above, up
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.groups import Grouped
+from gaugedp.guarantees.losses.finite import Atoms, FinitePrivacyLoss
+from gaugedp.guarantees.profile_points import NO_LOSS
+from gaugedp.guarantees.pure import PureDP
+
+_FIRST = 1e-6  # an order minus 1 that stands for the order 1: divergences grow with the order
+_MISSING = 1e-6  # of a law of losses, which counts as an infinite loss
+_RAISED = 1 + 2.0**-40  # what sums and quotients of the probabilities may lose
+
+
+class Losses(NamedTuple):
+    """P(loss = k·span) for k = `first`, `first` + 1, …, and P(loss = ∞), under the first of two laws."""
+
+    first: int
+    probabilities: tuple[float, ...]
+    infinite: float = 0.0
+
+    @classmethod
+    def checked(cls, first: int, probabilities: Sequence[float], infinite: float = 0.0) -> "Losses":
+        """Return the losses without zeros at their ends; what is missing to 1 counts as an infinite loss."""
+        chances = [float(chance) for chance in probabilities]
+        if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
+            raise InvalidRequest("This is no law of losses.", "Give probabilities at whole multiples of the span.")
+        non_negative(infinite=infinite)
+        missing = 1 - math.fsum([*chances, infinite])
+        if not abs(missing) <= _MISSING:
+            raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Give all losses.")
+        kept = np.flatnonzero(chances)
+        start, end = (int(kept[0]), int(kept[-1]) + 1) if len(kept) else (0, 0)
+        infinite = min(1.0, float(infinite) + missing) if missing > 2.0**-50 else float(infinite)
+        return cls(int(first) + start, tuple(chances[start:end]), infinite)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON can hold them."""
+        return {**self._asdict(), "probabilities": list(self.probabilities)}
+
+
+@dataclass(frozen=True, eq=True)
+class LossDistribution(Guarantee):
+    """The pair of laws with these privacy losses dominates the mechanism: one where a unit is `removed`, one `added`.
+
+    Losses are multiples of `span`. E[(1 − e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction;
+    that is what a "pessimistic" privacy loss distribution of other accountants says, and all that is asked of it. What
+    their roundings and truncations left out is not made good here, but for a sum below 1.
+    """
+
+    span: float
+    removed: Losses
+    added: Losses
+
+    def __init__(self, span: float, removed: Sequence[Any], added: Sequence[Any] | None = None) -> None:
+        positive(span=span)
+        laws = [Losses.checked(*law) for law in (removed, removed if added is None else added)]
+        for name, value in zip(("span", "removed", "added"), (float(span), *laws), strict=True):
+            object.__setattr__(self, name, value)
+
+    def renyi(self, order: float) -> float:
+        """Return the larger of both directions: log E[e^{(a − 1)L}]/(a − 1), a = `order`, for losses that are finite.
+
+        The divergence at 1 + 10⁻⁶ stands for that at order 1.
+        """
+        check_order(order)
+        if math.isinf(order):
+            return self._largest
+        return max(_curve(self.dominating_pair(removed), max(float(order) - 1, _FIRST)) for removed in (1, 0))
+
+    @property
+    def _largest(self) -> float:
+        if self.removed.infinite or self.added.infinite:
+            return math.inf
+        return above(self._largest_finite)
+
+    @property
+    def _largest_finite(self) -> Fraction:
+        ends = [law.first + len(law.probabilities) - 1 for law in (self.removed, self.added)]
+        return max(*ends, 0) * decimal(self.span)
+
+    def dominating_pair(self, removed: int) -> Pair:
+        """Return the losses of that direction."""
+        return _pair(self.span, self.removed if removed else self.added)
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return what (ε, δ)-DP costs, ε the largest finite loss and δ the largest probability of an infinite one."""
+        infinite = max(decimal(self.removed.infinite), decimal(self.added.infinite))
+        if accounting == "approx":
+            return (self._largest_finite, infinite)
+        return None if infinite else PureDP(above(self._largest_finite)).cost(accounting)
+
+    def group(self, size: int) -> Guarantee:
+        """Return what follows along a chain of neighbours."""
+        whole(minimum=1, size=size)
+        return self if size == 1 else Grouped(self, int(size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"kind": …, "span": g, "removed": {"first": …, "probabilities": […], "infinite": …}, "added": …}."""
+        laws = {"removed": self.removed.to_dict(), "added": self.added.to_dict()}
+        return {"kind": self.kind, "span": self.span, **laws}
+
+    @classmethod
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "LossDistribution":
+        """Return the guarantee."""
+        laws = [[numbers[name][field] for field in Losses._fields] for name in ("removed", "added")]
+        return cls(numbers["span"], *laws)
+
+    def __repr__(self) -> str:
+        sizes = [len(law.probabilities) for law in (self.removed, self.added)]
+        return f"LossDistribution({sizes[0]} and {sizes[1]} multiples of {self.span:g})"
+
+
+@lru_cache(maxsize=16)
+def _pair(span: float, losses: Losses) -> Pair:
+    infinite = decimal(losses.infinite)
+    if not losses.probabilities or infinite >= 1:
+        return Pair(FinitePrivacyLoss, (NO_LOSS,), min(infinite, Fraction(1)))
+    weights = np.array(losses.probabilities) / float(1 - infinite) * _RAISED
+    kept = np.flatnonzero(weights)
+    values = (losses.first + kept) * span
+    lattice = (Fraction(0), Fraction(span))
+    return Pair(FinitePrivacyLoss, (Atoms(tuple(values.tolist()), tuple(weights[kept].tolist()), lattice),), infinite)
+
+
+def _curve(pair: Pair, shift: float) -> float:
+    if pair.impossible:
+        return math.inf
+    losses = pair.family([pair.row], [1])
+    return max(0.0, up((float(losses.log_moment(np.array([shift]))[0]) + losses.rounding(shift)) / shift))

@@ -1,0 +1,44 @@
+"""Zero-concentrated differential privacy with an offset."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gaugedp._validate import decimal, non_negative, whole
+from gaugedp.accountant.part import Accounting, Cost
+from gaugedp.accountant.rounding import above_either, up_decimal
+from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.pure import PureDP
+
+
+@dataclass(frozen=True, eq=True, repr=False)
+class OffsetZCDP(Guarantee):
+    """(ξ, ρ)-zCDP: D_a(P‖Q) ≤ ξ + ρ·a for every order a > 1 (Bun and Steinke 2016, definition 1.1)."""
+
+    rho: float
+    xi: float
+
+    def __post_init__(self) -> None:
+        non_negative(rho=self.rho, xi=self.xi)
+        object.__setattr__(self, "rho", float(self.rho))
+        object.__setattr__(self, "xi", float(self.xi))
+
+    def renyi(self, order: float) -> float:
+        """Return ξ + ρ·order."""
+        check_order(order)
+        if math.isinf(order):
+            return math.inf if self.rho else self.xi
+        bounds = [read(self.xi) + read(self.rho) * read(order) for read in (decimal, Fraction)]
+        return above_either(bounds[0], bounds[1])
+
+    def cost(self, accounting: Accounting) -> Cost | None:
+        """Return ξ + ρ in "zcdp", as orders are at least 1, and nothing else; at ρ = 0 what ξ-DP costs."""
+        if not self.rho:
+            return PureDP(self.xi).cost(accounting)
+        return (decimal(self.xi) + decimal(self.rho),) if accounting == "zcdp" else None
+
+    def group(self, size: int) -> "OffsetZCDP":
+        """Return (k·(1 + 1/2 + … + 1/k)·ξ, k²·ρ)-zCDP, k = `size` (Bun and Steinke 2016, proposition 1.9)."""
+        whole(minimum=1, size=size)
+        harmonic = sum((Fraction(1, k) for k in range(1, size + 1)), Fraction(0))
+        return OffsetZCDP(up_decimal(size * size * decimal(self.rho)), up_decimal(size * harmonic * decimal(self.xi)))

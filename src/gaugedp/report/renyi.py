@@ -1,0 +1,108 @@
+"""How much basic mechanisms tell, order by order: Rényi curves as pictures, and a table beside (ε, δ).
+
+Figures 5.1 to 5.3 and table 5.1 of R. Flores López, Una introducción a la privacidad diferencial aproximada y de Rényi
+(UNAM 2023), from certified curves; docs/theory/divergences.md says what is wrong in the source.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from gaugedp._validate import one_of
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import GaussianDP, Grouped, Guarantee, LaplaceLoss, RandomizedResponseLoss, group_factor
+from gaugedp.guarantees.divergences import bernoulli
+from gaugedp.report.plots import draw_renyi
+
+_ORDERS = np.geomspace(1, 21, 161)
+_DELTA, _ORDER, _RARE = 1e-6, 8.0, 0.01
+_HEADS = ("response, p = 0.75", "Laplace, λ = 1", "Gaussian, σ = 1")
+
+
+def _response(p: str) -> Guarantee:
+    truth = Fraction(p)
+    return RandomizedResponseLoss(bernoulli(math.inf, truth, 1 - truth))
+
+
+def _laplace(scale: str) -> Guarantee:
+    return LaplaceLoss(float(scale))
+
+
+def _gaussian(std: str) -> Guarantee:
+    return GaussianDP(1 / float(std))
+
+
+_FIGURES: dict[str, tuple[str, str, Callable[[str], Guarantee], tuple[str, ...]]] = {
+    "response": ("Randomized response, the truth with probability p", "p", _response, ("0.9", "0.75", "0.6", "0.55")),
+    "laplace": ("Laplace noise of scale λ, sensitivity 1", "λ", _laplace, ("0.5", "1", "2", "4")),
+    "gaussian": ("Gaussian noise of deviation σ, sensitivity 1", "σ", _gaussian, ("1", "1.5", "2", "4")),
+}
+
+
+def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergence by order, at most") -> str:
+    """Return the Rényi curve of each of the named `guarantees` as SVG text, for orders from 1 to 21; at most six.
+
+    Up are nats, an upper bound at 161 orders joined by lines; a dotted line is the value at order ∞, the pure ε. An
+    infinite value is left out. Needs `gaugedp[report]`.
+    """
+    if not 1 <= len(guarantees) <= 6:
+        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each by a name.")
+    curves = {}
+    for name, guarantee in guarantees.items():
+        values = [(float(order), guarantee.renyi(float(order))) for order in _ORDERS]
+        curves[name] = [point for point in values if math.isfinite(point[1])]
+    return draw_renyi(curves, {name: guarantees[name].renyi(math.inf) for name in guarantees}, title)
+
+
+def mechanism_curves(kind: str) -> str:
+    """Return figure 5.1, 5.2 or 5.3 of the source, `kind` "response", "laplace" or "gaussian", as SVG text.
+
+    One line for each of four noises: what one release tells at every order from 1 to 21.
+    """
+    one_of(tuple(_FIGURES), kind=kind)
+    title, symbol, mechanism, values = _FIGURES[kind]
+    return renyi_svg({f"{symbol} = {value}": mechanism(value) for value in values}, title)
+
+
+def mechanism_rows() -> list[tuple[str, list[float]]]:
+    """Return table 5.1 of the source in numbers: rows (property, its number for each of three mechanisms).
+
+    The mechanisms are randomized response with p = 0.75, and Laplace and Gaussian noise as large as the sensitivity;
+    every number is an upper bound on what leaks.
+    """
+    guarantees = [_response("0.75"), _laplace("1"), _gaussian("1")]
+    rows: dict[str, Callable[[Guarantee], float]] = {
+        f"ε at δ = {_DELTA:g}, one release": lambda one: float(one.epsilon(_DELTA)),
+        f"ε at δ = {_DELTA:g}, two releases": lambda one: float((2 * one).epsilon(_DELTA)),
+        f"ε at δ = {_DELTA:g}, a group of two": lambda one: float(one.group(2).epsilon(_DELTA)),
+        "ζ at order 1 (Kullback–Leibler)": lambda one: one.renyi(1),
+        f"ζ at order {_ORDER:g}, one release": lambda one: one.renyi(_ORDER),
+        f"ζ at order {_ORDER:g}, two releases": lambda one: (2 * one).renyi(_ORDER),
+        f"ζ at order {_ORDER:g}, a group of two": lambda one: one.group(2).renyi(_ORDER),
+        "  the same from the curve alone": lambda one: Grouped(one, 2).renyi(_ORDER),
+        "  the same with the printed factor 3": lambda one: group_factor(16, 1, "printed") * one.renyi(2 * _ORDER),
+        "ζ at order ∞ (pure ε)": lambda one: one.renyi(math.inf),
+        f"an event of {_RARE:.0%} becomes at most, by (ε, δ)": _raised,
+        f"an event of {_RARE:.0%} becomes at most, by Rényi": _raised_by_renyi,
+    }
+    return [(name, [number(one) for one in guarantees]) for name, number in rows.items()]
+
+
+def mechanism_table() -> str:
+    """Return `mechanism_rows` as text."""
+    head = f"{'':48}{_HEADS[0]:>20}{_HEADS[1]:>18}{_HEADS[2]:>18}"
+    return "\n".join([head, *(f"{name:48}{a:20.4f}{b:18.4f}{c:18.4f}" for name, (a, b, c) in mechanism_rows())])
+
+
+def _raised(guarantee: Guarantee) -> float:
+    """Return the most that an event of probability 1 % can have under a neighbour: by the profile, over all ε."""
+    places = (min(6.0, guarantee.renyi(math.inf)), *np.linspace(0, 6, 301))
+    return min(1.0, *(math.exp(place) * _RARE + guarantee.delta(place) for place in places))
+
+
+def _raised_by_renyi(guarantee: Guarantee) -> float:
+    """Return the same by probability preservation, over many orders."""
+    orders = [float(order) for order in np.geomspace(1.01, 1000, 300)]
+    return min(1.0, *((math.exp(guarantee.renyi(a)) * _RARE) ** ((a - 1) / a) for a in orders))

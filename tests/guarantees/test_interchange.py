@@ -1,0 +1,148 @@
+"""What other accountants write: events by stand-ins, laws of losses beside sums in fractions, offsets of zCDP."""
+
+import itertools
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import mpmath
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import events
+
+G = gd.guarantees
+REMOVED, ADDED = (-2, [0.2, 0.1, 0.3, 0.1, 0.2], 0.1), (-3, [0.5, 0.0, 0.0, 0.5])
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the conversions run where dp-accounting is not installed."""
+    stand_in = SimpleNamespace(DpEvent=object, GaussianDpEvent=lambda noise_multiplier: noise_multiplier)
+    stand_in.SampledWithoutReplacementDpEvent = lambda *numbers: numbers
+    stand_in.MixtureOfGaussiansDpEvent = lambda *numbers: numbers
+    monkeypatch.setattr(events, "_events", lambda: stand_in)
+
+
+def event(name: str, **facts: Any) -> Any:
+    return type(f"{name}DpEvent", (), facts)()
+
+
+def pmf(first: int, chances: list[float], infinite: float = 0.0, pessimistic: bool = True) -> Any:
+    dense = SimpleNamespace(_lower_loss=first, _probs=chances, _infinity_mass=infinite)
+    return SimpleNamespace(to_dense_pmf=lambda: dense, _discretization=0.1, _pessimistic_estimate=pessimistic)
+
+
+# -- events ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("known")
+def test_a_replaced_record_counts_twice_in_a_fixed_sample() -> None:
+    noise = event("Gaussian", noise_multiplier=2.0)
+    read = G.from_event(event("SampledWithoutReplacement", source_dataset_size=10, sample_size=3, event=noise))
+    assert read == G.Sampled(gd.GaussianDP(1.0), 0.3, "without_replacement", "replace")
+    assert G.to_event(G.Sampled(gd.GaussianDP(0.5), 0.3, "without_replacement", "replace")) == (10, 3, 2.0)
+
+
+@pytest.mark.usefixtures("known")
+def test_what_tells_nothing_is_read_as_nothing() -> None:
+    gaussian, laplace = event("Gaussian", noise_multiplier=1.0), event("Laplace", noise_multiplier=1.0)
+    silent = [event("Gaussian", noise_multiplier=math.inf), event("Laplace", noise_multiplier=math.inf)]
+    silent += [event("PoissonSampled", sampling_probability=0.0, event=inner) for inner in (gaussian, laplace)]
+    silent += [event("PoissonSampled", sampling_probability=0.5, event=inner) for inner in silent[:2]]
+    silent += [event("RandomizedResponse", noise_parameter=0.0, num_buckets=1), event("NoOp")]
+    assert [G.from_event(each) for each in silent] == [gd.PureDP(0.0)] * len(silent)
+
+
+@pytest.mark.usefixtures("known")
+def test_noise_on_a_poisson_sample_is_read() -> None:
+    laplace = event("Laplace", noise_multiplier=2.0)
+    assert G.from_event(event("PoissonSampled", sampling_probability=0.2, event=laplace)) == G.Sampled(
+        G.LaplaceLoss(2.0), 0.2
+    )
+
+
+@pytest.mark.usefixtures("known")
+def test_a_group_on_samples_is_written_with_units_that_are_sampled_no_less() -> None:
+    noise, moved, chances = G.to_event(G.SubsampledGaussian(0.3, 1.5).group(3))
+    assert (noise, moved) == (1.5, [0, 1, 2, 3])
+    exact = [math.comb(3, k) * Fraction(3, 10) ** k * Fraction(7, 10) ** (3 - k) for k in range(4)]
+    assert all(Fraction(chance) >= true for chance, true in zip(chances[1:], exact[1:], strict=True))
+    assert chances == pytest.approx([float(true) for true in exact], rel=1e-12)
+
+
+# -- laws of losses ----------------------------------------------------------------------------------------------------
+
+
+def true_delta(law: tuple[Any, ...], span: float, count: int, epsilon: float) -> mpmath.mpf:
+    """Return the profile of `count` independent releases by all their sums."""
+    first, chances, infinite = (*law, 0.0)[:3]
+    with mpmath.workdps(40):
+        finite = mpmath.mpf(0)
+        for places in itertools.product(range(len(chances)), repeat=count):
+            loss = sum(first + place for place in places) * mpmath.mpf(repr(span))
+            weight = mpmath.fprod(mpmath.mpf(repr(chances[place])) for place in places)
+            finite += weight * max(mpmath.mpf(0), 1 - mpmath.exp(mpmath.mpf(repr(epsilon)) - loss))
+        return finite + 1 - (1 - mpmath.mpf(repr(infinite))) ** count
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.35])
+def test_a_law_of_losses_has_the_profile_of_its_sums(count: int, epsilon: float) -> None:
+    for laws in ((REMOVED, ADDED), (ADDED, REMOVED), (ADDED, ADDED)):
+        truth = max(true_delta(law, 0.1, count, epsilon) for law in laws)
+        delta = (count * G.LossDistribution(0.1, *laws)).delta(epsilon)
+        assert truth <= float(delta) <= truth * (1 + 1e-9) + 1e-15
+
+
+def test_the_divergence_is_the_larger_one_and_infinite_with_infinite_losses() -> None:
+    finite = G.LossDistribution(0.1, ADDED)
+    moment = 0.5 * math.exp(-0.3 * 1.5) + 0.5  # the losses are -0.3 and 0
+    assert finite.renyi(2.5) == pytest.approx(max(0.0, math.log(moment) / 1.5), abs=1e-12)
+    raised = G.LossDistribution(0.1, (1, [0.5, 0.5]), ADDED)
+    assert raised.renyi(3) == pytest.approx(math.log(math.exp(0.2) / 2 + math.exp(0.4) / 2) / 2, rel=1e-12)
+    assert G.LossDistribution(0.1, ADDED, REMOVED).renyi(2) == math.inf
+    assert raised.cost("pure") == (Fraction(1, 5),)
+    assert G.LossDistribution(0.1, ADDED, REMOVED).cost("approx") == (Fraction(1, 5), Fraction(1, 10))
+    assert G.LossDistribution(0.1, ADDED, REMOVED).cost("zcdp") is None
+
+
+def test_what_is_missing_of_a_law_is_an_infinite_loss() -> None:
+    short = G.LossDistribution(0.1, (-1, [0.5, 0.0, 0.4999999]))
+    assert short.removed.infinite == pytest.approx(1e-7, rel=1e-6)
+    assert short.delta(5.0) >= 1e-7 * (1 - 1e-6)
+    for wrong in ((0, [0.5, 0.4]), (0, [1.5, -0.5]), (0.5, [1.0]), (0, [math.nan]), (0, [0.5], -0.5)):
+        with pytest.raises(InvalidRequest):
+            G.LossDistribution(0.1, wrong)
+
+
+def test_a_distribution_of_losses_is_read_with_both_directions() -> None:
+    read = G.from_pld(SimpleNamespace(_pmf_remove=pmf(*REMOVED), _pmf_add=pmf(-3, [0.5, -1e-18, 0.0, 0.5])))
+    assert read == G.LossDistribution(0.1, REMOVED, ADDED)
+    for wrong in (SimpleNamespace(_pmf_remove=pmf(*ADDED), _pmf_add=pmf(*ADDED, 0.0, False)), 3):
+        with pytest.raises(InvalidRequest, match=r"optimistic|no privacy loss"):
+            G.from_pld(wrong)
+
+
+# -- offsets -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_offset_is_added_at_every_order() -> None:
+    guarantee = G.OffsetZCDP(0.1, 0.5)
+    assert guarantee.renyi(3) == pytest.approx(0.8, rel=1e-12)
+    assert guarantee.cost("zcdp") == (Fraction(6, 10),)
+    assert all(guarantee.renyi(order) <= gd.ZCDP(0.6).renyi(order) * (1 + 1e-12) for order in (1, 1.5, 2, 50))
+    assert guarantee.cost("pure") is None
+    assert G.OffsetZCDP(0.0, 0.5).cost("pure") == (Fraction(1, 2),)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_the_group_of_an_offset_follows_step_by_step(size: int) -> None:
+    """D_a(P‖Q) ≤ ka/(ka − 1)·D_{(ka − 1)/(k − 1)}(P‖R) + D_{ka}(R‖Q), for k − 1 units up to R and one from there."""
+    guarantee = G.OffsetZCDP(0.1, 0.5)
+    for order in (1.001, 1.5, 4.0, 30.0):
+        before, last = guarantee.group(size - 1), guarantee.renyi(size * order)
+        step = size * order / (size * order - 1) * before.renyi((size * order - 1) / (size - 1)) + last
+        assert guarantee.group(size).renyi(order) >= step * (1 - 1e-12)
