@@ -198,14 +198,6 @@ def _and(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def named(term: Term) -> Iterator[str]:
-    """Yield the text of each cell, with the attributes' names, as people read both."""
-    if not term.names or term.runs:
-        return iter(term.cells)
-    pairs = ([f"{name}={level}" for level in levels] for name, levels in zip(term.names, term.levels, strict=True))
-    return map(", ".join, product(*pairs))
-
-
 def labels(term: Term) -> Iterator[str]:
     """Yield a short text for each cell: the levels without the attributes' names."""
     return (" · ".join(levels) for levels in product(*term.levels)) if term.levels else iter(term.cells)
